@@ -84,12 +84,9 @@ class Columns:
                              'Give it such losses, or train another one.')
         # The fingerprint of tables is that of their units, in their order.
         if trained.scored is None and {*self.units} & {*trained.units}:
-            self._check_units(
-                trained, 'Give them in the order of predictor.columns.units, '
-                'as by read_loss_features(path, units=...).')
+            self._check_units(trained)
         trained.check_texts(self.fingerprint)
-        self._check_units(
-            trained, 'Build the features as they were built for the training.')
+        self._check_units(trained)
         if not np.array_equal(
                 np.asarray(self.scored), np.asarray(trained.scored)):
             raise InputError(
@@ -97,7 +94,7 @@ class Columns:
                 f'{_counted(self)}, or other tokens',
                 'Build the features with scored=predictor.columns.scored.')
 
-    def _check_units(self, trained: 'Columns', remedy: str) -> None:
+    def _check_units(self, trained: 'Columns') -> None:
         if self.units != trained.units:
             theirs, ours = next(
                 pair for pair in zip_longest(self.units, trained.units)
@@ -109,7 +106,8 @@ class Columns:
             raise InputError(
                 'predictor', f'the {len(trained.units)} feature columns of '
                 'the training, in their order',
-                f'{len(self.units)} columns, {which}', remedy)
+                f'{len(self.units)} columns, {which}',
+                'Give those of predictor.columns.units, in this order.')
 
 
 def _kind(columns: Columns) -> str:
@@ -256,6 +254,7 @@ def mean_token_loss(
     Raises:
         InputError: No token is left.
     """
+    tokens = table.scored if tokens is None else tokens
     return _common_losses(table, tokens).mean(axis=1)
 
 
@@ -274,24 +273,14 @@ def bits_per_character(table: LossTable) -> NDArray[np.float64]:
 
 
 def _bits(table: LossTable) -> NDArray[np.float64]:
-    return _common_losses(table, None).sum(axis=1) / np.log(2)
+    return _common_losses(table, table.scored).sum(axis=1) / np.log(2)
 
 
 def _common_losses(table: LossTable,
-                   tokens: Optional[NDArray[np.bool_]]) -> NDArray[np.float64]:
-    """Losses of the given tokens that every model scored, at least one."""
-    if tokens is None:
-        tokens = np.ones_like(table.scored)
-    common = tokens & table.scored
-    if not common.any():
-        n_scored = np.count_nonzero(~np.isnan(table.losses[:, tokens]), axis=1)
-        fewest, model = min(zip(n_scored, table.models), default=(0, ''))
-        raise InputError(
-            'loss table', 'a token that every model scored',
-            f'none of {np.count_nonzero(tokens)}, of which {model!r} scored '
-            f'the fewest, {fewest}',
-            'Leave out models that miss texts, or score those texts.')
-    return table.losses[:, common]
+                   tokens: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Losses of the tokens that every model scored, of those given."""
+    _, counted = counted_losses(table, tokens & table.scored)
+    return table.losses[:, counted]
 
 
 def counted_losses(

@@ -194,12 +194,7 @@ def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
 
 
 def deviation(variance: NDArray, slopes: NDArray) -> NDArray[np.float64]:
-    """Standard deviation of errors, fractions.
-
-    Args:
-        variance (NDArray): See `Intervals.variance`.
-        slopes (NDArray): Accuracy per unit of exponent, any shape.
-    """
+    """Standard deviation of errors at slopes; see `Intervals.variance`."""
     modelled = variance[0] + variance[1] * slopes**2
     return np.maximum(np.sqrt(modelled), LEAST_DEVIATION)
 
@@ -207,10 +202,7 @@ def deviation(variance: NDArray, slopes: NDArray) -> NDArray[np.float64]:
 def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
     """Both parts of the variance, by weighted least squares, `(2,)`.
 
-    Args:
-        sizes (NDArray): Absolute errors, fractions, `(N,)`; without one, the
-            variance is `[1, 0]`.
-        slopes (NDArray): Of the curves that made them, `(N,)`.
+    Sizes are absolute errors, `(N,)`; without one, it is `[1, 0]`.
     """
     columns = np.stack([np.ones_like(slopes), slopes**2], axis=1)
     parts = np.array([1.0, 0.0])
@@ -267,11 +259,7 @@ def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
-    """Masks of the models that the back-tests fit to, `(3, n)`.
-
-    Args:
-        mean_loss (NDArray): All-token loss of each model, `(n,)`.
-    """
+    """Masks of the models that the back-tests fit to, `(3, n)`."""
     order = np.argsort(-mean_loss, kind='stable')
     worse = np.zeros((len(BACKTEST_SHARES), len(order)), dtype=bool)
     for mask, share in zip(worse, BACKTEST_SHARES):
@@ -319,13 +307,8 @@ def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
                    level: float) -> tuple[NDArray, NDArray]:
     """Both ends of intervals, no narrower than a model's own noise.
 
-    Args:
-        low (NDArray): Lower ends, fractions in any shape.
-        predicted (NDArray): In the same shape.
-        high (NDArray): Upper ends, likewise.
-        n_items (ArrayLike): As in `item_variance`; unknown numbers change
-            nothing.
-        level (float): Of the intervals, in (0, 1).
+    Ends and predictions are fractions in one shape, `n_items` as in
+    `item_variance`; unknown numbers change nothing.
     """
     variance = item_variance(predicted, n_items) * inverse(n_items)
     # Near a level of 1, (1 + level) / 2 would round to it.

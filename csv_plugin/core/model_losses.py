@@ -10,7 +10,7 @@ from csv_plugin.core.texts import TextSet
 #: Fields of `TokenLosses` that are recorded for all texts or for none.
 OPTIONAL_FIELDS = ('token_ids', 'entropy', 'rank')
 
-#: What the line about models that were scored in different ways begins with.
+#: Start of the note about models that were scored in different ways.
 MIXED = 'models were scored in different ways'
 
 #: Types of the fields of `DumpInfo` that are not texts.
@@ -23,24 +23,22 @@ class DumpInfo:
     """How the losses of a dump were made.
 
     Args:
-        fingerprint (str): Of the whole validation set, whichever part of it
-            the dump holds; see `texts.fingerprint`.
+        fingerprint (str): Of the whole validation set, even if the dump
+            contains a part of it; see `texts.fingerprint`.
         model (str): Name of the model.
         tokenizer (str): Name of its tokenizer.
         prefix (str): Token in front of every text, such as 'bos 1' or
             'eos 2' with its vocabulary index; 'none' without one.
         dtype (str): Number format of the model's body, such as 'bfloat16'.
         context (int): Longest window in tokens, 0 if unlimited.
-        stride (int): Tokens that each window after the first of a text
-            scores, with the context before them read again; 0 if unlimited.
-        versions (Mapping[str, str]): Version of each package that took
-            part, by its name.
-        engine (str): What ran the model, such as 'transformers'.
+        stride (int): Tokens scored by each window after the first of a text;
+            0 if unlimited.
+        versions (Mapping[str, str]): Versions of packages by name.
+        engine (str): Name of the engine, such as 'transformers'.
         cache_dtype (str): Number format of the cache of keys and values, as
             `dtype`; 'none' if the model ran without one.
-        folder (str): Name of the folder of predictions for which they were
-            computed, which is the model's name in its run; empty where there
-            was no run.
+        folder (str): Name of the model in its run (the folder of its
+            predictions); empty without a run.
 
     Raises:
         InputError: A field has another type, or a number is negative.
@@ -75,12 +73,12 @@ class DumpInfo:
         object.__setattr__(self, 'versions', dict(self.versions))
 
     def is_of(self, path: str) -> bool:
-        """Whether they are of the model with a path, as far as names tell.
+        """True if names say that the losses are those of a model.
 
         Args:
             path (str): Folder or name of a model. It may be the end of the
-                name of the model, or the other way round, where it has two
-                parts or more: folders lie elsewhere on other machines.
+                model's name, or the other way round, if it has two parts or
+                more: folders differ between machines.
         """
         path, model = path.rstrip('/'), self.model.rstrip('/')
         if path in (model, self.folder):
@@ -90,14 +88,10 @@ class DumpInfo:
 
 
 def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
-    """What to say of models that were scored in different ways.
+    """Note about models with several engines or number formats, if any.
 
     Args:
-        infos (Mapping[str, DumpInfo]): How their losses were made, by model.
-
-    Returns:
-        list[str]: One line if there are several engines, number formats of
-        weights, or number formats of the cache; none otherwise.
+        infos (Mapping[str, DumpInfo]): By model.
     """
     ways: dict[str, list[str]] = {}
     for model, info in infos.items():
@@ -124,15 +118,14 @@ class TokenLossDump:
     """Losses of one model on all texts of a validation set, or on a part.
 
     Args:
-        info (DumpInfo): How they were made.
+        info (DumpInfo): Settings of the scoring.
         texts (tuple[TokenLosses, ...]): Of different texts, each with its
             `sha256`. Each of the `OPTIONAL_FIELDS` is recorded for all
             texts or for none.
 
     Raises:
-        InputError: A text occurs twice or lacks its hash, UTF-8 cannot
-            encode its id, or an optional field is recorded for only a part
-            of the texts.
+        InputError: A text occurs twice or has no hash, UTF-8 cannot encode
+            its id, or an optional field is recorded for some texts only.
     """
     info: DumpInfo
     texts: tuple[TokenLosses, ...]
@@ -158,8 +151,8 @@ class ModelLosses(Mapping[str, TokenLossDump]):
 
     Args:
         texts (TextSet): The S texts.
-        dumps (Mapping[str, TokenLossDump]): By the name to call the model,
-            each with all texts in the order of the set.
+        dumps (Mapping[str, TokenLossDump]): By name of the model, each with
+            all texts in the order of the set.
 
     Raises:
         InputError: A dump is of another validation set, or its texts are
@@ -195,7 +188,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
                 f'{self.texts.fingerprint[:12]})')
 
     def __or__(self, losses: 'ModelLosses') -> 'ModelLosses':
-        """The models of both; of a model in both, the second losses."""
+        """The models of both; the second losses win."""
         return ModelLosses(self.texts, {**self.dumps, **losses.dumps})
 
     def select(self, models: Sequence[str]) -> 'ModelLosses':
@@ -215,13 +208,10 @@ class ModelLosses(Mapping[str, TokenLossDump]):
                             for model in models})
 
     def select_texts(self, texts: TextSet) -> 'ModelLosses':
-        """The losses on some of the texts, as a validation set of its own.
-
-        Args:
-            texts (TextSet): Some of the texts, in their order.
+        """The losses on some of the texts, a validation set of its own.
 
         Raises:
-            InputError: There is a text that is not among them.
+            InputError: A text is not among them.
         """
         chosen = set(texts.ids)
         return ModelLosses(
@@ -245,7 +235,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
 
 
 def _check_fields(where: str, first: TokenLosses, text: TokenLosses) -> None:
-    """Refuse a text without its hash, or with other fields than the first."""
+    """Raise for a text without hash, or with other fields than the first."""
     where = f'{where}, text {text.text_id!r}'
     if not text.sha256:
         raise InputError(where, 'the sha256 of the text', 'none',

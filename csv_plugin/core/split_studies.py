@@ -33,16 +33,16 @@ def split_study(
     Args:
         features (FeatureTable): Of all models.
         accuracies (AccuracyTable): Of all models, in any order.
-        families (Mapping[str, str]): Family of each model to fit on.
-        fit_models (Sequence[str]): Models to fit on.
+        families (Mapping[str, str]): Family of each model to fit to.
+        fit_models (Sequence[str]): Models to fit to.
         solver (Solver): The method under study.
-        seed (int): Of the cross-validation folds.
+        seed (int): Seed of the cross-validation folds.
         progress (Progress): Wraps the benchmarks of the solver's fit.
-        change (Optional[Callable]): Gives another predictor in place of the
-            one that is under study, before it predicts.
+        change (Optional[Callable]): Replaces the predictor under study
+            before it predicts.
 
     Raises:
-        InputError: A model lacks features, accuracies or a family.
+        InputError: A model has no features, accuracies or family.
     """
     fitted = accuracies.select(fit_models)
     groups = _groups(families, fit_models)
@@ -66,11 +66,10 @@ def leave_families_out(features: FeatureTable,
                        progress: Progress = iter) -> Study:
     """Predict every model from models of other families.
 
-    Families are dealt to folds; each fold is predicted by a predictor that
-    was fitted, cross-validation included, on the others; on a benchmark that
-    none of these was run on, it is not. The study's predictor is fitted on all
-    models. Arguments and errors as in `split_study`, but `progress` wraps the
-    folds.
+    Families are dealt to folds. Each fold is predicted by a fit to the others,
+    cross-validation included, on the benchmarks that these were run on. The
+    study's predictor is fitted to all models. Arguments and errors as in
+    `split_study`, but `progress` wraps the folds.
     """
     observed = accuracies.select(features.models)
     groups = _groups(families, features.models)

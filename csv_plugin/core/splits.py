@@ -11,27 +11,22 @@ from csv_plugin.core.conventions import InputError
 
 def grouped_folds(families: Sequence[str], n_folds: int,
                   seed: int) -> NDArray[np.int64]:
-    """Assign models to folds so that no family is ever divided.
+    """Assign models to folds that never divide a family.
 
-    The largest family goes first, always into the fold that has the fewest
-    models so far; families of equal size go in a random order. The fold of
-    a family does not depend on the order of the models.
+    The largest family goes first, always into the fold with the fewest models
+    so far; families of equal size go in a random order. The order of the
+    models does not matter.
 
     Args:
-        families (Sequence[str]): Family of each model. Shape `(n,)`.
-        n_folds (int): Number of folds, at least 2. With fewer families
-            than that, every family is a fold of its own.
+        families (Sequence[str]): Family of each model, `(n,)`.
+        n_folds (int): At least 2; fewer if there are fewer families.
         seed (int): Seed of the random order.
 
     Returns:
-        NDArray: Fold of each model, counted from 0; no fold is empty.
-            Shape `(n,)`.
+        NDArray: Fold of each model, counted from 0; no fold is empty. `(n,)`.
 
     Raises:
         InputError: Fewer than two folds or two families.
-
-    >>> grouped_folds(['Yi', 'Yi', 'Qwen2', 'Gemma2'], n_folds=2, seed=0)
-    array([0, 0, 1, 1])
     """
     names, family_of_model, n_models = np.unique(
         families, return_inverse=True, return_counts=True)
@@ -58,20 +53,14 @@ def split_by_size(families: Sequence[str],
 
     In every family the largest size is for test, the next largest for
     validation and the rest for training. The smallest size is always for
-    training, so two sizes leave none for validation, and all models of one
-    size (base and chat) stay together.
+    training, so two sizes leave none for validation.
 
     Args:
-        families (Sequence[str]): Family of each model. Shape `(n,)`.
-        sizes (Sequence[float]): Parameters of each model, in any unit. Shape
-            `(n,)`.
+        families (Sequence[str]): Family of each model, `(n,)`.
+        sizes (Sequence[float]): Parameters in any unit, `(n,)`.
 
     Returns:
-        NDArray: 'train', 'validation' or 'test' for each model. Shape
-            `(n,)`.
-
-    >>> split_by_size(['Yi'] * 3, [6, 9, 34]).tolist()
-    ['train', 'validation', 'test']
+        NDArray: 'train', 'validation' or 'test', `(n,)`.
     """
     family, size = np.asarray(families), np.asarray(sizes, np.float64)
     split = np.full(family.shape, 'train', dtype='<U10')
@@ -88,17 +77,12 @@ def split_by_size(families: Sequence[str],
 def paper_split() -> dict[str, str]:
     """The paper's own split of its open-source models, Table 2.
 
-    Names follow the paper's Tables 3 and 4, in their spelling. Two
-    models of Table 2 have no row there and keep their Table 2 names:
-    internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft. The other way
-    round, Tables 3 and 4 score gemma-2-2b-it and gemma-2-9b-it, which are
-    in no split. Table 2 prints Yi-1.5-34B-Chat twice; here it is listed once.
+    Names are spelled as in Tables 3 and 4. internlm2.5-1.8B-chat-sft and
+    internlm2.5-7B-chat-sft have no row there; gemma-2-2b-it and gemma-2-9b-it
+    have rows there, but no split. Table 2 prints Yi-1.5-34B-Chat twice.
 
     Returns:
-        dict[str, str]: 'train', 'validation' or 'test' for each model.
-
-    >>> paper_split()['Meta-Llama-3-70B']
-    'test'
+        dict[str, str]: 'train', 'validation' or 'test' by model.
     """
     table = files('csv_plugin.data').joinpath('paper_table2.csv')
     rows = csv.DictReader(table.read_text('utf-8').splitlines())

@@ -42,11 +42,11 @@ class LossColumns(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Feature columns that solvers get together.
+    """Feature columns that are fitted together.
 
     Args:
         name (str): Such as 'groups'.
-        source (LossColumns): Makes the columns.
+        source (LossColumns): The columns.
         solvers (tuple[Solver, ...]): Solvers that may fit them.
         answers_of (Optional[str]): The source of the texts if all columns are
             of its answers.
@@ -71,8 +71,8 @@ class JoinedColumns:
     The first block gives the all-token loss.
 
     Args:
-        blocks (Sequence[Block]): One or more of different names, which count
-            the same tokens.
+        blocks (Sequence[Block]): With different names and the same counted
+            tokens.
     """
     blocks: Sequence[Block]
 
@@ -109,7 +109,7 @@ class JoinedColumns:
         return Auto(self.solvers(benchmark), next(own, None))
 
     def _solvers(self) -> list[tuple[Block, OnColumns]]:
-        """All solvers with their blocks, each on the block's columns."""
+        """All blocks with their solvers on their columns."""
         return [(block, _solver(block, solver, end))
                 for block, end in zip(self.blocks, _ends(self.blocks))
                 for solver in block.solvers]
@@ -181,11 +181,10 @@ class Training:
     Args:
         losses (LossTable): Of the models to fit to, on the target tokens.
         texts (TextSet): The validation set.
-        accuracies (AccuracyTable): Of the same models and perhaps others.
-        families (Mapping[str, str]): Family of each of them, and perhaps of
-            other models.
+        accuracies (AccuracyTable): Of these models or more.
+        families (Mapping[str, str]): Of these models or more.
         targets (TargetTokens): Tokens that get the weights.
-        seed (int): Of the cross-validation folds.
+        seed (int): Seed of the cross-validation folds.
     """
     losses: LossTable
     texts: TextSet

@@ -72,11 +72,7 @@ def beyond_all(model: SalienceModel, scores: NDArray, low: float,
                high: float) -> NDArray:
     """1 for models better than all training models, -1 for worse, else 0.
 
-    Args:
-        model (SalienceModel): Of one benchmark.
-        scores (NDArray): Its scores of the models, `(M,)`.
-        low (float): Lowest score of the training models.
-        high (float): The highest.
+    Training models have scores from `low` to `high`.
     """
     return np.sign(model.curve.alpha) * side(scores, low, high)
 
@@ -97,12 +93,8 @@ def usual_limit(learned: NDArray, witnessed: NDArray,
                 n_families: int) -> float:
     """The limit of a reference: root mean square disagreement times a t.
 
-    Args:
-        learned (NDArray): Exponents of the learned score, by fits that have
-            not seen the model, or NaN. `(n,)`.
-        witnessed (NDArray): Exponents of the reference, likewise.
-        n_families (int): Families of the n models, the degrees of freedom
-            plus 1.
+    Exponents of both scores, `(n,)`, are by fits that have not seen a model,
+    or NaN.
     """
     quantile = t.ppf((1 + LEVEL) / 2, n_families - 1)
     usual = disagreement(learned, witnessed)
@@ -113,13 +105,8 @@ def widened(low: NDArray, predicted: NDArray, high: NDArray,
             said: NDArray) -> tuple[NDArray, NDArray]:
     """Both ends of intervals, widened to the predictions of references.
 
-    They contain the same interval again, moved to each of these predictions.
-
-    Args:
-        low (NDArray): Lower ends, `(M,)`.
-        predicted (NDArray): `(M,)`.
-        high (NDArray): Upper ends, `(M,)`.
-        said (NDArray): Of W references, NaN where they agree, `(W, M)`.
+    They contain the same interval again, moved to each of the predictions of
+    W references, `(W, M)`, which are NaN where they agree.
     """
     moved = np.where(np.isnan(said), 0, said - predicted)
     return (np.clip(low + np.minimum(moved, 0).min(axis=0, initial=0), 0, 1),

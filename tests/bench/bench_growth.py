@@ -1,15 +1,16 @@
-"""How the CPU time of a fit grows with models and units.
+"""CPU time of a fit, and how it grows with models and units.
 
     OMP_NUM_THREADS=1 python -m tests.bench.bench_growth
 
 Losses and accuracies are made up: families of twelve models, a common skill
-and five special ones, noise in every loss and every accuracy. All benchmarks
-are fitted with `ridge`, `averaged` and `nonnegative`, with cross-validation,
-back-test and intervals. With one BLAS thread, CPU times of different machines
-can be compared.
+and five special ones, noise in every loss and every accuracy. With `--tables`,
+they are read from losses.csv, scores.csv, models.csv and benchmarks.csv of a
+folder, and the models of its train and validation splits are fitted to.
+All benchmarks are fitted with cross-validation, back-test and intervals.
 """
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
@@ -18,6 +19,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import SOLVERS
+from csv_plugin.io.model_tables import read_model_tables
 
 FAMILY_SIZE, N_SPECIAL = 12, 5
 
@@ -49,6 +51,16 @@ def made_up(n_models, n_units, n_benchmarks, seed=0):
                                   1000)), [f'family {f}' for f in family])
 
 
+def read(folder):
+    """The same of the fitted models in tables."""
+    tables = read_model_tables(*(folder / f'{name}.csv'
+                                 for name in ('losses', 'scores', 'models',
+                                              'benchmarks')))
+    fit = tables.models_in('train', 'validation')
+    return (tables.features, tables.accuracies.select(fit, tables.main),
+            [tables.families[model] for model in fit])
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -60,6 +72,7 @@ def main():
                         help='numbers of units, each with the last number of '
                         'models')  # yapf: disable
     parser.add_argument('--benchmarks', type=int, default=9)
+    parser.add_argument('--tables', type=Path)
     parser.add_argument('--solvers', choices=sorted(SOLVERS), nargs='+',
                         default=['ridge', 'averaged', 'nonnegative'],
                         help='the first is what others are compared '
@@ -67,15 +80,21 @@ def main():
     args = parser.parse_args()
     sizes = [(n, args.units[0]) for n in args.models]
     sizes += [(args.models[-1], k) for k in args.units[1:]]
+    worlds = [read(args.tables)] if args.tables else (made_up(
+        *size, args.benchmarks) for size in sizes)
     first, *others = args.solvers
     header = ['models', 'units', 'benchmarks', f'{first}, CPU s']
     for name in others:
         header += [f'{name}, CPU s', 'ratio']
     print(row(header), row('---:' for _ in header), sep='\n')
-    for n_models, n_units in sizes:
-        world = made_up(n_models, n_units, args.benchmarks)
+    for world in worlds:
+        features, accuracies, families = world
         least = cpu_seconds(world, SOLVERS[first])
-        cells = [n_models, n_units, args.benchmarks, f'{least:.1f}']
+        cells = [
+            len(families),
+            len(features.columns.units),
+            len(accuracies.benchmarks), f'{least:.1f}'
+        ]
         for name in others:
             seconds = cpu_seconds(world, SOLVERS[name])
             cells += [f'{seconds:.1f}', f'{seconds / least:.2f}']

@@ -68,16 +68,15 @@ def test_salience_training_is_measured():
     assert 'T=600 H=8 M=12 B=1' in printed and 'CPU s' in printed
 
 
-def test_solvers_are_measured(tmp_path):
+def test_solvers_are_measured_on_tables(tmp_path):
     tables = small_tables(n_models=8, n_units=2, n_families=2)
     splits = dict.fromkeys(tables.models, 'train')
     splits[tables.models[0]] = 'validation'
     splits[tables.models[1]] = 'test'
     write_tables(tmp_path, tables, splits)
-    printed = run('bench_solvers', str(tmp_path))
-    assert printed.startswith('7 models, 2 columns, 2 benchmarks\n')
-    for solver in ('ridge', 'averaged', 'uniform', 'nonnegative', 'auto'):
-        assert f'\n{solver} ' in printed
+    printed = run('bench_growth', '--tables', str(tmp_path), '--solvers',
+                  'ridge', 'averaged', 'uniform', 'nonnegative', 'auto')
+    assert '\n| 7 | 2 | 2 | ' in printed and 'auto, CPU s' in printed
 
 
 def test_what_a_gpu_takes_is_measured_or_said_to_be_missing():

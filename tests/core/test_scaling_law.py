@@ -106,17 +106,6 @@ def test_no_noisy_fit_is_worse_than_scipy_from_many_starts(seed):
     assert mean_square(curve, scores, observed) <= least * (1 + slack)
 
 
-def test_a_guess_helps_where_the_other_start_does_not(monkeypatch):
-    """The other start sits on a plateau, where no step leads anywhere."""
-    monkeypatch.setattr(Regressions, 'start',
-                        lambda self: np.array([[1e3, 0.0]] * len(self.masks)))
-    observed = accuracies(-6, 1.2, 0.2)
-    curve, _ = fit_curve(SCORES, observed, 0.2, guess_of((-5.0, 1.3), SCORES))
-    assert curve.alpha == pytest.approx(-6, 1e-6)
-    plateau, _ = fit_curve(SCORES, observed, 0.2)
-    assert mean_square(plateau, SCORES, observed) > 0.01
-
-
 @pytest.mark.parametrize('scores, observed', [
     ([-1.0, -1.0, 1.0, 1.0], [0.5, 0.9, 0.9, 0.5]),
     ([0.0, 1.0, 2.0], [0.2, 0.5, 0.2]),

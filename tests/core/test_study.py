@@ -17,7 +17,6 @@ from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.salience import Constant, Ridge, SalienceFit, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.split_studies import leave_families_out, split_study
-from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.study import Study, geometric_mean, outliers
 from tests.runs import FITTED, dump, model_losses, train
 from tests.tables import Tables, small_tables
@@ -110,19 +109,6 @@ def test_in_sample_scores_never_count(tables, study):
     assert repr(other.errors('ridge')) == repr(study.errors('ridge'))
 
 
-def test_a_fitted_model_without_a_score_counts(tables):
-    """It counts on a benchmark once its accuracy there is given."""
-    values = tables.accuracies.values.copy()
-    values[0, 0] = np.nan
-    holes = replace(tables.accuracies, values=values)
-    sparse = split(replace(tables, accuracies=holes), 10)
-    assert sparse.errors('ridge')['easy'].n_models == 8
-    later = replace(
-        sparse, predictions=sparse.predictions.with_real(tables.accuracies))
-    assert later.errors('ridge')['easy'].n_models == 9
-    assert later.errors('ridge')['hard'].n_models == 8
-
-
 def test_the_study_is_what_the_predictors_say(tables, study):
     models = tables.models[:10]
     for solver in (Ridge(), Uniform(), Constant()):
@@ -177,14 +163,6 @@ def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
     assert not table.in_sample.any()
 
 
-def test_baselines_leave_families_out_too(tables, left_out):
-    folds = grouped_folds(tables.groups, 3, 0)
-    easy = tables.accuracies.column('easy')
-    means = [easy[folds != fold].mean() for fold in folds]
-    np.testing.assert_allclose(of(left_out, 'constant').values[:, 0, 0], means)
-    assert not left_out.predictions.in_sample.any()
-
-
 def test_predictor_of_a_study(tables, study, left_out):
     fitted = {part.fit_models for part in study.predictor.benchmarks[:4]}
     assert fitted == {tables.models[:10]}
@@ -194,22 +172,6 @@ def test_predictor_of_a_study(tables, study, left_out):
                          Ridge())
     assert_same(left_out.predictor.predict(tables.features),
                 full.predict(tables.features))  # yapf: disable
-
-
-def test_progress(tables):
-    seen = []
-
-    def progress(items):
-        for item in items:
-            seen.append(item)
-            yield item
-
-    split(tables, 10, progress=progress)
-    # Progress of the solver alone: the baselines take no time.
-    assert seen == 2 * list(tables.accuracies.benchmarks)
-    seen.clear()
-    leave_out(tables, Uniform(), n_folds=3, progress=progress)
-    assert seen == [0, 1, 2]
 
 
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])

@@ -61,17 +61,6 @@ def test_it_is_auto_among_the_blocks(predictor):
     ]
 
 
-def test_the_seed_deals_the_families():
-    """With more families than are held out one by one."""
-    families = {model: f'g{m % 9}' for m, model in enumerate(MODELS)}
-    errors = [
-        replace(TRAINING, families=families,
-                seed=seed).fit(BLOCKS[1:]).benchmarks[0].cv_mse
-        for seed in (0, 1, 0)
-    ]
-    assert errors[0] == errors[2] != errors[1]
-
-
 def test_it_sees_no_accuracy_of_other_models():
     values = ACCURACIES.values.copy()
     values[len(FITTED):] = np.nan

@@ -64,15 +64,10 @@ class Member(Protocol):
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
-        """Exponents of all n models, averaged over settings.
+        """Average over settings with weights `(S,)`, for one of the floors.
 
-        Args:
-            floor (int): Index of the floor.
-            weights (NDArray): Of the settings, `(S,)`.
-
-        Returns:
-            tuple[NDArray, SalienceModel]: Exponents of each fit, the fit to
-            all models last, `(F + 1, n)`; the same as models `(F + 1,)`.
+        Returns exponents of all n models by each fit, the fit to all models
+        last, `(F + 1, n)`, and the same as models `(F + 1,)`.
         """
 
 
@@ -201,12 +196,11 @@ class Ridges:
     Args:
         ridge (RidgeRegressions): Solves them.
         task (Task): Models and accuracies to fit to.
-        masks (NDArray): As in `Solver.fit`, `(F, n)`.
-        penalties (tuple[float, ...]): Candidates, in falling order.
+        masks (NDArray): As in `Solver.fit`.
+        penalties (tuple[float, ...]): In falling order.
         errors (NDArray): See `Member`; an infinite penalty is the first.
         likely (int): Index of the best floor by these errors alone.
-        path (list[Solutions]): With this floor, `(F + 1, n)` each; all floors
-            would take too much memory.
+        path (list[Solutions]): With this floor alone, to save memory.
     """
     ridge: RidgeRegressions
     task: Task
@@ -260,12 +254,9 @@ class Logarithms:
 
 
 class _Lines(NamedTuple):
-    """Curves on scores of models, for R fits and S numbers of units.
+    """Curves for R fits and S numbers of units.
 
-    Args:
-        scores (NDArray): Of all n models, `(R, S, n)`.
-        slopes (NDArray): With each floor, `(R, S, L)`.
-        offsets (NDArray): Likewise.
+    Scores of all models are `(R, S, n)`, slopes and offsets `(R, S, L)`.
     """
     scores: NDArray
     slopes: NDArray
@@ -304,15 +295,7 @@ class EqualWeights:
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
            masks: NDArray, floors: NDArray) -> 'EqualWeights':
-        """Fit.
-
-        Args:
-            values (NDArray): Logarithms of losses over typical ones, `(n, K)`.
-            uniform (NDArray): Coefficients of the mean loss, `(K,)`.
-            accuracy (NDArray): Fractions, `(n,)`.
-            masks (NDArray): As in `Solver.fit`, `(R - 1, n)`.
-            floors (NDArray): Fractions, `(L,)`.
-        """
+        """Fit to logarithms of losses over typical ones, `(n, K)`."""
         rows = np.vstack([masks, np.ones((1, len(values)), dtype=bool)])
         sizes = _halves(values.shape[1])
         orders = _orders(values, accuracy, rows)
@@ -419,11 +402,7 @@ def _halves(n: int) -> NDArray:
 
 
 def _orders(values: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
-    """Units by the correlation of values with ranks of accuracies.
-
-    Returns:
-        NDArray: Indices, the most negative correlation first, `(R, K)`.
-    """
+    """Indices of units, `(R, K)`, by correlation with ranks of accuracies."""
     centred = values - values.mean(axis=0)
     ranks = np.zeros(rows.shape)
     for row, rank in zip(rows, ranks):

@@ -168,17 +168,12 @@ class Features(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """Q regressions on the same n models, as cross-validation needs them.
+    """Q regressions: accuracies `(n,)`, masks `(Q, n)` and floors `(Q,)`.
 
     Each minimises `mean_i mask_i (a_i - A(e_i))^2 + penalty |g|^2` over `b`
     and `g`, where `A` is Eq. 2 and `e = b_0 + b_1 mean loss + features g` the
     exponents. Penalties are relative to the largest variance of any direction
-    of the features.
-
-    Args:
-        accuracy (NDArray): Shape `(n,)`, fractions.
-        masks (NDArray): Models that count, 0 or 1, shape `(Q, n)`.
-        floors (NDArray): Shape `(Q,)`, fractions in [0, 1).
+    of the features. Masks are 0 or 1.
     """
     accuracy: NDArray
     masks: NDArray
@@ -189,12 +184,7 @@ class Problems:
     @classmethod
     def of_folds(cls, task: Task, masks: NDArray,
                  floors: NDArray) -> 'Problems':
-        """Fits without each held-out part `(F, n)`, and to all, per floor.
-
-        Returns:
-            Problems: `L (F + 1)` of them; the last of each of the L floors is
-            the fit to all models.
-        """
+        """Fits with each floor: by masks `(F, n)`, then to all models."""
         rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
         return cls(task.accuracy,
                    np.tile(rows, (len(floors), 1)).astype(float),
@@ -234,12 +224,7 @@ def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
                     floors: NDArray) -> NDArray:
     """Mean squared errors on held-out models, `(P, L)`; NaN without folds.
 
-    Args:
-        path (Sequence[Solutions]): Solutions of `Problems.of_folds` at each
-            of P penalties.
-        task (Task): As there, like the two next ones.
-        masks (NDArray): `(F, n)`.
-        floors (NDArray): `(L,)`.
+    The path has the solutions of `Problems.of_folds` at P penalties.
     """
     exponents = np.array([solutions.exponents for solutions in path])
     predicted = accuracy_at(
@@ -250,7 +235,7 @@ def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """Where the features of n models are centred, and how they are scaled.
+    """Centre and scale of the features of n models.
 
     Args:
         free (NDArray): Columns that are not penalised: ones and the
@@ -269,7 +254,6 @@ class Centre:
 
     @classmethod
     def of(cls, features: Features) -> 'Centre':
-        """Centre of the features."""
         values = features.values
         means = values.mean(axis=0)
         centred = values - means
@@ -317,7 +301,7 @@ class InnerProducts:
 
     @classmethod
     def of(cls, values: NDArray, free: NDArray) -> 'InnerProducts':
-        """Products of centred features `(n, K)`; free columns `(n, 2)`."""
+        """From centred features `(n, K)` and free columns `(n, 2)`."""
         n, n_columns = values.shape
         products = values @ values.T
         k = min(MAX_DIRECTIONS, n - 1)
@@ -362,12 +346,7 @@ class InnerProducts:
 
 @dataclass(frozen=True, eq=False)
 class RidgeRegressions:
-    """Solves ridge regressions on the features of n models.
-
-    Args:
-        features (Features): Of n models.
-        centre (Centre): Of these.
-    """
+    """Solves ridge regressions on the features of n models."""
     features: Features
     centre: Centre
 
@@ -375,7 +354,6 @@ class RidgeRegressions:
 
     @classmethod
     def of(cls, features: Features) -> 'RidgeRegressions':
-        """Regressions on some features."""
         return cls(features, Centre.of(features))
 
     @cached_property
@@ -388,13 +366,8 @@ class RidgeRegressions:
              penalties: tuple[float, ...]) -> list[Solutions]:
         """Follow regressions from uniform weights to ever freer ones.
 
-        Args:
-            problems (Problems): The regressions.
-            penalties (tuple[float, ...]): In falling order.
-
-        Returns:
-            list[Solutions]: At an infinite penalty, where `g` is 0, then one
-            per penalty.
+        Returns solutions at an infinite penalty, where `g` is 0, then at each
+        of the falling penalties.
         """
         columns = self.centre.free
         curves = Regressions(
@@ -439,10 +412,8 @@ class RidgeRegressions:
 class _Place(NamedTuple):
     """Position of q regressions, or how far they move.
 
-    Args:
-        multipliers (NDArray): Shape `(q, n)`.
-        penalised (NDArray): Their part of the exponents, `(q, n)`.
-        free (NDArray): Coefficients that are not penalised, `(q, 2)`.
+    Multipliers and their part of the exponents are `(q, n)`, the free
+    coefficients `(q, 2)`.
     """
     multipliers: NDArray
     penalised: NDArray

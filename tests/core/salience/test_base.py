@@ -165,11 +165,6 @@ def test_a_part_has_the_rows_that_were_selected(rows):
     assert part.shape == VALUES[rows].shape
 
 
-def test_a_part_of_a_part_counts_its_own_rows():
-    part = features().select(ROWS).select(np.array([2, 0]))
-    np.testing.assert_array_equal(part.values, VALUES[[3, 0]])
-
-
 def test_what_is_made_is_made_once_for_the_same_rows():
     make, calls = counter()
     whole = features()
