@@ -9,6 +9,7 @@ import logging
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from mmengine.config import Config, ConfigDict
@@ -16,6 +17,7 @@ from opencompass.cli.main import main
 from opencompass.registry import TASKS
 from opencompass.runners import LocalRunner
 from opencompass.utils import get_logger
+from yapf.yapflib import yapf_api
 
 
 def opencompass(*arguments: str) -> str:
@@ -24,13 +26,23 @@ def opencompass(*arguments: str) -> str:
     log = logging.StreamHandler(output)
     get_logger().addHandler(log)
     try:
-        with contextlib.redirect_stdout(output), mock.patch.object(
-                sys, 'argv', ['opencompass', *arguments]), mock.patch.object(
-                    LocalRunner, 'launch', _launch):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.redirect_stdout(output))
+            for target, name, value in (
+                (sys, 'argv', ['opencompass', *arguments]),
+                (LocalRunner, 'launch', _launch),
+                (yapf_api, 'FormatCode', _as_it_is),
+            ):
+                stack.enter_context(mock.patch.object(target, name, value))
             main()
     finally:
         get_logger().removeHandler(log)
     return output.getvalue()
+
+
+def _as_it_is(text: str, **options: Any) -> tuple[str, bool]:
+    """Leave copies of configs unformatted: yapf takes most of a run's time."""
+    return text, False
 
 
 def _launch(runner: LocalRunner,
