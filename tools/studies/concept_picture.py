@@ -1,0 +1,158 @@
+"""The concept picture: from token losses to a predicted accuracy.
+
+    python -m tools.studies.concept_picture --out docs/pictures
+
+draws one text, one exam and one held-out model of the demonstration: the
+losses of its tokens, their salience weights, the fitted curve and the
+prediction with its 90 % interval, on light and on dark ground.
+"""
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import csv_plugin as cp
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.demo import shipped
+from tools.studies.public_models_picture import THEMES
+
+TEXT, EXAM, MODEL = 'scenes-001', 'scenes', 'd-l@100'
+
+
+def draw(theme: str) -> Figure:
+    """Draw the picture on the ground of a theme."""
+    ground, ink, lines, blue, orange = THEMES[theme]
+    predictor = cp.load(shipped.PREDICTOR)
+    zoo = cp.read_collection(shipped.COLLECTION)
+    losses = predictor.loss_table(zoo.losses.select([MODEL])).losses[0]
+    settings = {
+        'axes.edgecolor': lines,
+        'axes.labelcolor': ink,
+        'text.color': ink,
+        'xtick.color': ink,
+        'ytick.color': ink,
+        'font.size': 9.5
+    }
+    with style.context(['default', settings]):
+        figure = Figure((8.4, 5.2), dpi=150, facecolor=ground)
+        figure.text(
+            0.02,
+            0.94,
+            'Losses on the tokens that matter predict a benchmark\'s accuracy',
+            fontsize=12.5,
+            fontweight='bold')
+        words, of_text = _words(predictor)
+        weights = np.nan_to_num(predictor.token_weights(EXAM))
+        for height, values, colour, label in (
+            (0.8, losses, orange,
+             f'1  Token losses of the model {MODEL} on one of 250 texts'),
+            (0.65, np.abs(weights), blue,
+             f'2  Salience weights of these tokens for the exam "{EXAM}"')):
+            figure.text(0.02, height + 0.055, label)
+            _draw_words(
+                figure, words, values[of_text], height,
+                LinearSegmentedColormap.from_list('', [ground, colour]), ink)
+        figure.text(
+            0.02, 0.555, '3  The weighted sum over all texts is the '
+            'capability score, which a curve turns into accuracy')
+        axes = figure.add_axes((0.09, 0.13, 0.88, 0.38), facecolor=ground)
+        _draw_curve(axes, predictor, theme)
+    return figure
+
+
+def _words(predictor: Predictor) -> tuple[list[str], slice]:
+    """Return the tokens of the text, and their places among all tokens."""
+    texts = cp.read_texts(shipped.TEXTS)
+    index = texts.ids.index(TEXT)
+    targets = predictor.targets
+    assert targets is not None
+    first = sum(map(len, targets.spans[:index]))
+    spans = targets.spans[index]
+    data = [*texts][index].text.encode()
+    words = [
+        data[start:end].decode()
+        for start, end in zip(spans.starts, spans.ends)
+    ]
+    return words, slice(first, first + len(words))
+
+
+def _draw_words(figure: Figure, words: list[str], values: NDArray,
+                height: float, colours: LinearSegmentedColormap,
+                ink: str) -> None:
+    """Write the tokens side by side, each on a ground of its value."""
+    strength = 0.85 * np.nan_to_num(values) / np.nanmax(values)
+    left = 0.03
+    for word, value in zip(words, strength):
+        shown = word.replace('\n', '\u21b5').replace(' ', '\u00a0')
+        written = figure.text(
+            left,
+            height,
+            shown,
+            family='DejaVu Sans Mono',
+            fontsize=9.5,
+            color=ink,
+            bbox=dict(facecolor=colours(value), edgecolor='none', pad=2))
+        # A character of this font is 0.602 of its size wide.
+        inches = 0.602 * 9.5 / 72 * len(shown)
+        left += inches / figure.get_figwidth() + 0.006
+        written.set_verticalalignment('center')
+
+
+def _draw_curve(axes: Axes, predictor: Predictor, theme: str) -> None:
+    """Draw training models, the fitted curve and the prediction."""
+    _, ink, lines, blue, orange = THEMES[theme]
+    zoo = cp.read_collection(shipped.COLLECTION)
+    part = predictor.benchmark(EXAM)
+    features = predictor.features(zoo.losses)
+    scores = dict(zip(features.models, part.model.scores(features.values)))
+    accuracy = zoo.accuracies.select(features.models).column(EXAM)
+    fitted = np.isin(features.models, part.fit_models)
+    of_fitted = np.array([*scores.values()])[fitted]
+    axes.plot(of_fitted, 100 * accuracy[fitted], 'o', ms=3, color=lines)
+    grid = np.linspace(of_fitted.min(), of_fitted.max(), 200)
+    axes.plot(grid, 100 * part.model.curve.accuracies(grid), color=ink, lw=1.2)
+    row = features.models.index(MODEL)
+    shown = predictor.predict(zoo.losses.select([MODEL]))
+    value, low, high = (100 * float(cube[0, shown.benchmarks.index(EXAM), 0])
+                        for cube in (shown.values, shown.low, shown.high))
+    x = scores[MODEL]
+    axes.vlines(x, low, high, color=blue, lw=5, alpha=0.35)
+    axes.plot(x, value, 'o', color=blue, ms=7)
+    axes.plot(x, 100 * accuracy[row], 'D', color=orange, ms=6)
+    axes.annotate(
+        f'4  predicted {value:.0f} %, 90 % interval {low:.0f}-{high:.0f}',
+        (x, value), (-12, -4), textcoords='offset points', ha='right',
+        color=blue)  # yapf: disable
+    axes.annotate(
+        f'real {100 * accuracy[row]:.0f} %',
+        (x, 100 * accuracy[row]), (10, -4), textcoords='offset points',
+        color=orange)  # yapf: disable
+    axes.text(0.0145, 8, f'dots: {fitted.sum()} training models')
+    axes.set(
+        xlim=(0.015, -0.0005),
+        ylim=(0, 100),
+        yticks=(0, 50, 100),
+        ylabel='accuracy, %',
+        xlabel='capability score (a loss: lower, to the right, is better)')
+    axes.spines[['top', 'right']].set_visible(False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--out', type=Path, required=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
+    for theme in THEMES:
+        path = folder / f'concept_{theme}.png'
+        draw(theme).savefig(path, metadata={'Software': None})
+        print(path)
+
+
+if __name__ == '__main__':
+    main()
