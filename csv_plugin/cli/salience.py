@@ -48,7 +48,7 @@ VERBS = {
           'read losses that other programs measured'),
     'status':
     _Verb('csv_plugin.cli.check_run',
-          'say what a run of OpenCompass, or a list of models, lacks'),
+          'list what is missing in a run, or of a list of models'),
     'contribute':
     _Verb('csv_plugin.cli.contribute_losses',
           'pack losses and accuracies into one file for others'),
@@ -116,7 +116,7 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
 
 @contextmanager
 def _packages_of(verb: str) -> Iterator[None]:
-    """Say how to install a package that the verb lacks."""
+    """Say how to install a package that is missing for a verb."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -171,44 +171,34 @@ class Triage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, those of `triage.json`."""
+        above = {
+            name: {
+                'runs': list(ranking.runs),
+                'probability': [list(map(_or_none, row))
+                                for row in ranking.above]
+            }
+            for name, ranking in self.rankings.items()
+        }  # yapf: disable
+        errors = {run: self._named_errors(run) for run in self.backtests}
         return {
-            'measure':
-            self.measure,
-            'level':
-            LEVEL,
-            'checkpoints':
-            list(self.checkpoint_records()),
-            'forecasts':
-            list(self.forecast_records()),
-            'above': {
-                benchmark: {
-                    'runs':
-                    list(ranking.runs),
-                    'probability': [[_or_none(value) for value in row]
-                                    for row in ranking.above]
-                }
-                for benchmark, ranking in self.rankings.items()
-            },
-            'error_to_expect': {
-                run: self._named_errors(run)
-                for run in self.backtests
-            },
-            'off_trajectory':
-            [asdict(checkpoint) for checkpoint in self.off_trajectory],
-            'notes':
-            list(self.notes),
+            'measure': self.measure,
+            'level': LEVEL,
+            'checkpoints': list(self.checkpoint_records()),
+            'forecasts': list(self.forecast_records()),
+            'above': above,
+            'error_to_expect': errors,
+            'off_trajectory': [asdict(bad) for bad in self.off_trajectory],
+            'notes': list(self.notes),
         }
 
     def _named_errors(self, run: str) -> dict[str, dict[str, float]]:
         """The errors to expect, by the accuracy that is taken for the end."""
+        labels = ('forecast', 'prediction now')
         return {
-            name: {
-                **dict(zip(self.benchmarks, errors.tolist())), OVERALL:
-                float(errors.mean())
-            }
-            for name, errors in zip((
-                'forecast', 'prediction now'), self.error_to_expect(run))
-        }
+            label: dict(zip(self.benchmarks, errors.tolist()))
+            | {OVERALL: float(errors.mean())}
+            for label, errors in zip(labels, self.error_to_expect(run))
+        }  # yapf: disable
 
 
 def _or_none(value: float) -> Optional[float]:
@@ -238,9 +228,9 @@ def forecast(predictor: Predictor,
             runs, each up to its end. Without them, no unfinished run is
             forecast.
         checkpoints (Optional[Mapping[str, Checkpoint]]): Run, step, tokens
-            and budget of checkpoints, by name; see `read_checkpoints`. Names
-            that it lacks must read `run@step`. Training is measured in
-            tokens if they are known of all checkpoints, else in steps.
+            and budget of checkpoints, by name; see `read_checkpoints`. Other
+            names must read `run@step`. Training is measured in tokens if
+            they are known of all checkpoints, else in steps.
         budget (float): Tokens (or steps) at the end of those runs that have
             no budget of their own. By default the median of the earlier
             runs; without any, nothing is forecast for these runs.
@@ -249,7 +239,7 @@ def forecast(predictor: Predictor,
         Triage: All accuracies are fractions, all intervals 90 % intervals.
 
     Raises:
-        InputError: There is no checkpoint beyond 0 tokens; a name tells no
+        InputError: There is no checkpoint beyond 0 tokens; a name has no
             step or is among both the losses and the history; the tokens of
             only some checkpoints are known; a run is part of the history,
             beyond its budget or has two; an earlier run ends before its
@@ -294,10 +284,9 @@ def judge(
         for name, reason in refused.items()
         if name in checkpoints or name in history
     }
-    usable = set(features.models)
     chosen, past = ({
-        name: checkpoint
-        for name, checkpoint in described.items() if name in usable
+        name: described[name]
+        for name in described if name in features.models
     } for described in (checkpoints, history))
     measure = choose_measure([*chosen.values(), *past.values()])
     earlier = _trajectories(predictor, features, past)
