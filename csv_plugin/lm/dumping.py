@@ -62,19 +62,13 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 progress: Progress = iter) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
-    Scored: as in `token_losses`.
+    Scored: as in `token_losses`; arguments that are not here are as there.
 
     Args:
-        model (PreTrainedModel | Engine): A causal LM.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts of it to score; all by
             default. Parts are joined by `io.dumps.merge_dumps`.
         name (Optional[str]): Name of the model, its path by default.
-        entropy (bool): Record the entropy of each predictive distribution.
-        rank (bool): Record how many tokens were more likely.
-        context (Optional[int]): Longest window, prefix included; the
-            model's own by default, 0 = no limit.
         folder (Optional[FilePath]): Keeps the losses of every few texts for
             a call that is repeated after an interruption, see
             `score_in_chunks`.

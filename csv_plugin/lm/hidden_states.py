@@ -39,16 +39,8 @@ def hidden_states(model: PreTrainedModel,
     """Final hidden states of a causal LM at every token of every text.
 
     The state *at* a token has read that token and those to its left, behind
-    the prefix token (`prefix_token`). Texts longer than the context are cut
-    into windows as in `token_losses`.
-
-    Args:
-        model (PreTrainedModel): A causal LM.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-        texts (Sequence[Text]): The texts.
-        context (Optional[int]): Longest window, prefix included; the
-            model's own by default, 0 = no limit.
-        progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
+    the prefix token. Texts longer than the context are cut into windows.
+    Arguments are as in `token_losses`.
 
     Returns:
         Tensor: float32, shape `(T, H)`, tokens of all texts in order.
@@ -139,9 +131,6 @@ def kept_states(path: Path,
 
     Returns:
         Tensor: Shape `(T, H)`, mapped from the file if it was there.
-
-    Raises:
-        InputError: As in `hidden_states`.
     """
     ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
     key = _identity(model, tokenizer, ids)

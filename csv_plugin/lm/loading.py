@@ -112,14 +112,8 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
 def own_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
     """Refuse code of a model that the body of the `with` statement loads.
 
-    The body has to pass `trust_remote_code=False`.
-
-    Args:
-        path (FilePath): As in `config_without_code`.
-        remedy (str): As there.
-
-    Raises:
-        InputError: As there, or the tokenizer needs code of its own.
+    The body has to pass `trust_remote_code=False`. Arguments and errors are
+    as in `config_without_code`; a tokenizer that needs code is refused, too.
     """
     config_without_code(path, remedy)
     with _needed_code_refused(path, remedy):
@@ -148,16 +142,14 @@ def load_tokenizer(path: FilePath,
                    remedy: str = _TRUST) -> PreTrainedTokenizerBase:
     """The tokenizer of a model that another engine runs.
 
-    Code that only the model needs is never run.
-
     Args:
         path (FilePath): Folder, or name on the hub.
-        trust_remote_code (bool): Run code that comes with the tokenizer.
+        trust_remote_code (bool): Run code that comes with the tokenizer;
+            code that only the model needs never runs.
         remedy (str): What to do about such code, one sentence.
 
     Raises:
-        InputError: There is no such tokenizer, it cannot be loaded, or it
-            needs code that may not run.
+        InputError: As in `loading`.
     """
     with _in_words('tokenizer', path), _needed_code_refused(path, remedy):
         return AutoTokenizer.from_pretrained(
@@ -196,14 +188,8 @@ def load_scoring_lm(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
 
-    Args:
-        path (FilePath): Folder, or name on the hub.
-        tokenizer (Optional[FilePath]): Folder or name of the tokenizer, if
-            it is not that of the model.
-        trust_remote_code (bool): Run code that comes with the model.
-
-    Raises:
-        InputError: As in `load_causal_lm`.
+    Arguments and errors are as in `load_causal_lm`; the tokenizer may lie in
+    another folder.
     """
     with loading('scoring LM', path, trust_remote_code):
         loaded_tokenizer = AutoTokenizer.from_pretrained(

@@ -71,12 +71,9 @@ def feature_blocks(table: LossTable,
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A predictor, and its errors in the course of the training.
+    """A predictor, and its errors by step of the training.
 
-    Args:
-        predictor (Predictor): What was learned.
-        curve (Optional[TrainingCurve]): Errors by step of the training;
-            None if nothing was chosen by them.
+    The curve is None if nothing was chosen by errors.
     """
     predictor: Predictor
     curve: Optional[TrainingCurve]
@@ -94,9 +91,8 @@ def train_auto(training: Training,
         states (Optional[Tensor]): Hidden states of a scoring LM at the
             target tokens, `(T, H)`; without them, columns are made of the
             losses alone.
-        validation (Sequence[str]): Not used: models are held out by
-            cross-validation.
-        settings (Optional[HeadSettings]): None; there is nothing to set.
+        validation (Sequence[str]): Not used.
+        settings (Optional[HeadSettings]): Not used.
         progress (Progress): Wraps the benchmarks.
 
     Raises:
@@ -155,10 +151,6 @@ METHODS: dict[str, Callable[..., Trained]] = {
 
 def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
     """Refuse models that are not of both kinds, train and validation.
-
-    Args:
-        validation (Sequence[str]): Models that choose the step.
-        models (Sequence[str]): All models, those included.
 
     Raises:
         InputError: All or none of the models are for validation, or a name
@@ -244,7 +236,7 @@ def _fit_token_losses(losses: ModelLosses, accuracies: AccuracyTable,
                       scoring_lm: Optional[tuple[Any, Any]],
                       validation: Sequence[str], seed: int,
                       progress: Progress) -> Predictor:
-    """What `fit` does with token losses; arguments and errors as there."""
+    """`fit` for token losses."""
     train = _named('method', method or 'auto', METHODS)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',

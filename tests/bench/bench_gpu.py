@@ -1,4 +1,4 @@
-"""Token losses and head training on a GPU; says so where there is none.
+"""Token losses on a GPU; says so where there is none.
 
     python -m tests.bench.bench_gpu [--sizes smoke 1.8B 7B] [--texts 550]
 
@@ -20,7 +20,6 @@ import shutil
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 from transformers import LlamaForCausalLM
 
@@ -29,10 +28,6 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
-from csv_plugin.lm.head import HeadSettings
-from csv_plugin.lm.head.algorithm2 import train_heads
-from tests.bench.bench_head_training import PAPER_STEPS
-from tests.bench.bench_head_training import simulate as simulate_heads
 from tests.bench.bench_token_losses import (CONTEXT, PASSES, llama_config,
                                             make_tokenizer, random_texts)
 
@@ -138,22 +133,6 @@ def bench_losses(size, n_texts, device):
           f'{seconds["one text at a time"] / ours:.2f} times as long')
 
 
-def bench_heads(n_tokens, width, n_steps, device):
-    """Algorithm 2 with 40 models and 6 benchmarks."""
-    states, table, accuracies = simulate_heads(n_tokens, width, 40, 6)
-    settings = HeadSettings(
-        optimiser='adam', n_steps=n_steps, patience=n_steps + 1)
-    for dtype in (torch.float32, torch.bfloat16):
-        typed = states.to(device, dtype)
-        start = time.perf_counter()
-        heads = train_heads(typed, table, accuracies, table.models[:32],
-                            table.models[32:], settings)
-        seconds = time.perf_counter() - start
-        error = np.nanmean(heads.train_mse[-1])
-        print(f'{n_steps} steps of Algorithm 2, {n_tokens} x {width}, '
-              f'{dtype}: {seconds:.1f} s, train MSE {error:.1e}')
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -161,9 +140,6 @@ def main():
     parser.add_argument(
         '--sizes', nargs='+', choices=SIZES, default=['1.8B', '7B'])
     parser.add_argument('--texts', type=int, default=550)
-    parser.add_argument('--tokens', type=int, default=180_000)
-    parser.add_argument('--width', type=int, default=2048)
-    parser.add_argument('--steps', type=int, default=PAPER_STEPS)
     parser.add_argument('--write', type=Path, metavar='FOLDER')
     parser.add_argument('--device', choices=('cuda', 'cpu'), default='cuda')
     options = parser.parse_args()
@@ -178,8 +154,6 @@ def main():
     print(f'{name}, torch {torch.__version__}')
     for size in options.sizes:
         bench_losses(size, options.texts, options.device)
-    print()
-    bench_heads(options.tokens, options.width, options.steps, options.device)
 
 
 if __name__ == '__main__':

@@ -81,10 +81,8 @@ def test_solvers_are_measured_on_tables(tmp_path):
 
 def test_what_a_gpu_takes_is_measured_or_said_to_be_missing():
     printed = run('bench_gpu', '--device', 'cpu', '--sizes', 'smoke',
-                  '--texts', '2', '--tokens', '600', '--width', '8', '--steps',
-                  '2')
+                  '--texts', '2')
     assert 'share of the ideal forward' in printed
-    assert '2 steps of Algorithm 2, 600 x 8, torch.bfloat16' in printed
     if not torch.cuda.is_available():
         printed = run('bench_gpu')
         assert printed == 'There is no GPU here: nothing was measured.\n'

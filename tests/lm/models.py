@@ -2,21 +2,12 @@
 
 Weights are large, so that predictions differ from token to token.
 """
-from collections.abc import Callable
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
-from transformers.models.bloom import BloomConfig, BloomForCausalLM
-from transformers.models.cohere import CohereConfig, CohereForCausalLM
-from transformers.models.gemma2 import Gemma2Config, Gemma2ForCausalLM
-from transformers.models.gpt2 import GPT2Config, GPT2LMHeadModel
-from transformers.models.gpt_neox import GPTNeoXConfig, GPTNeoXForCausalLM
-from transformers.models.llama import LlamaConfig, LlamaForCausalLM
-from transformers.models.mamba import MambaConfig, MambaForCausalLM
-from transformers.models.opt import OPTConfig, OPTForCausalLM
-from transformers.models.qwen2 import Qwen2Config, Qwen2ForCausalLM
 
 from tests.lm.tokens.tokenizers import SPECIAL, byte_level
 
@@ -24,145 +15,73 @@ from tests.lm.tokens.tokenizers import SPECIAL, byte_level
 VOCABULARY = 512
 CONTEXT = 128
 _SIZES = dict(
-    vocab_size=VOCABULARY,
     hidden_size=32,
     intermediate_size=48,
     num_hidden_layers=2,
     num_attention_heads=4,
-    max_position_embeddings=CONTEXT,
-    initializer_range=.4)
+    max_position_embeddings=CONTEXT)
+_GROUPED = {**_SIZES, 'num_key_value_heads': 2}
 
-
-def llama(**settings: Any) -> PreTrainedModel:
-    return LlamaForCausalLM(
-        LlamaConfig(**{
-            **_SIZES, 'num_key_value_heads': 2,
-            **settings
-        }))
-
-
-def gpt_neox(**settings: Any) -> PreTrainedModel:
-    return GPTNeoXForCausalLM(GPTNeoXConfig(**{**_SIZES, **settings}))
-
-
-def qwen2(**settings: Any) -> PreTrainedModel:
-    return Qwen2ForCausalLM(
-        Qwen2Config(
-            **{
-                **_SIZES, 'num_key_value_heads': 2,
-                'tie_word_embeddings': True,
-                **settings
-            }))
-
-
-def gemma2(**settings: Any) -> PreTrainedModel:
-    """Caps its final logits; layers with and without a sliding window."""
-    return Gemma2ForCausalLM(
-        Gemma2Config(
-            **{
-                **_SIZES, 'num_key_value_heads': 2,
-                'head_dim': 8,
-                'query_pre_attn_scalar': 8,
-                'sliding_window': 16,
-                'final_logit_softcapping': 5.,
-                **settings
-            }))
-
-
-def mamba(**settings: Any) -> PreTrainedModel:
-    return MambaForCausalLM(
-        MambaConfig(
-            **{
-                'vocab_size': VOCABULARY,
-                'hidden_size': 32,
-                'num_hidden_layers': 2,
-                'state_size': 8,
-                'time_step_rank': 4,
-                'initializer_range': .4,
-                'residual_in_fp32': False,
-                **settings
-            }))
-
-
-def gpt2(**settings: Any) -> PreTrainedModel:
-    """Learned positions; dropout while it trains."""
-    return GPT2LMHeadModel(
-        GPT2Config(
-            **{
-                'vocab_size': VOCABULARY,
-                'n_embd': 32,
-                'n_layer': 2,
-                'n_head': 4,
-                'n_positions': CONTEXT,
-                'initializer_range': .4,
-                **settings
-            }))
-
-
-def opt(**settings: Any) -> PreTrainedModel:
-    """Projects its final states to the smaller embeddings."""
-    return OPTForCausalLM(
-        OPTConfig(
-            **{
-                'vocab_size': VOCABULARY,
-                'hidden_size': 32,
-                'ffn_dim': 48,
-                'num_hidden_layers': 2,
-                'num_attention_heads': 4,
-                'max_position_embeddings': CONTEXT,
-                'word_embed_proj_dim': 16,
-                'init_std': .4,
-                **settings
-            }))
-
-
-def bloom(**settings: Any) -> PreTrainedModel:
-    """ALiBi: no limit of positions."""
-    return BloomForCausalLM(
-        BloomConfig(
-            **{
-                'vocab_size': VOCABULARY,
-                'hidden_size': 32,
-                'n_layer': 2,
-                'n_head': 4,
-                'initializer_range': .4,
-                **settings
-            }))
-
-
-def cohere(**settings: Any) -> PreTrainedModel:
-    """Scales its logits."""
-    return CohereForCausalLM(
-        CohereConfig(**{
-            **_SIZES, 'num_key_value_heads': 2,
-            'logit_scale': .25,
-            **settings
-        }))
-
-
-#: Body and head alone give the logits.
-PLAIN: dict[str, Callable[..., PreTrainedModel]] = {
-    'llama': llama,
-    'gpt-neox': gpt_neox,
-    'qwen2': qwen2,
-    'mamba': mamba,
-    'gpt2': gpt2,
-    'opt': opt,
-    'bloom': bloom
+#: Class of the model, class of its config, and settings. Body and head alone
+#: give the logits.
+PLAIN: dict[str, tuple[str, str, dict[str, Any]]] = {
+    'llama': ('LlamaForCausalLM', 'LlamaConfig', _GROUPED),
+    'gpt-neox': ('GPTNeoXForCausalLM', 'GPTNeoXConfig', _SIZES),
+    'qwen2': ('Qwen2ForCausalLM', 'Qwen2Config', {
+        **_GROUPED, 'tie_word_embeddings': True
+    }),
+    'mamba': ('MambaForCausalLM', 'MambaConfig',
+              dict(
+                  hidden_size=32,
+                  num_hidden_layers=2,
+                  state_size=8,
+                  time_step_rank=4,
+                  residual_in_fp32=False)),
+    # Learned positions; dropout while it trains.
+    'gpt2': ('GPT2LMHeadModel', 'GPT2Config',
+             dict(n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT)),
+    # Projects its final states to the smaller embeddings.
+    'opt': ('OPTForCausalLM', 'OPTConfig',
+            dict(
+                hidden_size=32,
+                ffn_dim=48,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                max_position_embeddings=CONTEXT,
+                word_embed_proj_dim=16,
+                init_std=.4)),
+    # ALiBi: no limit of positions.
+    'bloom': ('BloomForCausalLM', 'BloomConfig',
+              dict(hidden_size=32, n_layer=2, n_head=4)),
 }
-#: The model changes the logits of the head.
-WITH_TAIL: dict[str, Callable[..., PreTrainedModel]] = {
-    'gemma2': gemma2,
-    'cohere': cohere
+#: The model caps or scales the logits of the head.
+WITH_TAIL: dict[str, tuple[str, str, dict[str, Any]]] = {
+    # Layers with and without a sliding window.
+    'gemma2': ('Gemma2ForCausalLM', 'Gemma2Config', {
+        **_GROUPED, 'head_dim': 8,
+        'query_pre_attn_scalar': 8,
+        'sliding_window': 16,
+        'final_logit_softcapping': 5.
+    }),
+    'cohere': ('CohereForCausalLM', 'CohereConfig', {
+        **_GROUPED, 'logit_scale': .25
+    }),
 }
 MODELS = {**PLAIN, **WITH_TAIL}
 
 
 def make(name: str, seed: int = 0, **settings: Any) -> PreTrainedModel:
     """A model in evaluation mode, the same for the same seed."""
+    model_name, config_name, sizes = MODELS[name]
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return MODELS[name](**settings).eval()
+        config = getattr(transformers, config_name)(**{
+            'vocab_size': VOCABULARY,
+            'initializer_range': .4,
+            **sizes,
+            **settings
+        })
+        return getattr(transformers, model_name)(config).eval()
 
 
 def tokenizer(**names: Any) -> PreTrainedTokenizerFast:

@@ -143,10 +143,8 @@ def _run(network: nn.Module, inputs: Tensor) -> Any:
 def body_states(model: PreTrainedModel, inputs: Tensor) -> Tensor:
     """Final hidden states, after the last norm, shape `(batch, n, H)`.
 
-    Args:
-        model (PreTrainedModel): A causal LM in evaluation mode.
-        inputs (Tensor): Token ids, padded on the right if at all: causal
-            models do not look right, so no mask is needed. `(batch, n)`.
+    `inputs` may be padded on the right: causal models do not look right, so
+    no mask is needed.
     """
     return _run(model.base_model, inputs)[0]
 
@@ -155,11 +153,8 @@ def logits_of(model: PreTrainedModel, head: Optional[nn.Linear],
               inputs: Tensor) -> Logits:
     """Logits at all `batch * n` positions of a batch, row by row.
 
-    Args:
-        model (PreTrainedModel): A causal LM in evaluation mode.
-        head (Optional[nn.Linear]): From `plain_head`; None runs the model
-            as a whole.
-        inputs (Tensor): Token ids, padded on the right. `(batch, n)`.
+    `head` is from `plain_head`; None runs the model as a whole. `inputs` are
+    padded on the right, `(batch, n)`.
     """
     if head is None:
         return FullLogits(_run(model, inputs).logits.flatten(0, 1))
@@ -172,11 +167,6 @@ def in_halves(
     run: Callable[[Sequence[Window]], Output]
 ) -> Iterator[tuple[Sequence[Window], Output]]:
     """Run a model on a batch, halved until the GPU has room for each part.
-
-    Args:
-        model (PreTrainedModel): Named in the error.
-        batch (Sequence[Window]): At least one.
-        run (Callable): Runs the model on some windows.
 
     Yields:
         tuple[Sequence[Window], Output]: Windows, in their order, and what

@@ -89,12 +89,8 @@ class Engine(Protocol):
 def optional_package(name: str, purpose: str) -> ModuleType:
     """Import a package that the plugin does not install.
 
-    Args:
-        name (str): Name of the module, such as 'vllm'.
-        purpose (str): What needs it, for the error.
-
     Raises:
-        InputError: The package is not installed.
+        InputError: It is not installed; `purpose` needs it.
     """
     try:
         return import_module(name)

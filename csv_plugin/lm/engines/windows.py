@@ -106,10 +106,8 @@ def group_batches(windows: Sequence[Window],
 def default_max_tokens(device: torch.device, all_logits: bool = False) -> int:
     """Most inputs of a batch; few on a CPU, whose caches are small.
 
-    Args:
-        device (torch.device): Device of the model.
-        all_logits (bool): The model computes all logits of a batch at once,
-            which take more memory than all else.
+    Fewer, too, for a model that makes all logits of a batch at once, which
+    take more memory than all else.
     """
     most = 1024 if device.type == 'cpu' else 4096
     return most // 2 if all_logits else most

@@ -91,10 +91,8 @@ class HeadObjective:
                  lines: Optional[NDArray[np.float64]]) -> Evaluation:
         """Eq. 3, Eq. 1 and Eq. 4, in this order.
 
-        Args:
-            head (ScoringHead): Heads of the same benchmarks.
-            lines (Optional[NDArray]): `Evaluation.lines` of similar heads,
-                where the fit of Eq. 4 starts.
+        The fit of Eq. 4 starts at `lines`, `Evaluation.lines` of similar
+        heads.
         """
         z = head.preactivations(self.states)
         scores = weighted_losses(self.losses, head.activate(z))
@@ -154,12 +152,7 @@ class TrainedHeads:
     validation_mse: NDArray[np.float64]
 
     def predict(self, states: Tensor, table: LossTable) -> NDArray[np.float64]:
-        """Accuracies of M models from their losses, shape `(M, B)`.
-
-        Args:
-            states (Tensor): Hidden states, shape `(T, H)`.
-            table (LossTable): Losses of M models on the same tokens.
-        """
+        """Accuracies of M models from losses on the same tokens, `(M, B)`."""
         scores = weighted_losses(
             losses_per_character(table, states), self.head.weights(states))
         return self.curve.accuracies(scores.T).T

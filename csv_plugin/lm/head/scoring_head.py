@@ -70,13 +70,9 @@ class ScoringHead:
                            self.activation)
 
     def preactivations(self, states: Tensor) -> Tensor:
-        """`theta . h_t + b` for every token and benchmark.
+        """`theta . h_t + b` for every token and benchmark, `(T, B)`.
 
-        Args:
-            states (Tensor): Hidden states, any floating type. `(T, H)`.
-
-        Returns:
-            Tensor: float32, or float64 for such states. Shape `(T, B)`.
+        It is float32, or float64 for such states, which have shape `(T, H)`.
         """
         dtype = working_dtype(states)
         # With theta stored as (B, H), MKL takes half the time.
@@ -97,16 +93,13 @@ class ScoringHead:
 
     def gradient(self, states: Tensor, preactivations: Tensor,
                  by_weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradient in (theta, bias) of a function of the weights.
+        """Gradient in theta, `(H, B)`, and bias, `(B,)`, float64.
 
         Args:
             states (Tensor): Hidden states, shape `(T, H)`.
-            preactivations (Tensor): Of these states, shape `(T, B)`.
-            by_weight (Tensor): The function's derivative in each weight,
+            preactivations (Tensor): From these states, shape `(T, B)`.
+            by_weight (Tensor): Derivative of a function in each weight,
                 `(T, B)`.
-
-        Returns:
-            tuple[Tensor, Tensor]: float64, shapes `(H, B)` and `(B,)`.
         """
         slope = ACTIVATIONS[self.activation].slope(preactivations)
         by_z = by_weight * slope
@@ -142,15 +135,10 @@ def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
-    """Losses divided by N_c, 0 where a model did not score the token.
+    """Losses divided by N_c, on the device of the states, `(M, T)`.
 
-    Args:
-        table (LossTable): M models, T tokens.
-        states (Tensor): Hidden states of the same tokens, `(T, H)`.
-
-    Returns:
-        Tensor: float64, nats per character, shape `(M, T)`, on the device
-        of the states.
+    They are float64, nats per character; 0 where a token is not scored by
+    all models.
     """
     losses = np.where(table.scored, table.losses, 0.0) / table.n_chars.sum()
     return torch.from_numpy(losses).to(states.device)
@@ -159,8 +147,6 @@ def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
 def weighted_losses(losses: Tensor, weights: Tensor) -> NDArray[np.float64]:
     """Eq. 1, nats per character, shape `(M, B)`.
 
-    Args:
-        losses (Tensor): From `losses_per_character`, shape `(M, T)`.
-        weights (Tensor): Salience weights, shape `(T, B)`.
+    `losses` are from `losses_per_character`, `weights` have shape `(T, B)`.
     """
     return (losses @ weights.double()).cpu().numpy()

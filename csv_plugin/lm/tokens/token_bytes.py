@@ -84,14 +84,13 @@ def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
                           whole: _Str) -> list[_Str]:
     """Remove the spaces that a tokenizer added and the text does not have.
 
+    A tokenizer may add one at the start of the text and after each added
+    token.
+
     Args:
         pieces (list): The text of each token, as bytes or as characters.
-        added (Sequence[int]): Indices of the added tokens. A tokenizer may
-            add a space at the start of the text and after each of these.
+        added (Sequence[int]): Indices of the added tokens.
         whole (str | bytes): The text that the pieces should spell.
-
-    Returns:
-        list: The pieces, one per token.
     """
     pieces, position = list(pieces), 0
     bounds = [0, *(i + 1 for i in added), len(pieces)]

@@ -112,12 +112,12 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
 
 
 class Blank(NamedTuple):
-    """Consecutive blanks of a text, and the text of the tokens on them.
+    """Consecutive blanks of a text, and the tokens on them.
 
     Args:
         text_id (str): The text.
         chars (str): The blanks.
-        said (str): Texts that the tokens on them may stand for.
+        said (str): Texts that the tokens may stand for.
         is_outer (bool): They start or end the text.
     """
     text_id: str
@@ -131,12 +131,8 @@ def unsaid_blanks(text: Text, tokens: Sequence[str],
                   spans: TokenSpans) -> Iterator[Blank]:
     """Blanks whose tokens have no blank, or no line break where they do.
 
-    Args:
-        text (Text): The text.
-        tokens (Sequence[str]): Token strings as the vocabulary has them.
-        is_opaque (NDArray): Tokens that may cover blanks without a blank in
-            them, unknown and added ones. Bool, `(n,)`.
-        spans (TokenSpans): The bytes of each token; they tile the text.
+    `is_opaque` tokens, unknown and added ones, may cover blanks without a
+    blank in them.
     """
     bounds = np.cumsum([0, *(len(char.encode()) for char in text.text)])
     starts, ends = spans.starts, spans.ends
@@ -164,12 +160,8 @@ def check_blanks(tokenizer: PreTrainedTokenizerBase,
     SentencePiece may be set to remove blanks around a text, and to write one
     space for several blanks.
 
-    Args:
-        tokenizer (PreTrainedTokenizerBase): The tokenizer.
-        unsaid (Sequence[Blank]): From `unsaid_blanks`.
-
     Raises:
-        InputError: The vocabulary could have written one of them.
+        InputError: The vocabulary could have written one of the blanks.
     """
     if not unsaid:
         return
