@@ -24,7 +24,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.triage_report import as_text, write_triage
-from csv_plugin.triage.dumps import Readings
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
         raise InputError('--watch', 'no --json beside it', '--json',
                          'Read triage.json in the folder of --out.')
     job = TriageJob(
-        Readings(load_predictor(args.predictor[1])), places, args.history,
+        load_predictor(args.predictor[1]), places, args.history,
         args.checkpoints, args.budget)
     log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
 

@@ -1,18 +1,12 @@
-"""Token losses of checkpoints: where they are, and each read once."""
+"""Dumps of token losses in files, folders and runs of OpenCompass."""
 import glob
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from csv_plugin.core.conventions import InputError, Progress, check_list
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.predicting import attempt
-from csv_plugin.core.predictions import Missing
-from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
@@ -110,66 +104,3 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
         DumpPlace(file, file.name.removesuffix(_SUFFIX))
         for file in path.glob(f'[!.]*{_SUFFIX}')
     ]
-
-
-class Readings:
-    """Feature columns of the checkpoints that were read so far.
-
-    Args:
-        predictor (Predictor): Says which columns to make of the losses.
-
-    Raises:
-        InputError: The predictor was fitted to tables.
-
-    Attributes:
-        refused (dict[str, str]): Why dumps cannot be used, by checkpoint.
-    """
-
-    def __init__(self, predictor: Predictor) -> None:
-        predictor.check_tokens()
-        self.predictor = predictor
-        self.refused: dict[str, str] = {}
-        n_columns = len(predictor.columns.units)
-        self._features: dict[str, FeatureTable] = {}
-        self._none = FeatureTable((), predictor.columns,
-                                  np.zeros((0, n_columns)))
-        # Of the dumps that were refused.
-        self._stamps: dict[str, object] = {}
-
-    @property
-    def features(self) -> FeatureTable:
-        """The columns of all checkpoints that were read, a row each."""
-        return FeatureTable.concatenate([self._none, *self._features.values()])
-
-    def add(self,
-            dumps: Mapping[str, DumpPlace],
-            progress: Progress = iter) -> tuple[str, ...]:
-        """Read the dumps that were not read before; return their names.
-
-        A dump that was refused is read again once its files changed, since
-        it may have been half written.
-        """
-        fingerprint = self.predictor.columns.fingerprint
-        stamps = {
-            name: dump.stamp(fingerprint)
-            for name, dump in dumps.items() if name not in self._features
-        }
-        changed = [
-            name for name, stamp in stamps.items()
-            if self._stamps.get(name) != stamp
-        ]
-        new = []
-        for name in progress(changed):
-            columns = attempt(self._read, dumps[name])
-            if isinstance(columns, Missing):
-                self.refused[name] = columns.reason
-                self._stamps[name] = stamps[name]
-            else:
-                self._features[name] = columns
-                self.refused.pop(name, None)
-                new.append(name)
-        return tuple(new)
-
-    def _read(self, dump: DumpPlace) -> FeatureTable:
-        losses = dump.read(self.predictor.columns.fingerprint)
-        return self.predictor.features({dump.model: losses})

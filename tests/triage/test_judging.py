@@ -8,7 +8,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.dumps import Readings, find_dumps
+from csv_plugin.triage.dumps import find_dumps
 from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
 from csv_plugin.triage.ranking import NOT_FORECAST
 from csv_plugin.triage.watching import TriageJob
@@ -95,7 +95,7 @@ def test_dumps_in_memory_count_as_files_do(predictor, tmp_path):
         name: dump_place.read(TEXTS.fingerprint)
         for name, dump_place in find_dumps(folders).items()
     } for folders in places)
-    from_files = TriageJob(Readings(predictor), *places).update()
+    from_files = TriageJob(predictor, *places).update()
     assert from_files.to_dict() == forecast(predictor, judged, past).to_dict()
 
 
@@ -248,12 +248,10 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
     losses = model_losses(1.0)
     losses[2] = replace(losses[2], losses=losses[2].losses * np.nan)
     write_dump(tmp_path / 'gaps@10.safetensors', dump('gaps', losses))
-    added = Readings(predictor).add(find_dumps([tmp_path]))
-    assert added == ('good@10', 'good@20')
-    job = TriageJob(Readings(predictor), [tmp_path])
+    job = TriageJob(predictor, [tmp_path])
     triage = job.update()
-    assert job.readings.features.models == added
-    refused = job.readings.refused
+    assert triage.predictions.models == ('good@10', 'good@20')
+    refused = job.refused
     assert set(refused) == {'other@10', 'half@10', 'gaps@10'}
     assert OTHER_TEXTS.fingerprint in refused['other@10']
     assert [run.run for run in triage.runs] == ['good']
@@ -270,7 +268,7 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
     for step in STEPS[:2]:
         (tmp_path / f'good@{step}.safetensors').unlink()
     with pytest.raises(InputError, match='one or more that can be used'):
-        TriageJob(Readings(predictor), [tmp_path]).update()
+        TriageJob(predictor, [tmp_path]).update()
 
 
 def test_a_broken_save_is_named(predictor, history, finished):

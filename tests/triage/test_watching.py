@@ -7,7 +7,6 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage import dumps
-from csv_plugin.triage.dumps import Readings
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 from tests.runs import train
 from tests.triage.pretraining import (EARLIER, skill_at, write_checkpoint,
@@ -23,7 +22,7 @@ def predictor():
 def job(predictor, tmp_path):
     new = write_runs(tmp_path / 'new', {'good': 1.8}, 2)
     old = write_runs(tmp_path / 'old', EARLIER)
-    return TriageJob(Readings(predictor), [new], [old])
+    return TriageJob(predictor, [new], [old])
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.triage_report import write_tables
-from csv_plugin.triage.dumps import Readings
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import TriageJob
 
@@ -83,8 +82,7 @@ class LivePredictions:
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
         self.logs = tuple(logs)
-        self._job = TriageJob(
-            Readings(predictor), [], history or (), budget=budget)
+        self._job = TriageJob(predictor, [], history or (), budget=budget)
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '
                              'history', 'it in the history too',
