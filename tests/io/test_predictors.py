@@ -1,8 +1,5 @@
 """Predictors on disk: the same predictions, or a clear error."""
 import ast
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Averaged, Plain, Ridge, Uniform
+from csv_plugin.core.salience import Averaged, Plain, Ridge
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.containers import read_container, write_container
 from csv_plugin.io.predictors import KIND, load_predictor, save_predictor
@@ -159,14 +156,6 @@ def by_reach(part):
     return errors and (errors.reach, vars(errors.within), vars(errors.beyond))
 
 
-def test_the_parts_of_the_fixture_are_worth_keeping(predictor):
-    assert any(part.errors_by_reach for part in predictor.benchmarks)
-    assert any(part.families for part in predictor.benchmarks)
-    assert any(part.notes for part in predictor.benchmarks)
-    assert any(part.witnesses for part in predictor.benchmarks)
-    assert predictor.benchmarks[0].intervals.score_spread < np.inf
-
-
 def test_not_finite_numbers_are_kept(path):
     """No model has an accuracy on 'none'; 'chance' is predicted by a mean."""
     kept = {
@@ -180,23 +169,11 @@ def test_not_finite_numbers_are_kept(path):
     assert np.isfinite(kept['easy'].penalty)
 
 
-def test_names_in_any_script(tmp_path):
-    tables = small_tables().only('easy')
-    columns = replace(tables.features.columns, fingerprint='тексты "α"\n')
-    predictor = fit_predictor(
-        replace(tables.features, columns=columns), tables.accuracies,
-        tables.groups, Uniform())
-    save_predictor(predictor, tmp_path / '文.safetensors')
-    loaded = load_predictor(str(tmp_path / '文.safetensors'))
-    assert loaded.columns.fingerprint == 'тексты "α"\n'
-
-
 @pytest.mark.parametrize(
     'solver', [Averaged(), Plain(), Ridge()], ids=lambda solver: solver.name)
-@pytest.mark.parametrize('n_models', [2, 4])
-def test_fits_to_very_few_models(solver, n_models, tmp_path):
+def test_fits_to_very_few_models(solver, tmp_path):
     """A fold of one model has a flat curve, whose beta is far away."""
-    few = small_tables(n_models=n_models, n_families=2)
+    few = small_tables(n_models=2, n_families=2)
     fitted = fit_predictor(few.features, few.accuracies, few.groups, solver)
     save_predictor(fitted, tmp_path / 'few.safetensors')
     np.testing.assert_array_equal(
@@ -213,27 +190,6 @@ def test_token_columns_are_kept(token_predictor, token_path):
     assert (loaded.matrix != token_predictor.matrix).nnz == 0
     np.testing.assert_array_equal(loaded.columns.scored,
                                   token_predictor.columns.scored)
-
-
-def test_the_file_has_ordinary_permissions(path, tmp_path):
-    ordinary = tmp_path / 'ordinary'
-    ordinary.write_bytes(b'')
-    assert path.stat().st_mode == ordinary.stat().st_mode
-
-
-def test_loading_needs_no_torch(path, tmp_path):
-    """In a fresh interpreter in which importing torch would succeed."""
-    for name in ('torch', 'transformers', 'opencompass'):
-        (tmp_path / f'{name}.py').write_text('', 'utf-8')
-    code = ('import sys\n'
-            'from csv_plugin.io.predictors import load_predictor\n'
-            'print(len(load_predictor(sys.argv[1]).benchmarks),'
-            ' *{"torch", "transformers", "opencompass"} & set(sys.modules))')
-    search = os.pathsep.join([str(tmp_path), str(ROOT)])
-    process = subprocess.run([sys.executable, '-c', code, str(path)],
-                             env={**os.environ, 'PYTHONPATH': search},
-                             capture_output=True, text=True)  # yapf: disable
-    assert process.stdout.split() == ['6'], process.stderr
 
 
 def header_fields(header):
@@ -267,12 +223,11 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path):
 
 @pytest.mark.parametrize('change, problem', [
     (lambda part: part.update(chance=-.1), 'chance in its range'),
-    (lambda part: part.update(chance=1), 'chance in its range'),
-    (lambda part: part.update(chance=True), "a number as 'chance'"),
+    (lambda part: part.update(chance=None), 'chance in its range'),
+    (lambda part: part.update(chance=True), "or null as 'chance'"),
     (lambda part: part.update(penalty=-1), 'penalty in its range'),
     (lambda part: part.update(cv_mse=-1e-9), 'cv_mse in its range'),
     (lambda part: part.update(n_items=-1), "a count as 'n_items'"),
-    (lambda part: part.update(n_items=.5), "a count as 'n_items'"),
     (lambda part: part.update(benchmark=''), 'benchmark in its range'),
     (lambda part: part.update(benchmark='hard'), "'hard' twice"),
     (lambda part: part.update(fit_models=['m'] * 15), "'m' twice"),
@@ -297,7 +252,7 @@ def test_a_predictor_has_a_benchmark(path):
         load_predictor(path)
 
 
-#: Benchmark 0 has two witnesses.
+#: Arrays of a benchmark with two reference predictors, and their shapes.
 SHAPES = {
     'uniform': (4, ),
     '_0_coefficients': (4, ),
@@ -326,25 +281,18 @@ def test_arrays_are_there_finite_and_in_shape(path, path_of_logs, key):
     name = key.replace('_0_', '0.')
     before, array = path.read_bytes(), load_file(path)[name]
     assert array.shape == {**SHAPES, **LOGS}[key]
-    assert array.dtype.kind == ('i' if key == '_0_error_fold' else 'f')
-    rewrite(path, **{key: None})
-    assert_error(path, f'an array {name!r}, found none')
-    for value in (np.nan, np.inf):
+    others = [(None, 'an array'), (array > 0, 'numbers of shape'),
+              (array[..., None], 'of shape'),
+              (np.full(array.shape, 1e61), 'at most 1e+60'),
+              (np.full(array.shape, np.nan), 'finite numbers')]
+    if key == '_0_error_fold':
+        others[-2:] = [(array + 99, 'error_fold')]
+    if key != '_0_backtest':  # any number is fine
+        others.append((array[:-1], 'of shape'))
+    for other, problem in others:
+        rewrite(path, **{key: other})
+        assert_error(path, problem)
         path.write_bytes(before)
-        changed = array.astype(float)
-        changed.flat[-1] = value
-        rewrite(path, **{key: changed})
-        assert_error(path, f'finite numbers in {name!r}')
-    number = array.ravel()[:1].reshape(())
-    for changed in (array[..., None], number, array[:-1]):
-        if key == '_0_backtest' and changed.ndim < 2:
-            continue  # any number is fine
-        path.write_bytes(before)
-        rewrite(path, **{key: changed})
-        assert_error(path, 'of shape')
-    path.write_bytes(before)
-    rewrite(path, **{key: array > 0})
-    assert_error(path, f'numbers in {name!r}, found bool')
 
 
 @pytest.mark.parametrize('name, value, problem', [
@@ -353,9 +301,6 @@ def test_arrays_are_there_finite_and_in_shape(path, path_of_logs, key):
     ('backtest', -1., 'backtest in its range'),
     ('curve', -.01, 'a floor in 0..1'),
     ('curve', 1.01, 'a floor in 0..1'),
-    ('fold_curves', 1.01, 'a floor in 0..1'),
-    ('coefficients', 1e61, "numbers of at most 1e+60 in '0.coefficients'"),
-    ('error_fold', 5, 'error_fold in its range'),
     ('error_fold', -1, 'error_fold in its range'),
     ('witness_limits', -1., 'witness in its range'),
 ])
@@ -376,20 +321,20 @@ def test_typical_losses_are_positive(path_of_logs):
 @pytest.mark.parametrize('name, change, problem', [
     ('matrix.per_column', lambda a: a * -1, 'counts, 46 in all, found [-46]'),
     ('matrix.per_column', lambda a: a + 1, 'counts, 46 in all, found [47]'),
-    ('matrix.per_column', lambda a: a * 1., 'whole numbers in'),
+    ('matrix.per_column', lambda a: a * 1., 'whole numbers of'),
     ('matrix.token', lambda a: a - 1, 'tokens 0 to 45, found -1 to 44'),
     ('matrix.token', lambda a: a + 1, 'tokens 0 to 45, found 1 to 46'),
     ('matrix.token', lambda a: a + 2**40, 'tokens 0 to 45'),
-    ('matrix.token', lambda a: a * 1., 'whole numbers in'),
-    ('matrix.value', lambda a: a > 0, 'floating-point numbers in'),
+    ('matrix.token', lambda a: a * 1., 'whole numbers of'),
+    ('matrix.value', lambda a: a > 0, 'floating-point numbers of'),
     ('tokens.per_text', lambda a: a - [41, 0, 0], 'counts, 46 in all'),
     ('tokens.per_text', lambda a: a + [2**62, 2**62, 0], 'counts, 46 in'),
     ('tokens.per_text', lambda a: a[:-1], 'of shape'),
     ('tokens.starts', lambda a: a - 1, 'tokens that lie in their texts'),
     ('tokens.ends', lambda a: a + 1, 'tokens that lie in their texts'),
     ('tokens.n_bytes', lambda a: a - 1, 'tokens that lie in their texts'),
-    ('scored', lambda a: a * 1, 'booleans in'),
-    ('uniform', lambda a: a > 0, 'floating-point numbers in'),
+    ('scored', lambda a: a * 1, 'booleans of'),
+    ('uniform', lambda a: a > 0, 'floating-point numbers of'),
 ])  # yapf: disable
 def test_no_index_leaves_its_array(token_path, name, change, problem):
     """Compiled code would read and write outside of it."""
@@ -425,7 +370,7 @@ def test_the_highest_losses_are_kept(tables, path):
     assert (predicted.low == 0).all() and (predicted.high == 1).all()
     assert predicted.extrapolated.all()
     rewrite(path, _0_highest=np.ones(3))
-    assert_error(path, "'0.highest' of shape")
+    assert_error(path, "of shape (4,) in '0.highest'")
 
 
 def test_witnesses_are_kept(tables, predictor, path):
