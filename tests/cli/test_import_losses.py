@@ -115,22 +115,3 @@ def test_records_of_every_eval_ever(tmp_path, capsys):
         'model,demo-source.demo_bench\ndemo-org/demo-model,0.75\n')
     assert salience.main(['import', *call, '--texts', str(TEXTS)]) == 2
     assert '--texts' in capsys.readouterr().err
-
-
-def test_the_tables_are_those_that_a_training_reads(tmp_path, capsys):
-    """Two models are too few to learn from, which is said."""
-    assert not salience.main([
-        'import', *OF_TEXTS, '--tasks', 'tiny_choice', '--chance',
-        'tiny_choice=0.4', '--out',
-        str(tmp_path)
-    ])
-    (tmp_path / 'models.csv').write_text('model,family,split\n'
-                                         'c-l-80,c,train\nsmall,d,test\n')
-    tables = [
-        argument for name in ('losses', 'scores', 'benchmarks', 'models')
-        for argument in (f'--{name}', str(tmp_path / f'{name}.csv'))
-    ]
-    assert not salience.main(
-        ['fit', *tables, '--fit', 'train', '--out',
-         str(tmp_path / 'study')])
-    assert 'tiny_choice' in capsys.readouterr().out

@@ -1,7 +1,6 @@
 """Predictions from dumps and from tables, on screen and as files."""
 import csv
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +50,10 @@ def test_table_and_files(folder, capsys):
         table = {(r['model'], r['benchmark']): r for r in csv.DictReader(file)}
     assert float(table['strong', 'easy']['predicted']) > 60
     assert float(table['weak', 'easy']['predicted']) < 40
-    for kind in ('txt', 'md', 'json'):
-        assert (folder / f'out/leaderboard.{kind}').is_file()
+    # In percent, so none is called predictions, as what `salience fit` writes.
+    assert sorted(path.name for path in Path('out').iterdir()) == [
+        f'leaderboard.{kind}' for kind in ('csv', 'json', 'md', 'txt')
+    ]
 
 
 def test_a_label_names_the_predictions(folder, capsys):
@@ -64,24 +65,6 @@ def test_a_label_names_the_predictions(folder, capsys):
     for cell, row in rows(capsys.readouterr().out).items():
         assert row['predictor'] == 'mine'
         assert row['predicted'] == plain[cell]['predicted']
-
-
-def test_only_tables_in_fractions_are_called_predictions(folder, capsys):
-    """What is in percent has another name than what `salience fit` writes."""
-    fit_to_tables(folder, 'losses.csv')
-    assert main([
-        'predict', '--losses', 'losses.csv', '--predictor',
-        'fit/predictor.safetensors', '--out', 'out'
-    ]) == 0
-    assert sorted(path.name for path in Path('out').iterdir()) == [
-        'leaderboard.csv', 'leaderboard.json', 'leaderboard.md',
-        'leaderboard.txt'
-    ]
-    fractions, percents = ([
-        float(row['predicted']) for row in csv.DictReader(text.splitlines())
-    ] for text in (Path('fit/predictions.csv').read_text('utf-8'),
-                   Path('out/leaderboard.csv').read_text('utf-8')))
-    assert max(fractions) <= 1 < max(percents)
 
 
 def test_json(folder, capsys):
@@ -122,7 +105,6 @@ def fit_to_tables(folder, losses):
     values = tables.features.values.astype(np.float16)
     save_file({'losses': values}, folder / 'losses.safetensors',
               {'models': json.dumps(models)})
-    save_file({'losses': values}, folder / 'nameless.safetensors')
     pq.write_table(
         pa.table([pa.array(models), *values.T.copy()],
                  ['model', *tables.features.columns.units]),
@@ -152,30 +134,6 @@ def test_tables_in_any_format(folder, capsys):
         for row in csv.DictReader(file):
             predicted = printed[row['model'], row['benchmark']]['predicted']
             assert predicted == pytest.approx(100 * float(row['predicted']))
-
-
-@pytest.mark.parametrize('losses, found', [('losses.safetensors', True),
-                                           ('nameless.safetensors', False)])
-def test_a_table_of_models_that_was_sorted(folder, capsys, losses, found):
-    """A tensor that names its models is read as before; another is told of.
-
-    Beside the other, the table of models needs no column but their names.
-    """
-    fit_to_tables(folder, 'losses.csv')
-    expected = predicted_from('losses.csv', capsys)
-    header, *lines = (folder / 'models.csv').read_text().splitlines()
-    (folder / 'models.csv').write_text('\n'.join(
-        line.partition(',')[0] for line in (header, *sorted(lines))))
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter('default')
-        printed = predicted_from(losses, capsys)
-    alike = [
-        printed[cell]['predicted'] == pytest.approx(
-            expected[cell]['predicted'], abs=0.2) for cell in expected
-    ]
-    assert all(alike) == found
-    assert [str(warning.message).partition(':')[0] for warning in said
-            ] == ([] if found else [f'{losses} does not name its models'])
 
 
 def test_units_of_a_table_are_found_by_their_names(folder, capsys):
