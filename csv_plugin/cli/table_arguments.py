@@ -55,9 +55,8 @@ def add_same_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
 def add_checkpoints(parser: argparse.ArgumentParser) -> None:
     """Add `--checkpoints`, a table of runs and steps."""
     add_option(
-        parser, '--checkpoints', 'CSV',
-        'columns model, run, step, and perhaps '
-        'tokens, budget (default: run and step in the names of models)')
+        parser, '--checkpoints', 'CSV', 'columns model, run, step, and '
+        'perhaps tokens, budget (default: by names of models)')
 
 
 def checkpoints_of(args: argparse.Namespace,
