@@ -24,7 +24,7 @@ from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import check_is_folder, read_text
 from csv_plugin.io.model_paths import name_and_path
-from csv_plugin.io.runs.run_gaps import Gap, is_texts, run_gaps
+from csv_plugin.io.runs.run_plan import Gap, is_texts, run_gaps
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

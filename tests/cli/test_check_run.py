@@ -2,7 +2,7 @@
 import json
 
 from csv_plugin.cli.salience import main
-from tests.io.runs.test_run_gaps import LOSSES, config, write_config
+from tests.io.runs.test_run_plan import LOSSES, config, write_config
 from tests.runs import write_run
 
 

@@ -18,7 +18,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.collection import Collection, write_collection
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.tables import BenchmarkInfo, read_models, write_csv
-from tests.io.runs.test_run_gaps import config, write_config
+from tests.io.runs.test_run_plan import config, write_config
 from tests.runs import write_result, write_summary
 
 #: Benchmarks, and the exams of the zoo that stand for them.

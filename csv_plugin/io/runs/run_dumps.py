@@ -1,11 +1,7 @@
 """Token-loss dumps in the folder of an OpenCompass run.
 
-The dump of a model lies in `predictions/<model>` of the work directory, as
-`<dataset>.safetensors` or, if the run was partitioned, as
-`<dataset>_0.safetensors` and so on. The dataset is named after the fingerprint
-of the validation set. If a dump could not be made, a file
-`<dataset>.error.txt` beside it says why. OpenCompass takes the existence of
-`<dataset>.json` for the proof that the dataset is done.
+docs/formats.md says how they are called. OpenCompass takes the existence of
+`<dataset>.json` for the proof that a dataset is done.
 """
 import re
 from collections.abc import Iterator, Mapping
@@ -25,10 +21,7 @@ _ERROR, _DONE = '.error.txt', '.json'
 
 
 def dataset_abbr(fingerprint: str) -> str:
-    """The name of a validation set among the datasets of a run.
-
-    Args:
-        fingerprint (str): Of the validation set.
+    """Return the name of a validation set among the datasets of a run.
 
     >>> dataset_abbr('0123456789abcdef')
     'salience_texts-0123456789ab'
@@ -40,9 +33,7 @@ def dataset_abbr(fingerprint: str) -> str:
 def reason_kept(dump: Path) -> Iterator[None]:
     """Write errors to a file beside the dump that could not be made.
 
-    The summary of the run quotes the file, as the run continues with the
-    next model and the error is hidden in a log. The file of an earlier run
-    is removed.
+    The summary of the run quotes the file. That of an earlier run is removed.
 
     Args:
         dump (Path): The file that the body of the `with` statement makes.
@@ -75,10 +66,7 @@ def _write(note: Path, reason: str) -> None:
 
 
 def run_models(work_dir: FilePath) -> list[str]:
-    """Abbreviations of the models with predictions in a run, sorted.
-
-    Args:
-        work_dir (FilePath): Folder of the run.
+    """Return the abbreviations of models with predictions in a run, sorted.
 
     Raises:
         InputError: The run has no predictions.
@@ -105,13 +93,13 @@ class RunDumps:
         self.infos: dict[str, DumpInfo] = {}
 
     def read(self, model: str, fingerprint: str) -> TokenLossDump:
-        """As `read_run_dump`."""
+        """Read the losses of a model, as `read_run_dump` does."""
         dump = read_run_dump(self.work_dir, model, fingerprint)
         self.infos[model] = dump.info
         return dump
 
     def of_models(self, folders: Mapping[str, str]) -> dict[str, DumpInfo]:
-        """How the losses were made, of the models whose dumps were read.
+        """Return how losses were made, of models whose dumps were read.
 
         Args:
             folders (Mapping[str, str]): By model, its name in the run.
@@ -174,9 +162,6 @@ def read_run_dump(work_dir: FilePath, model: str,
 def read_model_dump(path: Path) -> TokenLossDump:
     """Read a dump that lies in the folder of its model.
 
-    Args:
-        path (Path): The file.
-
     Raises:
         InputError: The file cannot be read, or was made for the folder of
             another model.
@@ -188,14 +173,7 @@ def read_model_dump(path: Path) -> TokenLossDump:
 
 
 def check_model_dump(path: Path) -> None:
-    """Check that a dump is as it was written, and in the folder of its model.
-
-    Args:
-        path (Path): The file; its losses are not read.
-
-    Raises:
-        InputError: As in `read_model_dump`.
-    """
+    """Check a dump as `read_model_dump` does; its losses are not read."""
     with _how_to_renew(path):
         info = read_dump_info(path)
     _check_folder(path, info)

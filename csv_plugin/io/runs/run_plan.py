@@ -1,22 +1,25 @@
-"""Which models a run of OpenCompass was to evaluate, and on what."""
+"""The plan of an OpenCompass run, and what is missing of it."""
 import ast
 import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.escaping import is_file_name
 from csv_plugin.io.files import FilePath, read_bytes
+from csv_plugin.io.json_files import read_json
+from csv_plugin.io.runs.run_dumps import TEXTS, read_run_dump
 
 #: A slice that ends at a place counted from the start.
 _SLICE = re.compile(r'\[(\d*):(\d+)(?::([1-9]\d*))?\]')
 
 
 def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
-    """Datasets of each model of a run, from the config that it keeps.
+    """Return the datasets of each model of a run, from its config.
 
     The file is read and not run, so OpenCompass need not be installed.
 
@@ -47,14 +50,14 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
 
 
 def read_most_items(work_dir: FilePath) -> dict[str, int]:
-    """How many items a run takes of the datasets that it cuts short.
+    """Return the numbers of items of the datasets that a run cuts short.
 
     Args:
         work_dir (FilePath): As in `read_run_plan`.
 
     Returns:
-        dict[str, int]: The most items, by abbreviation of a dataset whose
-        `test_range` says it; nothing where the run keeps no config.
+        dict[str, int]: By abbreviation of a dataset with a `test_range`;
+        empty where the run keeps no config.
 
     Raises:
         InputError: The config cannot be read.
@@ -73,19 +76,85 @@ def read_most_items(work_dir: FilePath) -> dict[str, int]:
 
 
 def _most_items(test_range: Any) -> Optional[int]:
-    """Of a range as OpenCompass reads it; None where it does not tell.
-
-    >>> _most_items('[5:20:2]'), _most_items(100), _most_items('[100:]')
-    (8, 100, None)
-    """
+    """Of a range as OpenCompass reads it; None if it counts from the end."""
     if isinstance(test_range, int) and test_range >= 1:
         return test_range
-    match = _SLICE.fullmatch(test_range) if isinstance(test_range,
-                                                       str) else None
-    if match is None:
+    match = isinstance(test_range, str) and _SLICE.fullmatch(test_range)
+    if not match:
         return None
     first, end, step = match.groups()
     return len(range(int(first or 0), int(end), int(step or 1)))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A benchmark or a set of texts that a model was not evaluated on.
+
+    Args:
+        model (str): Abbreviation of the model.
+        dataset (str): Abbreviation of the benchmark or the texts.
+        texts (bool): True if losses on texts are missing, and not an
+            accuracy.
+        reason (str): What is missing, or what went wrong; one line.
+    """
+    model: str
+    dataset: str
+    texts: bool
+    reason: str
+
+
+def is_texts(dataset: str) -> bool:
+    """Return whether a dataset of a run is a validation set, by its name."""
+    return dataset.startswith(TEXTS)
+
+
+def run_gaps(
+        work_dir: FilePath,
+        progress: Progress = iter) -> tuple[dict[str, list[str]], list[Gap]]:
+    """Return the plan of a run, and what is missing of it.
+
+    Args:
+        work_dir (FilePath): Time-stamped folder of the run.
+        progress (Progress): Wraps the models.
+
+    Returns:
+        tuple[dict, list[Gap]]: Datasets by model, as in `read_run_plan`, and
+        the gaps in this order. Dumps are read whole, so damage is noticed.
+
+    Raises:
+        InputError: As in `read_run_plan`.
+    """
+    plan = read_run_plan(work_dir)
+    gaps = []
+    for model in progress(list(plan)):
+        for dataset in plan[model]:
+            texts = is_texts(dataset)
+            try:
+                reason = (_of_texts if texts else _of_benchmark)(
+                    Path(work_dir), model, dataset)
+            except InputError as error:
+                reason = str(error)
+            if reason:
+                gaps.append(Gap(model, dataset, texts, reason))
+    return plan, gaps
+
+
+def _of_texts(work_dir: Path, model: str, dataset: str) -> str:
+    read_run_dump(work_dir, model, dataset.rpartition('-')[2])
+    return ''
+
+
+def _of_benchmark(work_dir: Path, model: str, dataset: str) -> str:
+    """The reason why there is no accuracy; empty if there is one."""
+    result = work_dir / 'results' / model / f'{dataset}.json'
+    answers = work_dir / 'predictions' / model / dataset
+    if result.exists():
+        content = read_json(result, 'Remove it, and run again with -r.')
+        failed = isinstance(content, dict) and 'error' in content
+        return f'not evaluated: {content["error"]}' if failed else ''
+    if Path(f'{answers}.json').exists() or Path(f'{answers}_0.json').exists():
+        return 'answers without an accuracy'
+    return 'not run'
 
 
 def _newest_config(work_dir: FilePath) -> Optional[Path]:
@@ -94,8 +163,29 @@ def _newest_config(work_dir: FilePath) -> Optional[Path]:
 
 def _parts(path: Path) -> list[Any]:
     """The combinations of models and datasets in a config."""
-    config = _assignments(read_bytes(path).decode('utf-8'))
+    config = {
+        target.id: _value(node.value)
+        for node in ast.parse(read_bytes(path).decode('utf-8')).body
+        if isinstance(node, ast.Assign) for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     return config.get('model_dataset_combinations') or [config]
+
+
+def _value(node: ast.AST) -> Any:
+    """The value of an expression; None of those that names are not made of."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value(item) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        return {
+            _value(key): _value(value)
+            for key, value in zip(node.keys, node.values) if key
+        }
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == 'dict':
+        return {word.arg: _value(word.value) for word in node.keywords}
+    return None
 
 
 @contextmanager
@@ -135,28 +225,3 @@ def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
     if not all(map(is_file_name, abbr.split('/'))):
         raise ValueError(f'the abbr {abbr!r}, which leads to another folder')
     return abbr
-
-
-def _assignments(source: str) -> Mapping[str, Any]:
-    """Values by name of a config that OpenCompass has written."""
-    return {
-        target.id: _value(node.value)
-        for node in ast.parse(source).body if isinstance(node, ast.Assign)
-        for target in node.targets if isinstance(target, ast.Name)
-    }
-
-
-def _value(node: ast.AST) -> Any:
-    """The value of an expression; None of what a config need not tell."""
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return [_value(item) for item in node.elts]
-    if isinstance(node, ast.Dict):
-        return {
-            _value(key): _value(value)
-            for key, value in zip(node.keys, node.values) if key
-        }
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == 'dict':
-        return {word.arg: _value(word.value) for word in node.keywords}
-    return None

@@ -19,14 +19,11 @@ _REMEDY = ('Write the summary again, with -m viz -r, or copy its CSV file and '
 
 
 def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
-    """The newest file of one kind in the summaries of a run.
+    """Return the newest file of one kind in the summaries of a run.
 
     Args:
         work_dir (FilePath): Time-stamped folder of the run.
         pattern (str): Names of these files, such as `SUMMARY`.
-
-    Returns:
-        Optional[Path]: None if there is no such file.
     """
     return max(Path(work_dir, 'summary').glob(pattern), default=None)
 
@@ -41,8 +38,8 @@ def read_run_accuracies(
     several, the last counts: it is the average of the group, and OpenCompass
     lists the others in random order.
 
-    OpenCompass writes the same table into `summary_*.txt` before. The two are
-    compared, as a table that was cut off between two rows looks whole.
+    The table is compared with that in `summary_*.txt`, as one that was cut
+    off between two rows looks whole.
 
     Args:
         work_dir (FilePath): Time-stamped folder of the run.
@@ -54,9 +51,9 @@ def read_run_accuracies(
         were not run.
 
     Raises:
-        InputError: The run has no summary, the summary has other columns, is
-            damaged or lacks the text file beside it, or an accuracy is not in
-            percent.
+        InputError: The run has no summary, the summary has other columns or
+            is damaged, the text file beside it is missing, or an accuracy is
+            not in percent.
     """
     path = newest_summary(work_dir, SUMMARY)
     if path is None:

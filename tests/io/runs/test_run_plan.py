@@ -5,8 +5,8 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.io.runs.run_gaps import run_gaps
-from csv_plugin.io.runs.run_plan import read_most_items, read_run_plan
+from csv_plugin.io.runs.run_plan import (read_most_items, read_run_plan,
+                                         run_gaps)
 from tests.runs import TEXTS, write_result, write_run
 
 LOSSES = dataset_abbr(TEXTS.fingerprint)
