@@ -19,7 +19,7 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 KEY = 'CSV_PLUGIN_API_KEY'
 #: Seconds to wait for the connection, and for an answer.
 TIMEOUT = 10, 600
-#: What the server of vLLM writes in place of minus infinity.
+#: Of the server of vLLM, in place of minus infinity.
 _INFINITE = -9999.0
 #: A request that meets a busy or restarting server is sent again so often:
 #: at once, and after 1, 2, 4, ... seconds.
@@ -29,11 +29,8 @@ RETRIES = 6
 class _Dialect(NamedTuple):
     """How a server is asked for the log-probabilities of a prompt.
 
-    Args:
-        path (str): Where it answers.
-        request (Callable): From the model's name and the ids to the request.
-        pairs (Callable): From the answer to pairs of each id but the first
-            and its log-probability.
+    `request` takes the model's name and the ids; `pairs` takes the answer
+    and returns each id but the first with its log-probability.
     """
     path: str
     request: Callable[[str, list[int]], dict[str, Any]]
@@ -86,25 +83,23 @@ _DIALECTS = {
 class CompletionsEngine(RowEngine):
     """A model behind the server of vLLM or SGLang.
 
-    Rows are sent as ids, never as text, which a server would tokenize by
-    itself, and both servers name every id that they have read. The key is
-    read from the environment variable `CSV_PLUGIN_API_KEY` and is sent to
-    this server alone.
+    Rows are sent as ids, never as text. The key is read from the environment
+    variable `CSV_PLUGIN_API_KEY` and is sent to this server alone.
 
     Args:
         url (str): The server, such as 'http://localhost:8000'.
         model (str): The model's name there.
         server (str): 'vllm' or 'sglang'.
-        context (Optional[int]): Most inputs of a window; what the server
-            tells of its longest row by default.
+        context (Optional[int]): Most inputs of a window; by default from the
+            server's longest row.
         dtype (str): Number format of the weights, which servers do not
-            tell.
+            report.
         concurrency (int): Most requests at a time.
 
     Raises:
-        InputError: The address or the kind of server is not known, the
+        InputError: The address or the kind of server is not known, or the
             server cannot be reached, does not have the model, or does not
-            tell its longest row.
+            report its longest row.
     """
 
     def __init__(self,
@@ -128,7 +123,7 @@ class CompletionsEngine(RowEngine):
             longest = card.get('max_model_len')
             if type(longest) is not int:
                 raise InputError(f'model {model!r} at {self._url}',
-                                 'max_model_len in what the server tells',
+                                 'max_model_len in the answer of the server',
                                  repr(longest), 'Give the context.')
             # The server adds a token, and a window has one id more than
             # inputs.
@@ -169,7 +164,7 @@ class CompletionsEngine(RowEngine):
             np.array([log_prob for _, log_prob in pairs]))
 
     def _card(self) -> dict[str, Any]:
-        """What the server tells about the model."""
+        """The server's record of the model."""
         where = self._url + '/v1/models'
         answer = self._ask('GET', '/v1/models')
         try:
@@ -185,7 +180,7 @@ class CompletionsEngine(RowEngine):
         return cards[self._model]
 
     def _version(self) -> str:
-        """What the server tells of its version; vLLM does."""
+        """The version, which vLLM reports."""
         answer = self._send('GET', '/version')
         try:
             return str(answer.json()['version'])
@@ -221,7 +216,7 @@ class CompletionsEngine(RowEngine):
 
 
 def _check_address(url: str) -> None:
-    """Refuse what is no address, or would hold a password."""
+    """Refuse an address of another kind, or with a password."""
     if not url.startswith(('http://', 'https://')) or '@' in url:
         raise InputError('address of the server',
                          'http://... or https://..., without a name',
@@ -229,11 +224,7 @@ def _check_address(url: str) -> None:
 
 
 def _key() -> Optional[str]:
-    """The user's key, which no error may show.
-
-    Raises:
-        InputError: It has characters that no header may have.
-    """
+    """The user's key, which no error may show."""
     key = os.environ.get(KEY)
     if key is None:
         return None

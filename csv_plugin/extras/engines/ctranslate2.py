@@ -14,15 +14,12 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 class CTranslate2Engine(RowEngine):
     """A causal LM that CTranslate2's converter wrote.
 
-    CTranslate2 takes the strings of tokens, reads one that it does not have
-    as unknown, and cuts rows at 1,024 tokens, both in silence. The strings
-    come from the model's own vocabulary here, which must not name two ids
-    alike, and nothing is cut.
+    CTranslate2 takes the strings of tokens. They come from the model's own
+    vocabulary, which must not have one string for two ids.
 
     Args:
         path (str): Folder of the converted model.
-        context (int): Most inputs of a window, which the folder does not
-            tell: that of the model that was converted.
+        context (int): Most inputs of a window of the original model.
         compute_type (str): Number format to compute in, 'float32' by
             default; the integer formats change losses by nats.
         **settings (Any): Further settings of `ctranslate2.Generator`, such
@@ -30,7 +27,7 @@ class CTranslate2Engine(RowEngine):
 
     Raises:
         InputError: CTranslate2 is not installed, the folder holds no such
-            model, or its vocabulary names two ids alike.
+            model, or its vocabulary has a string twice.
     """
 
     def __init__(self,
@@ -73,7 +70,7 @@ class CTranslate2Engine(RowEngine):
         pieces = [[self._pieces[index] for index in row] for row in rows]
         answers = self._generator.score_batch(pieces, max_input_length=0)
         index_of = {piece: index for index, piece in enumerate(self._pieces)}
-        # What is told of a row are the tokens that were scored.
+        # Answers contain the tokens that were scored.
         return [
             RowScores(
                 np.array([

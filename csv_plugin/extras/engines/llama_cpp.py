@@ -12,10 +12,8 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 class LlamaCppEngine(RowEngine):
     """A GGUF file that llama.cpp runs in this process.
 
-    Log-probabilities come from the logits of the model's own evaluation,
-    since `echo` of its completions is off by one where no BOS is put in
-    front. The key-value cache is filled; keep it in 32 bits for losses as
-    exact as the weights (`type_k=0, type_v=0, flash_attn=False`).
+    Log-probabilities come from the logits, as `echo` of its completions is off
+    by one without BOS. The key-value cache has 32 bits by default.
 
     Args:
         path (str): The file.

@@ -1,1 +1,1 @@
-"""Give and take: contributions, their merge, Every Eval Ever, cards."""
+"""Contributions, their merge, Every Eval Ever, predictor cards."""

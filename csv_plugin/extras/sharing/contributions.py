@@ -1,10 +1,9 @@
-"""What one group adds to a common matrix, as one file.
+"""Contributions: collections as one file, for others.
 
-A contribution is a collection without its texts, in a zip file without
-compression: `contribution.json`, the dump `<model>.safetensors` of every
-model, and the tables `models.csv`, `scores.csv` and `benchmarks.csv`. The
-texts stay where they are, as their licence may forbid to give them away; dumps
-contain their fingerprint. The checksums of the zip format find damage.
+A contribution is a collection without its texts, whose licence may forbid to
+give them away, in an uncompressed zip file: `contribution.json`, the dump
+`<model>.safetensors` of every model, `models.csv`, `scores.csv` and
+`benchmarks.csv`.
 """
 import io
 import json
@@ -36,14 +35,7 @@ _REMEDY = 'Ask who gave it for an intact copy.'
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """Losses and accuracies of models, and who gave them.
-
-    Args:
-        giver (str): Who gave them.
-        licence (str): Under which licence, such as 'CC BY 4.0'.
-        collection (Collection): The models.
-        benchmarks (Mapping[str, BenchmarkInfo]): By benchmark.
-    """
+    """A collection, who gave it, and under which licence."""
     giver: str
     licence: str
     collection: Collection
@@ -61,7 +53,7 @@ def write_contribution(path: FilePath,
 
     Args:
         path (FilePath): The file to create or replace, such as `mine.zip`.
-        folder (FilePath): The collection; all that is in it is checked.
+        folder (FilePath): The collection.
         giver (str): Who gives it, one line.
         licence (str): Licence of the losses and accuracies, one line, such
             as 'CC BY 4.0'.
@@ -103,12 +95,7 @@ def write_contribution(path: FilePath,
 def read_contribution(path: FilePath,
                       texts: TextSet,
                       progress: Progress = iter) -> Contribution:
-    """Read what `write_contribution` wrote.
-
-    Args:
-        path (FilePath): The file.
-        texts (TextSet): The validation set that the losses are on.
-        progress (Progress): Wraps the dumps.
+    """Read a file of `write_contribution`, with losses on these texts.
 
     Raises:
         InputError: The file is missing, damaged, not a contribution or of
@@ -149,11 +136,7 @@ def _check_line(where: str, text: str) -> None:
 
 
 def _members(where: str, data: bytes) -> dict[str, bytes]:
-    """The files in a zip file by name.
-
-    Raises:
-        InputError: It is damaged, or expands when it is read.
-    """
+    """The files in a zip file by name; compressed ones are refused."""
     files: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

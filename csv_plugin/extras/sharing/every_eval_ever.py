@@ -29,7 +29,7 @@ def read_every_eval_ever(
         paths: Iterable[FilePath],
         benchmarks: Sequence[str] = (),
         chance: Optional[Mapping[str, float]] = None) -> AccuracyTable:
-    """Accuracies of models from records of Every Eval Ever.
+    """Read accuracies of models from records of Every Eval Ever.
 
     Results whose metric is no accuracy are skipped.
 
@@ -77,19 +77,14 @@ def read_every_eval_ever(
         tuple(models), tuple(names), np.array(values),
         np.array([info.chance for info in infos]),
         np.array([info.n_items for info in infos], np.int64))
-    _check_units(table)
-    return table
-
-
-def _check_units(table: AccuracyTable) -> None:
-    """Refuse benchmarks whose scores seem to have another unit than stated."""
-    for name, column, chance in zip(table.benchmarks, table.values.T,
+    for name, column, chance in zip(names, table.values.T,
                                     table.chance.tolist()):
         if seem_fractions(column[~np.isnan(column)], chance):
             raise InputError(f'accuracies on {name!r}',
                              'scores from 0 to 100, as their max_score says',
                              fractions_found(chance),
                              'Correct max_score of the records.')
+    return table
 
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
@@ -109,16 +104,12 @@ def _accuracies(
             f'{SCHEMA_VERSION}', f'version {version!r}'[:80],
             'Migrate it by the tool of Every Eval Ever.')
     model = record.part('model_info').get('id', str)
-    for index, result in enumerate(record.get('evaluation_results', list)):
-        where = f'{path}, result {index}'
-        if not isinstance(result, dict):
-            raise InputError(where, 'an object', repr(result)[:80], _REMEDY)
-        part = JsonPart(where, result, _REMEDY)
-        name, metric = part.get('evaluation_name',
-                                str), part.part('metric_config')
+    for result in record.parts('evaluation_results'):
+        name = result.get('evaluation_name', str)
+        metric = result.part('metric_config')
         if _is_accuracy(metric.fields) and (not wanted or name in wanted):
-            score = part.part('score_details').number('score')
-            yield (model, name), where, _fraction(metric, score)
+            score = result.part('score_details').number('score')
+            yield (model, name), result.where, _fraction(metric, score)
 
 
 def _is_accuracy(metric: Mapping[str, Any]) -> bool:

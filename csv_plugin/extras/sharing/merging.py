@@ -1,7 +1,6 @@
 """Contributions of several groups, joined to one collection.
 
-What two groups both give has to be equal, and is kept once. So the order of
-the contributions does not matter, and the same ones make equal bytes.
+What two groups both give has to be equal, so that their order does not matter.
 """
 import math
 import os
@@ -20,19 +19,19 @@ from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, write_csv
 
-#: The table of a collection that says who gave what.
+#: The table of who gave what.
 GIVERS = 'givers.csv'
 #: Kinds of facts.
 MODEL, BENCHMARK, ACCURACY = 'model', 'benchmark', 'accuracy'
-#: What is taken to be so of a model or a benchmark if nobody says more.
+#: Details of a model or a benchmark that no contribution contains.
 _UNKNOWN: dict[str, Any] = {
     MODEL: ModelInfo('', '', math.nan),
     BENCHMARK: BenchmarkInfo(0, 0, True, ''),
 }
 _REMEDY = 'Leave one of the two out, or correct it.'
 
-#: What a contribution says: the kind of a fact, the model or benchmark, and
-#: the field or, of an accuracy, the benchmark; then the value.
+#: Kind of a fact, model or benchmark, and field (of an accuracy, benchmark);
+#: then the value.
 _Fact = tuple[tuple[str, str, str], Any]
 #: A row of the table of givers: model, benchmark or '' for its losses, giver
 #: and licence.
@@ -45,9 +44,8 @@ def merge_contributions(paths: Sequence[FilePath],
                         progress: Progress = iter) -> list[_Gift]:
     """Join contributions to a collection, which `read_collection` reads.
 
-    Models and benchmarks are sorted by name. Beside the files of a collection
-    lies `givers.csv`: who gave the losses of a model, or its accuracy on a
-    benchmark, under which licence.
+    Models and benchmarks are sorted by name. `givers.csv` contains who gave
+    the losses of a model, or its accuracy on a benchmark, and the licence.
 
     Args:
         paths (Sequence[FilePath]): Files that `write_contribution` wrote.
@@ -82,11 +80,7 @@ def merge_contributions(paths: Sequence[FilePath],
 
 
 class _Merger:
-    """What all contributions contain together.
-
-    Args:
-        texts (TextSet): The validation set.
-    """
+    """The content of all contributions so far."""
 
     def __init__(self, texts: TextSet) -> None:
         self.texts = texts
@@ -97,11 +91,7 @@ class _Merger:
         self._origins: dict[Any, str] = {}
 
     def add(self, path: str, contribution: Contribution) -> None:
-        """Join one more.
-
-        Raises:
-            InputError: It disagrees with an earlier one.
-        """
+        """Join one more, which must not contradict earlier ones."""
         by = contribution.giver, contribution.licence
         for model, dump in contribution.collection.losses.items():
             self._add_dump(path, model, dump)

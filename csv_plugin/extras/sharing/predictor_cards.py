@@ -1,4 +1,4 @@
-"""Cards of predictors: the contents of a file as Markdown."""
+"""Cards of predictors: the content of a file as Markdown."""
 import math
 from collections.abc import Iterable, Sequence
 
@@ -18,12 +18,11 @@ _NOT_RECORDED = 'not recorded'
 
 
 def predictor_card(name: str, predictor: Predictor) -> str:
-    """Describe what a predictor was made of, and how far to trust it.
+    """Describe the training, the range and the errors of a predictor.
 
     Args:
         name (str): The title.
-        predictor (Predictor): Such as `load_predictor` returns; nothing else
-            is needed.
+        predictor (Predictor): Such as `load_predictor` returns.
 
     Returns:
         str: Markdown with a line feed at its end.
@@ -57,7 +56,6 @@ def _units(predictor: Predictor) -> str:
 
 
 def _origin(predictor: Predictor) -> list[str]:
-    """The table of what the whole predictor was fitted to."""
     parts, units = predictor.benchmarks, predictor.columns.units
     models = {model for part in parts for model in part.fit_models}
     families = {one.family for part in parts for one in part.families}

@@ -2,7 +2,6 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
@@ -77,15 +76,6 @@ def test_splits():
     assert splits['h-xs', 10] == splits['d-m', 20] == 'test'
 
 
-@pytest.mark.slow
-def test_losses_are_rounded(tmp_path):
-    everything = building.checkpoints()
-    run = evaluate(tmp_path / 'run', everything, 1.2345678, 50.)
-    building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
-    losses = read_collection(tmp_path / 'c').losses['a2-s@10'].texts[0].losses
-    assert losses[0] * 2**11 == round(1.2345678 * 2**11)
-
-
 def test_label_losses(tmp_path):
     everything = building.checkpoints()
     run = evaluate(tmp_path / 'run', everything, 1.25, 50.)
@@ -97,39 +87,3 @@ def test_label_losses(tmp_path):
     ]
     assert all(
         row.number(kind) == 1.25 for row in rows for kind in world.KINDS)
-
-
-def test_a_checkpoint_that_was_not_run_is_named(tmp_path):
-    run = evaluate(tmp_path / '20260101', building.checkpoints()[1:], 2., 25.)
-    first = building.abbr(*building.checkpoints()[0])
-    with pytest.raises(InputError, match=f'a run with predictions/{first}'):
-        building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
-
-
-def test_what_ships_stays_if_the_zoo_is_not_there(tmp_path):
-    shipped = tmp_path / 'shipped/a/tokenizer'
-    shipped.mkdir(parents=True)
-    with pytest.raises(InputError, match='a folder of a trained zoo'):
-        building.copy_models(tmp_path / 'nowhere', tmp_path / 'shipped', [])
-    assert shipped.is_dir()
-
-
-@pytest.mark.parametrize('manifest, says', [
-    ('{"models": {"a-xs": {}}}', "'parameters' in the record of a-xs"),
-    ('{"models": {"a-xs": {"parameters": 1.5}}}', 'found 1.5'),
-    ('{"models": ', 'expected JSON'),
-])
-def test_sizes_that_the_manifest_does_not_tell(tmp_path, manifest, says):
-    (tmp_path / 'manifest.json').write_text(manifest)
-    with pytest.raises(InputError, match=says):
-        building.model_sizes(tmp_path)
-
-
-@pytest.mark.parametrize('result', ['{"accuracy": "1"}', '[]', '{', '{}'])
-@pytest.mark.slow
-def test_damaged_results_are_named(tmp_path, result):
-    run = evaluate(tmp_path / 'run', building.checkpoints(), 1., 50)
-    path = run / 'results/a-xs@10/sums.json'
-    path.write_text(result)
-    with pytest.raises(InputError, match=f'{path}: .*Remove it'):
-        building.write_collection(tmp_path / 'new', [run], TEXTS, SIZES)

@@ -1,12 +1,9 @@
 """Tables of a comparison of methods."""
-import json
 
 import numpy as np
-import pytest
 
 from csv_plugin.core.predictions import Predictions
-from tools.studies.comparison_tables import (benchmarks_table, methods_table,
-                                             plain_values)
+from tools.studies.comparison_tables import methods_table
 from tools.studies.other_methods.comparison import Comparison
 
 METHODS = ('ridge', 'pca', 'ladder', 'mean-loss')
@@ -36,23 +33,3 @@ def test_methods_by_their_errors():
                        '2']  # yapf: disable
     assert rows[3][2:4] == ['0.200', '0.50 (0.50 - 0.50)']
     assert rows[5] == ['ladder', 'size, tokens', *['-'] * 5, '2']
-
-
-def test_a_share_without_an_interval():
-    rows = cells(methods_table(comparison(('x', 'x'))))
-    assert [row[3] for row in rows[3:]] == ['0.50', '1', '-']
-
-
-def test_benchmarks_in_their_order():
-    table = benchmarks_table(comparison())
-    assert r'| easy\|hard ' in table
-    assert cells(table)[3] == ['other', '1.60', '0.10', '10.00', '0.03']
-
-
-def test_plain_values_are_json():
-    values = plain_values(comparison())
-    assert json.loads(json.dumps(values, allow_nan=False)) == values
-    assert values['ladder']['mse'] is None
-    errors = values['ladder']['benchmarks']['other']
-    assert errors == pytest.approx(
-        dict(mse=0.01, mae=0.1, coverage=0, width=0.06))

@@ -36,19 +36,6 @@ def test_draws():
     assert drawn[0].predicted != drawn[len(first)].predicted
 
 
-@pytest.mark.parametrize('families, says', [({
-    f'm{i}': f'f{i % 9}'
-    for i in range(50)
-}, '48 to fit to'),
-                                            ({
-                                                f'm{i}': f'f{i}'
-                                                for i in range(90)
-                                            }, '4 of 3 models or more')])
-def test_too_few(families, says):
-    with pytest.raises(InputError, match=says):
-        study.draws(families, [0])
-
-
 def test_errors_are_of_families_left_out(monkeypatch):
     shrink(monkeypatch)
     tables = small_tables(24, n_families=8).only('easy')
@@ -72,17 +59,6 @@ ROWS = [
     for seed in range(3)
     for method, mae in (('ridge', 0.02), ('mean loss', 0.03))
 ]
-
-
-def test_table():
-    header, _, *lines = study.table(ROWS).splitlines()
-    assert 'ridge: error' in header and 'mean loss: error' in header
-    cells = [[cell.strip() for cell in line.split('|')[1:-1]]
-             for line in lines]
-    assert [row[:2] for row in cells] == [['6', 'all'], ['9', 'all'],
-                                          ['12', '4'], ['12', '6']]
-    assert cells[0][2:] == ['4.0 (2.4-5.6)', '6.0 (3.6-8.4)',
-                            '40.0 (40.0-40.0)', '0.80']  # yapf: disable
 
 
 def test_picture():

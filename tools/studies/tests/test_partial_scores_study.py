@@ -3,13 +3,11 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import ModelInfo
 from tools.studies.partial_scores_study import (PartialScoresStudy,
-                                                hidden_benchmarks,
                                                 partial_scores_study, table)
 
 
@@ -62,13 +60,3 @@ def test_errors_count_real_scores_alone():
                               squares[:2], squares[:2])
     assert part.gain() == .5
     np.testing.assert_array_equal(part.errors(), [[4], [2], [1]])
-
-
-def test_a_benchmark_with_two_doubles():
-    hidden = hidden_benchmarks(('a', 'b', 'c'), [('a', 'b'), ('a', 'c')])
-    assert hidden['a'] == {'a', 'b', 'c'} and hidden['c'] == {'a', 'c'}
-
-
-def test_doubles_that_are_no_benchmarks():
-    with pytest.raises(InputError, match="names of benchmarks, found 'x'"):
-        hidden_benchmarks(('a', 'b'), [('a', 'x')])

@@ -3,14 +3,13 @@ import csv
 import json
 
 import numpy as np
-import pytest
 
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests.tables import small_tables, write_tables
 from tools.studies import public_tables
-from tools.studies.larger_models import compute_of, divided, judged
+from tools.studies.larger_models import compute_of, judged
 
 
 def write_ladder_run(folder, name, steps, tokens=True):
@@ -118,17 +117,6 @@ def test_the_ladder_has_twelve_checkpoints_of_each_run(tmp_path):
     assert (last.values, last.chance, last.n_items) == (0.74, 0.5, 1838)
 
 
-def test_the_dense_ladder_has_all_trained_checkpoints(tmp_path):
-    tables = tables_of('dense_ladder', tmp_path)
-    runs = [
-        checkpoint.run
-        for checkpoint in read_checkpoints(tmp_path /
-                                           'out/models.csv').values()
-    ]
-    assert runs.count('190M-1xC') == 24 and runs.count('peteish7') == 39
-    assert len(tables.features.models) == len(runs)
-
-
 def test_overtrained_models_of_the_largest_sizes_are_for_test(tmp_path):
     tables = tables_of('overtrained', tmp_path)
     assert tables.models_in('test') == ('c4-open_lm_7b-1.0', )
@@ -173,21 +161,3 @@ def test_larger_models_are_judged_beside_the_mean_loss(tmp_path):
     assert (n_fitted, n_predicted) == (18, 6)
     assert 0 < np.sqrt(error / 1e3) < .2 and 0 < mae < 20
     assert 0 <= covered <= 1 and 0 < width <= 100
-
-
-def test_models_are_divided_by_compute():
-    largest, smaller = divided({f'm{k}': float(k) for k in range(1, 41)})
-    assert largest == [f'm{k}' for k in range(33, 41)]
-    assert smaller[1] == [f'm{k}' for k in range(1, 33)]
-    # Less than a tenth of the least of those predicted, which is 33.
-    assert smaller[10] == ['m1', 'm2', 'm3']
-    assert smaller[100] == []
-
-
-def test_sizes_must_be_known(tmp_path):
-    write_some(tmp_path, 6)
-    tables = read_model_tables(*(tmp_path / f'{name}.csv'
-                                 for name in ('losses', 'scores', 'models',
-                                              'benchmarks')))
-    with pytest.raises(SystemExit, match='params_b and tokens'):
-        compute_of(tables, tables.features.models)

@@ -18,9 +18,8 @@ from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tools.studies import world
 from tools.studies.zoo import building, zoo_training
-from tools.studies.zoo.recipes import MODELS, TrainingRecipe, recipe_of
-from tools.studies.zoo.zoo_files import (checkpoint_folder, manifest_head,
-                                         tokenizer_folder)
+from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
+from tools.studies.zoo.zoo_files import checkpoint_folder, tokenizer_folder
 
 pytestmark = pytest.mark.slow
 
@@ -44,12 +43,6 @@ def size_of(folder, pattern='*'):
 def test_the_files_are_small():
     assert 1e6 < size_of(shipped.ZOO, '*.safetensors') < MOST_IN_MODELS
     assert size_of(shipped.ZOO.parent) < MOST
-
-
-def test_the_manifest_holds_the_recipes():
-    as_json = manifest_head(TrainingRecipe())
-    assert {key: MANIFEST[key] for key in as_json} == as_json
-    assert sorted(MANIFEST['models']) == sorted(MODELS)
 
 
 def test_the_texts_are_those_of_the_world(collection):

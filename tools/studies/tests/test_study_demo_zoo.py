@@ -3,7 +3,6 @@ from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.stated_errors import StatedError
@@ -45,17 +44,6 @@ def test_methods_by_their_errors():
     assert rows['auto'][::2][:3] == ['2.00', '3.00', '3.54']
     assert rows['auto'][1] == '0.12 (0.12 - 0.12)'
     assert rows['auto'][-1].startswith('0.88 (')
-
-
-@pytest.mark.parametrize('kind, expected', [
-    ('unseen series', ['1.00', '4.00']),
-    ('larger sizes', ['9.00', '1.00']),
-    ('both', ['5.00', '2.50']),
-])
-def test_errors_by_exam(kind, expected):
-    lines = script.by_exam(STUDY, SQUARES).splitlines()
-    row, = (line for line in lines if '| auto' in line and kind in line)
-    assert [cell.strip() for cell in row.strip('|').split('|')][2:] == expected
 
 
 def stated_and_found():
@@ -108,18 +96,3 @@ def test_stated_errors_beside_those_found_by_exam():
     assert rows[3] == ['y', BEYOND, '- (6 of 3)', '- (0)']
     assert rows[4:] == [['mean', WITHIN, '', '2.00 (stated 2.50)'],
                         ['mean', BEYOND, '', '9.00 (stated 20.00)']]
-
-
-def test_means_compare_the_same_exams():
-    """Those on which a group's errors are both stated and found."""
-    parts = stated_and_found()
-    found = [[.001, .003], []], [[.009], [.001]], [[], []], [[.5], [.7]]
-    for part, groups in zip(parts, found):
-        part.found.clear()
-        part.found.update(zip('gh', map(np.array, groups)))
-    study = SimpleNamespace(stated_and_found=lambda path: parts)
-    within, beyond = ([
-        cell.strip() for cell in line.strip('|').split('|')
-    ] for line in script.stated_beside_found(study, None).splitlines()[-2:])
-    assert within[3:] == ['2.00 (stated 4.00)', '- (stated -)']
-    assert beyond[3:] == ['9.00 (stated 20.00)', '1.00 (stated 20.00)']

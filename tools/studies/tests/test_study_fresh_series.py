@@ -63,20 +63,3 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
         ['--numbers', '7', '--sizes', 's', '--out',
          str(tmp_path / 'fresh')]) == 0
     assert commands[1][-2:] == ['-r', 'latest']
-
-
-def test_a_failure_of_opencompass_is_one_of_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(script, 'train_models', lambda *args, jobs: None)
-    monkeypatch.setattr(running_opencompass, 'subprocess', returning(3, []))
-    (tmp_path / 'out').mkdir()
-    with pytest.raises(SystemExit, match='3'):
-        script.main(['--numbers', '1', '--out', str(tmp_path / 'out')])
-
-
-def test_a_space_in_a_path_is_told_before_models_are_trained(
-        tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(script, 'train_models', lambda *args, jobs: 1 / 0)
-    out = tmp_path / 'two words'
-    assert script.main(['--numbers', '1', '--out', str(out)]) == 2
-    assert 'a path without spaces' in capsys.readouterr().err
-    assert not out.exists()

@@ -5,12 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
-from tools.studies.errors_by_texts import TextsStudyRow
-from tools.studies.texts_study import METHODS, draw, draws, table, texts_study
+from tools.studies.texts_study import METHODS, draw, draws, texts_study
 from tools.studies.zoo_study import BASELINE, FIRST_SERIES, ZooStudy
 
 TEXTS = TextSet(
@@ -35,21 +32,6 @@ def test_draw(n_sources, seed, data):
     if n_sources < 3:
         more = draw(TEXTS, n, n_sources + 1, seed) if n > n_sources else ()
         assert not more or set(counts) < {text.source for text in more}
-
-
-def test_seeds_draw_differently():
-    assert len({draw(TEXTS, 9, 3, seed) for seed in range(5)}) == 5
-    firsts = {draw(TEXTS, 10, 1, seed)[0].source for seed in range(20)}
-    assert firsts == set('abc')
-
-
-@pytest.mark.parametrize('n_texts, n_sources, match',
-                         [(3, 0, 'sources'), (3, 4, 'sources'),
-                          (2, 3, '3 to 30 of 3 sources, found 2'),
-                          (31, 3, '3 to 30 of 3 sources, found 31')])
-def test_draw_refuses(n_texts, n_sources, match):
-    with pytest.raises(InputError, match=match):
-        draw(TEXTS, n_texts, n_sources, 0)
 
 
 def test_draws():
@@ -105,21 +87,3 @@ def test_the_whole_set_gives_the_figures_of_the_zoo(study):
         assert 1e3 * rows['groups, ridge', kind] == pytest.approx(
             groups, rel=0.01)
         assert 1e3 * rows[BASELINE, kind] == pytest.approx(baseline, rel=0.01)
-
-
-def test_table():
-    rows = [
-        TextsStudyRow('texts', n, 5, seed, method, models,
-                      n * (1 + seed) * 1e-3 + (method == 'b'))
-        for n in (10, 20) for seed in range(1 + (n == 10)) for method in 'ab'
-        for models in ('new', 'large')
-    ]
-    header, _, *lines = table(rows).splitlines()
-    assert [cell.strip() for cell in header.strip('|').split('|')] == [
-        'texts', 'sources', 'new: a', 'new: b', 'large: a', 'large: b'
-    ]
-    cells = [[cell.strip() for cell in line.strip('|').split('|')]
-             for line in lines]
-    mean = f'{1e3 * geometric_mean([0.01, 0.02]):.1f}'
-    assert cells[0][:3] == ['10', '5', f'{mean} (10.0-20.0)']
-    assert cells[1] == ['20', '5', '20.0', '1020.0', '20.0', '1020.0']

@@ -1,8 +1,5 @@
 """The zoo's trainer as a command."""
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +7,6 @@ import torch
 
 from tools.studies import train_demo_zoo
 from tools.studies.zoo import zoo_training
-from tools.studies.zoo.recipes import CHECKPOINTS
 from tools.studies.zoo.zoo_files import checkpoint_folder
 
 torch.set_num_threads(1)
@@ -70,44 +66,3 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, capsys):
         del zoo[Path('manifest.json')]
     assert resumed_files == whole_files
     assert without_times(broken) == without_times(whole)
-
-
-@pytest.mark.slow
-def test_two_jobs_give_the_files_of_one_job(tmp_path):
-    """As a command, from another folder, with a space in the path."""
-    zoos = [tmp_path / 'one', tmp_path / 'two jobs']
-    one_job, two_jobs = (command(zoo, 'd-xs', 'd-s', jobs=jobs)
-                         for jobs, zoo in enumerate(zoos, 1))
-    assert train_demo_zoo.main(one_job) == 0
-    subprocess.run(
-        [sys.executable, '-m', 'tools.studies.train_demo_zoo', *two_jobs],
-        cwd=tmp_path,
-        env={
-            **os.environ, 'PYTHONPATH': str(ROOT)
-        },
-        check=True)
-    contents = [files(zoo) for zoo in zoos]
-    for zoo in contents:
-        del zoo[Path('manifest.json')]
-    assert contents[0] == contents[1]
-    # Three files of a tokenizer, and three of each checkpoint.
-    assert len(contents[0]) == 3 + 2 * 3 * len(CHECKPOINTS)
-    assert without_times(zoos[0]) == without_times(zoos[1])
-
-
-def test_another_recipe_in_the_same_folder_is_an_error(tmp_path, capsys):
-    (tmp_path / 'manifest.json').write_text('{"recipe": {"tokens": 7}}')
-    assert train_demo_zoo.main(command(tmp_path, 'a-xs')) == 2
-    assert 'Choose another folder' in capsys.readouterr().err
-    assert [p.name for p in tmp_path.iterdir()] == ['manifest.json']
-
-
-@pytest.mark.parametrize('arguments, message', [
-    (['--models', 'i-xs'], "'i-xs'"),
-    (['--tokens', '0'], "'0'"),
-    (['--jobs', '-1'], 'jobs'),
-])
-def test_wrong_arguments(arguments, message, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        train_demo_zoo.main([*arguments, '--out', str(tmp_path)])
-    assert message in capsys.readouterr().err

@@ -1,12 +1,9 @@
 """Folders of the zoo are whole or absent; the manifest only grows."""
 import json
-from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from tests.io.mutations import mutations
 from tools.studies.zoo.recipes import CHECKPOINTS, TrainingRecipe
 from tools.studies.zoo.zoo_files import Manifest, checkpoint_folder
 
@@ -16,11 +13,6 @@ RECIPE = TrainingRecipe(tokens=1000)
 def complete(zoo, model):
     for percent in CHECKPOINTS:
         checkpoint_folder(zoo, model, percent).mkdir(parents=True)
-
-
-def test_names_of_checkpoints(tmp_path):
-    folder = checkpoint_folder(tmp_path, 'a-xs', 35)
-    assert folder.relative_to(tmp_path).as_posix() == 'a/xs/35'
 
 
 def test_models_are_merged(tmp_path):
@@ -46,18 +38,6 @@ def test_a_model_without_all_checkpoints_is_not_complete(tmp_path):
     assert not manifest.models
 
 
-def test_fresh_series_have_a_place(tmp_path):
-    complete(tmp_path, 'z7-s')
-    Manifest(tmp_path, RECIPE).add('z7-s', {'steps': 1})
-    assert Manifest(tmp_path, RECIPE).models == {'z7-s': {'steps': 1}}
-
-
-def test_another_recipe_is_refused(tmp_path):
-    Manifest(tmp_path, RECIPE).add('a-xs', {})
-    with pytest.raises(InputError, match='recipe .*2000.*1000'):
-        Manifest(tmp_path, replace(RECIPE, tokens=2000))
-
-
 @pytest.mark.parametrize('content, found', [
     ('', 'Expecting value'),
     ('[]', r'the manifest with named fields, found \[\]'),
@@ -72,12 +52,3 @@ def test_damaged_manifests_are_refused(tmp_path, content, found):
     (tmp_path / 'manifest.json').write_text(content)
     with pytest.raises(InputError, match=f'manifest.json: .*{found}'):
         Manifest(tmp_path, RECIPE)
-
-
-def test_a_damaged_manifest_is_read_or_refused(tmp_path):
-    Manifest(tmp_path, RECIPE).add('a-xs', {'parameters': 7})
-    path = tmp_path / 'manifest.json'
-    for data in mutations(path.read_bytes(), 200):
-        path.write_bytes(data)
-        with suppress(InputError):
-            assert set(Manifest(tmp_path, RECIPE).models) <= {'a-xs'}

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.salience import Task, fold_masks
+from csv_plugin.core.salience import fold_masks
 from tests.core.worlds import make_world
-from tools.studies.other_methods import components
 from tools.studies.other_methods.components import (PartialLeastSquares,
                                                     PrincipalComponents)
 
@@ -47,24 +46,3 @@ def test_more_columns_than_models_change_nothing(solver):
                          (wide_fit.folds, narrow_fit.folds)):
         np.testing.assert_allclose(
             ours.predict(wide.values), theirs.predict(task.values), atol=1e-5)
-
-
-def test_fewer_components_than_models(monkeypatch):
-    task = make_world(n=6, n_families=3, salience=(1, ) * 12, noise=0.1).task
-    tried = []
-    usual = components.cross_validate
-
-    def watched(name, part, masks, settings, candidates):
-        tried.extend(settings)
-        return usual(name, part, masks, settings, candidates)
-
-    monkeypatch.setattr(components, 'cross_validate', watched)
-    PrincipalComponents().fit(task, fold_masks(task.families, 0, 3, 1))
-    assert tried == ['components: 1', 'components: 2']
-
-
-def test_families_alone_have_nothing_to_choose_by():
-    task = make_world(n=12, n_families=1).task
-    fit = PrincipalComponents().fit(task, fold_masks(task.families, 0))
-    assert np.isnan(fit.cv_mse) and fit.notes == ()
-    assert isinstance(task, Task) and fit.model.curve.floor == task.chance

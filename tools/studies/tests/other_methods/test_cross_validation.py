@@ -1,11 +1,9 @@
 """The choice of settings and floors."""
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from csv_plugin.core.salience import Uniform, fold_masks
-from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import floor_candidates
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
 from tests.core.worlds import make_world
@@ -43,16 +41,6 @@ def test_curves_on_one_score_are_those_of_the_scaling_law():
                 accuracies, curve.accuracies(score), atol=1e-4)
 
 
-def test_a_score_that_does_not_differ_takes_no_part():
-    scores = TASK.values @ DIRECTIONS.T
-    alike = np.hstack([scores, np.full((24, 1), 3.0)])
-    slopes, offsets = fit_lines(alike, TASK.accuracy, FLOORS)
-    np.testing.assert_array_equal(slopes[:, 2], 0)
-    slopes_without, offsets_without = fit_lines(scores, TASK.accuracy, FLOORS)
-    np.testing.assert_allclose(slopes[:, :2], slopes_without)
-    np.testing.assert_allclose(offsets, offsets_without)
-
-
 def test_the_least_error_on_held_out_families_wins():
     fit = cross_validate('name', TASK, MASKS, ('first', 'mean'), candidates)
     errors = np.zeros((2, 6))
@@ -78,16 +66,6 @@ def test_the_mean_loss_is_that_of_the_solver_uniform():
         theirs.model.predict(TASK.values),
         atol=1e-4)
     assert ours.notes == ()
-
-
-def test_a_fold_on_which_nothing_can_be_learned_has_its_mean():
-    """All models but those of one family have the same accuracy."""
-    family = TASK.families == 'family 0'
-    task = replace(TASK, accuracy=np.where(family, TASK.accuracy, 0.4))
-    fit = cross_validate('name', task, MASKS, ('first', 'mean'), candidates)
-    flat = ~(MASKS & family).any(axis=1)
-    assert flat.sum() == 1
-    np.testing.assert_allclose(fit.folds[flat].predict(task.values), 0.4)
 
 
 def test_without_folds_the_first_setting_and_chance_are_taken():
