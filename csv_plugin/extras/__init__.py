@@ -1,1 +1,1 @@
-"""What the main job never imports: loaded when a user asks for it."""
+"""Code that the main job never imports: loaded when a user asks for it."""

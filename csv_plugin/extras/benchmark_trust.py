@@ -217,7 +217,7 @@ def _common_shares(runs: Sequence[Run]) -> list[float]:
 
 
 def _at(run: Run, column: str, share: float) -> float:
-    """What was known of a run at a share: its latest checkpoint."""
+    """Value of a run at a share: that of its latest checkpoint."""
     latest = np.searchsorted(run.shares.round(3), share, side='right') - 1
     return float(getattr(run, column)[latest])
 

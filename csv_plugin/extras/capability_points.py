@@ -59,8 +59,8 @@ def capability_points(predictor: Predictor, losses: Losses,
         families (Mapping[str, str]): Family of each model.
 
     Raises:
-        InputError: As in `Predictor.features`, a model lacks accuracies or
-            a family, or there is no common benchmark.
+        InputError: As in `Predictor.features`, a model has no accuracies or
+            no family, or there is no common benchmark.
     """
     features = predictor.features(losses)
     for model in features.models:

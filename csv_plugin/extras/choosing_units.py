@@ -121,8 +121,8 @@ def choose_texts(collection: Collection, n: int, seed: int = 0) -> Collection:
     They are chosen by the main benchmarks and all models but test models.
 
     Raises:
-        InputError: No model has a split, a model to choose by lacks losses
-            on a text, or as in `choose_units`.
+        InputError: No model has a split, a model to choose by has no
+            losses on a text, or as in `choose_units`.
     """
     models = collection.models_to_fit()
     accuracies = collection.accuracies
@@ -179,7 +179,7 @@ def _predictions(features: FeatureTable, accuracies: AccuracyTable,
     if not predicted:
         raise InputError('accuracies', 'a benchmark to choose units by',
                          'none on which anything can be learned',
-                         'Add models, or benchmarks that tell them apart.')
+                         'Add models, or benchmarks on which they differ.')
     return np.array(predicted).T, np.array(errors)
 
 
@@ -240,8 +240,8 @@ def _most_telling(factors: _Factors, slopes: NDArray, errors: NDArray,
         left = errors + np.sum(slopes * by_accuracy, axis=0)
         measured = loadings @ covariance
         variance = noise + np.sum(measured * loadings, axis=1)
-        told = (loadings @ by_accuracy)**2 / variance[:, None]
-        gains = -np.log1p(-np.minimum(told / left, 1 - 1e-12)).sum(axis=1)
+        explained = (loadings @ by_accuracy)**2 / variance[:, None]
+        gains = -np.log1p(-np.minimum(explained / left, 1 - 1e-12)).sum(axis=1)
         unit = int(np.argmax(np.where(free, gains, -1)))
         free[unit] = False
         chosen.append(unit)

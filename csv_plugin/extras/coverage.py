@@ -47,8 +47,8 @@ def coverage_by_level(predictor: Predictor,
         levels (Sequence[float]): In (0, 1).
 
     Raises:
-        InputError: As in `Predictor.predict`, a model lacks accuracies, or
-            no model was held out.
+        InputError: As in `Predictor.predict`, a model has no accuracies,
+            or no model was held out.
     """
     features = predictor.features(losses)
     inside = []

@@ -111,10 +111,10 @@ class PartialScores:
         _, covariance = self._posterior(self.mean, scores,
                                         np.zeros(len(known)))
         variance = np.diag(covariance)
-        told = covariance**2 / np.outer(variance, variance)
-        np.fill_diagonal(told, 0)
+        explained = covariance**2 / np.outer(variance, variance)
+        np.fill_diagonal(explained, 0)
         gains = np.full(len(known), np.nan)
-        gains[~known] = told.sum(axis=1) / max(len(told) - 1, 1)
+        gains[~known] = explained.sum(axis=1) / max(len(explained) - 1, 1)
         return gains
 
 
@@ -304,8 +304,8 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         with_scores=helped[:, :, None],
         alarm=alarm,
         contradictions={
-            cell: said
-            for cell, said in predictions.contradictions.items()
+            cell: values
+            for cell, values in predictions.contradictions.items()
             if alarm[predictions.models.index(cell[0]),
                      predictions.benchmarks.index(cell[1]), 0]
         })
@@ -352,9 +352,10 @@ def _narrowed(before: NDArray, low: NDArray, high: NDArray, after: NDArray,
     below = np.where(low > 0, below, longer) * narrowing
     above = np.where(high < 1, above, longer) * narrowing
     # An interval that leaves nothing out has no width to narrow.
-    says = (low > 0) | (high < 1)
-    return (np.where(says, np.clip(after - below, 0, 1),
-                     0), np.where(says, np.clip(after + above, 0, 1), 1))
+    informative = (low > 0) | (high < 1)
+    return (np.where(informative, np.clip(after - below, 0, 1),
+                     0), np.where(informative, np.clip(after + above, 0, 1),
+                                  1))
 
 
 def next_notes(predictor: Predictor, known: AccuracyTable) -> list[str]:
@@ -404,8 +405,8 @@ def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
                'losses, were not used')
     strange = [b for b in known.benchmarks if b not in predictor.names]
     if strange:
-        yield (f'{where}: scores on {first(strange)}, which the predictor '
-               'does not know, were not used')
+        yield (f'{where}: scores on {first(strange)}, which are not among '
+               'those of the predictor, were not used')
     partial = learn_partial_scores(predictor)
     learned = partial.benchmarks if partial is not None else ()
     mute = [b for b in known.benchmarks if b not in (*strange, *learned)]

@@ -10,7 +10,8 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.stated_errors import HeldOut
-from csv_plugin.extras.choosing_units import (_Factors, _most_telling,
+from csv_plugin.extras.choosing_units import (_ablest, _Factors,
+                                              _held_out_rest, _most_telling,
                                               choose_units, nested_predictions,
                                               with_nested_errors)
 from tests.tables import CHANCE, Tables, small_tables
@@ -62,6 +63,23 @@ def test_each_skill_is_measured(world):
     """Though the second best unit measures the same as the best."""
     first, second = choose(world, 2)
     assert first in FIRST and second in SECOND
+
+
+def test_the_noise_of_a_unit_is_its_error_on_other_families():
+    factor, values = np.arange(6.)**2, np.array([1., 4, 2, 8, 5, 7])
+    folds = np.array([0, 0, 1, 1, 2, 2])
+    rest = _held_out_rest(values[:, None], factor[:, None], folds)
+    for fold in range(3):
+        out = folds == fold
+        line = np.polyfit(factor[~out], values[~out], 1)
+        np.testing.assert_allclose(rest[out, 0],
+                                   values[out] - np.polyval(line, factor[out]))
+
+
+def test_units_compete_by_their_signal_in_deviations_of_their_noise():
+    factors = _Factors(
+        np.zeros((0, 1)), np.array([[1.], [3.]]), np.array([1., 4.]))
+    assert _ablest(factors, np.array([[-1.]]), 1).tolist() == [1]
 
 
 def test_each_choice_lowers_the_expected_errors_most():

@@ -61,6 +61,23 @@ def test_the_conditional_of_the_product_of_both_distributions():
     np.testing.assert_array_equal(narrowing[[0, 2]], 0)
 
 
+def test_errors_never_grow_and_predictions_are_fractions():
+    wide = replace(PARTIAL, widening=np.full(4, 100))
+    values, narrowing = wide.complete(PREDICTED, np.array([1, 1, NAN, 1]),
+                                      EXACT)
+    assert values[2] <= 1 and narrowing[2] == 1
+
+
+def test_means_of_what_was_filled_in_stay_in_range(monkeypatch):
+    """Weak models alone were run on the second benchmark."""
+    monkeypatch.setattr(partial_scores, '_STEPS', 100)
+    skill = np.concatenate([np.linspace(0, .4, 15), np.full(15, 1.0)])
+    accuracies = np.stack([skill, np.where(skill < .5, .6 + skill, NAN)], 1)
+    families = np.array([f'family-{i % 3}' for i in range(30)])
+    partial = learned(accuracies, accuracies + .01, families, ('a', 'b'))
+    assert partial is not None and partial.mean[1] == 1
+
+
 def test_a_noisy_score_is_one_more_observation():
     """The limits: without noise it is the score, with much it is nothing."""
     known = np.array([.38, NAN, NAN, NAN])

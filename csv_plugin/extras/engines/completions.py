@@ -27,7 +27,7 @@ RETRIES = 6
 
 
 class _Dialect(NamedTuple):
-    """How a server is asked for the log-probabilities of a prompt.
+    """Request and answer of a server about a prompt.
 
     `request` takes the model's name and the ids; `pairs` takes the answer
     and returns each id but the first with its log-probability.

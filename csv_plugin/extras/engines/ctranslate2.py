@@ -26,7 +26,7 @@ class CTranslate2Engine(RowEngine):
             as `device`.
 
     Raises:
-        InputError: CTranslate2 is not installed, the folder holds no such
+        InputError: CTranslate2 is not installed, the folder has no such
             model, or its vocabulary has a string twice.
     """
 

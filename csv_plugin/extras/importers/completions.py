@@ -157,6 +157,6 @@ def _without_blanks(text: str) -> str:
 
 
 def _is_part(characters: str, text: str) -> bool:
-    """Whether the characters stand in the text in this order."""
+    """True if the text contains the characters in this order."""
     rest = iter(text)
     return all(character in rest for character in characters)

@@ -41,7 +41,7 @@ def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
         list[TextLoss]: In the order of the file.
 
     Raises:
-        InputError: The file cannot be read or lacks a column, it has two
+        InputError: The file cannot be read or a column is missing, it has two
             columns of losses, an id is not that of a text, or a loss is no
             finite number of 0 or more.
     """

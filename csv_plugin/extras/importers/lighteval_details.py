@@ -72,7 +72,7 @@ def _answer(row: JsonPart, task: str) -> TextLoss:
 
 
 def _context(doc: JsonPart) -> str:
-    """What distinguishes prompts: the file does not contain the prompt."""
+    """The parts of the prompt, which itself is not in the file."""
     parts = [
         doc.fields.get('instruction') or '',
         *(example.get('query', str)

@@ -53,7 +53,7 @@ def read_lm_eval_accuracies(
             benchmarks, and perhaps a filter, such as
             `{'gsm8k': 'exact_match,strict-match'}`.
         chance (Optional[Mapping[str, float]]): Chance level of each
-            benchmark that `io.known_benchmarks` lacks.
+            benchmark that is not in `io.known_benchmarks`.
 
     Returns:
         AccuracyTable: Fractions, `(M, B)`, NaN where a model was not run.

@@ -130,7 +130,7 @@ def points(number: Optional[float], sign: str = '-') -> str:
 
 
 def _key(value: Optional[float]) -> str:
-    """What rows are sorted by: all digits, nothing for an unknown number."""
+    """Sort key of a row: all digits, empty for an unknown number."""
     return '' if value is None or math.isnan(value) else f'{value}'
 
 

@@ -34,16 +34,16 @@ from csv_plugin.report.leaderboards import Leaderboard, predict_run
 
 _CAPABILITY = (
     'Accuracy against capability score',
-    'Each model at its weighted loss and its real accuracy. The line is what '
-    'the predictor would say: full over the scores of the models fitted on, '
-    'which need not be models of this run, and dashed beyond.')
+    'Each model at its weighted loss and its real accuracy. The line is the '
+    'prediction: full over the scores of the models fitted on, which need '
+    'not be models of this run, and dashed beyond.')
 _METHODS = (
     'Predicted against real',
     'Models that were not fitted on. On the diagonal a prediction is right; '
     'bars are the intervals.')
 _COVERAGE = (
-    'How often the intervals hold',
-    'The share of intervals, of models not fitted on, that hold the real '
+    'Coverage of the intervals',
+    'The share of intervals of held-out models that contain the real '
     'accuracy, by the level of the intervals. Right intervals stay near the '
     'diagonal; the band is where chance alone would leave them.')
 #: Fewer models make no picture.

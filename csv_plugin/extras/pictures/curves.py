@@ -116,9 +116,9 @@ def coverage_picture(coverage: Coverage) -> Figure:
         axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
         axes.set_title(f'{wrapped(name)}\n{n} models')
     explain(figure, 'level of the intervals',
-            'share that holds the real accuracy', [
+            'share that contains the real accuracy', [
                 handle('held-out models', **own.marked_line),
-                handle('as promised', color=GREY, lw=0.9, ls='--'),
+                handle('right intervals', color=GREY, lw=0.9, ls='--'),
                 Patch(label=f'{BAND:.0%} by chance', **band)
             ])
     return figure

@@ -31,7 +31,7 @@ def methods_picture(predictions: Predictions) -> Figure:
 
     One row per method, one column per benchmark, with the intervals as bars
     and the mean squared error above each panel. Panels of one benchmark
-    share their limits, which hold all points; bars may extend beyond.
+    share their limits, which contain all points; bars may extend beyond.
     """
     names, methods = predictions.benchmarks, predictions.methods
     figure, rows = panels(len(names), len(methods), (2.2, 2.3))
@@ -159,7 +159,7 @@ def plot_leaderboard(predictions: Predictions,
 
 
 def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
-    """Limits of both axes, which hold the points of all methods."""
+    """Limits of both axes, which contain the points of all methods."""
     points = []
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]

@@ -1,7 +1,7 @@
 """The style of all pictures: colours, panels, axes, legends and files.
 
 Colours are those of Okabe and Ito, which people with colour-blindness can
-tell apart; a marker repeats what a colour says. Text is never a formula.
+tell apart; a marker repeats the colour. Text is never a formula.
 """
 import functools
 import re

@@ -37,7 +37,7 @@ def read_every_eval_ever(
         paths (Iterable[FilePath]): Records, or folders with them.
         benchmarks (Sequence[str]): Evaluations to read, by default all.
         chance (Optional[Mapping[str, float]]): Chance level of each that
-            `io.known_benchmarks` lacks.
+            is not in `io.known_benchmarks`.
 
     Returns:
         AccuracyTable: Fractions, `(M, B)`; models, by the id in their record,
@@ -46,8 +46,8 @@ def read_every_eval_ever(
     Raises:
         InputError: A file is no such record or of another version of the
             format, there is no accuracy, two of a model on an evaluation
-            differ, one is not in its range or seems to be a fraction of what
-            the record says, or as in `benchmark_infos`.
+            differ, one is not in its range or seems to have another unit, or
+            as in `benchmark_infos`.
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
@@ -81,7 +81,7 @@ def read_every_eval_ever(
                                     table.chance.tolist()):
         if seem_fractions(column[~np.isnan(column)], chance):
             raise InputError(f'accuracies on {name!r}',
-                             'scores from 0 to 100, as their max_score says',
+                             'scores from 0 to 100, as in their max_score',
                              fractions_found(chance),
                              'Correct max_score of the records.')
     return table

@@ -162,5 +162,5 @@ def _facts(contribution: Contribution) -> Iterator[_Fact]:
 
 
 def _is_open(field: str, value: Any) -> bool:
-    """Whether a field of a model or benchmark is not known."""
+    """True if a field of a model or benchmark is not known."""
     return value == '' or value != value or (field == 'n_items' and value == 0)

@@ -50,7 +50,7 @@ def test_a_run_is_predicted(run):
     titles = [p.title for p in page.pictures]
     assert titles == [
         'Accuracy against capability score', 'Predicted against real',
-        'How often the intervals hold'
+        'Coverage of the intervals'
     ]
     assert ('losses of all 4 models: transformers (), float32, no cache'
             in page.board.notes)
