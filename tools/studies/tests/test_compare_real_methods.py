@@ -39,7 +39,7 @@ def real(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_table_of_three_comparisons(real, capsys):
     script.main([
         '--out', f'{real / "out"}', '--', '--methods', 'constant', 'ladder',

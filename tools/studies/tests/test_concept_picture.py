@@ -1,9 +1,12 @@
 """The concept picture shows what the demonstration's predictor predicts."""
+import pytest
+
 import csv_plugin as cp
 from csv_plugin.demo import shipped
 from tools.studies.concept_picture import EXAM, MODEL, draw
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_predictor():
     zoo = cp.read_collection(shipped.COLLECTION)
     shown = cp.load(shipped.PREDICTOR).predict(zoo.losses.select([MODEL]))

@@ -34,6 +34,7 @@ def test_intervals_are_measured_on_simulated_families():
     assert all(0 <= float(cell) <= 1 for row in rows for cell in row[3::2])
 
 
+@pytest.mark.long
 def test_deviations_from_the_paper_are_measured():
     printed = run('deviations_study', 'compute')
     assert re.search(r'\| all-token loss +\| 57\.92 ', printed)

@@ -22,7 +22,7 @@ def returning(code, commands):
     return SimpleNamespace(run=run)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.host
 def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
     trained, commands = [], []

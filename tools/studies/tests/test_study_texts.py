@@ -6,7 +6,7 @@ import pytest
 from tools.studies import study_texts as script
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_files(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(script, 'FIXED', 5)
     out = tmp_path / 'new/out'

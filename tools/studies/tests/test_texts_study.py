@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
-from tools.studies.texts_study import METHODS, draw, draws, texts_study
+from tools.studies.texts_study import draw, draws, texts_study
 from tools.studies.zoo_study import BASELINE, FIRST_SERIES, ZooStudy
 
 TEXTS = TextSet(
@@ -49,29 +49,6 @@ def test_draws():
 def study() -> ZooStudy:
     return ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
                          shipped.SCORING_TOKENIZER).of_series(FIRST_SERIES)
-
-
-@pytest.mark.slow
-def test_more_sources_help(study):
-    drawn = draws(study.collection.texts, (10, ), 10, range(1))
-    seen = []
-    rows = texts_study(study, [drawn[0], drawn[1], drawn[5]],
-                       lambda items: seen.append(len(items)) or items)
-    assert seen == [3]
-    assert [(row.series, row.n_texts, row.n_sources, row.draw)
-            for row in rows[::6]] == [('texts', 10, 5, 0),
-                                      ('sources', 10, 1, 0),
-                                      ('sources', 10, 5, 0)]
-    assert [(row.method, row.models) for row in rows
-            ] == 3 * [(method, kind) for method in METHODS
-                      for kind in ('unseen series', 'larger sizes')]
-    # The same texts, drawn for both series.
-    assert [row.mse for row in rows[:6]] == [row.mse for row in rows[12:]]
-    errors = {(row.n_sources, row.method, row.models): row.mse for row in rows}
-    for kind in ('unseen series', 'larger sizes'):
-        assert errors[5, 'groups, ridge',
-                      kind] < min(errors[1, 'groups, ridge', kind],
-                                  errors[5, BASELINE, kind])
 
 
 @pytest.mark.slow

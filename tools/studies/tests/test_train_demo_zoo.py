@@ -36,7 +36,7 @@ def without_times(folder):
     return manifest
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_run_goes_on(tmp_path, monkeypatch, capsys):
 
     class Killed(BaseException):
