@@ -77,12 +77,12 @@ def read_every_eval_ever(
         tuple(models), tuple(names), np.array(values),
         np.array([info.chance for info in infos]),
         np.array([info.n_items for info in infos], np.int64))
-    for name, column, chance in zip(names, table.values.T,
-                                    table.chance.tolist()):
-        if seem_fractions(column[~np.isnan(column)], chance):
+    for name, column, guessing in zip(names, table.values.T,
+                                      table.chance.tolist()):
+        if seem_fractions(column[~np.isnan(column)], guessing):
             raise InputError(f'accuracies on {name!r}',
                              'scores from 0 to 100, as in their max_score',
-                             fractions_found(chance),
+                             fractions_found(guessing),
                              'Correct max_score of the records.')
     return table
 
