@@ -58,9 +58,9 @@ def problems(command):
         if re.match(r'(tools|tests|configs)/[\w/.]+\.(py|sh)$', word):
             if not (ROOT / word).is_file():
                 yield word
-        elif re.match(r'tests(\.\w+)+$', word):
-            if not (ROOT /
-                    word.replace('.', '/')).with_suffix('.py').is_file():
+        elif re.match(r'(tools|tests)(\.\w+)+$', word):
+            path = (ROOT / word.replace('.', '/')).with_suffix('.py')
+            if not path.is_file() or '__main__' not in path.read_text():
                 yield word
     if 'salience' in words[:-1]:
         yield from unknown_options(*words[words.index('salience') + 1:])

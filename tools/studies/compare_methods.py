@@ -191,3 +191,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         run(args)
 
     return exit_code(parse_and_run)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""Pages can be read: no long sentences, one word for one thing."""
+import doctest
+
+import pytest
+
+from tests.docs.blocks import ROOT
+from tools import count_words
+
+PAGES = [
+    ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted(
+        (ROOT / 'docs').glob('*.md')), *sorted(
+            (ROOT / 'docs/gallery').glob('*.md'))
+]
+
+
+def test_the_examples_of_the_counter():
+    assert not doctest.testmod(count_words).failed
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda path: path.stem)
+def test_sentences_and_terms(page):
+    _, _, long, replaced = count_words.count(page)
+    assert not long
+    assert not replaced, 'docs/glossary.md has better words'
