@@ -70,8 +70,8 @@ class TokenLossModel(BaseModel):
         own = set() if engine is None else {'get_token_loss'}
         self.__dict__.update({
             name: getattr(inner, name)
-            for name in set(dir(type(inner))) - own
-            if name == 'is_api' or _is_public_method(type(inner), name)
+            for name in set(dir(type(inner))) - own if name == 'is_api' or
+            not name.startswith('_') and callable(getattr(type(inner), name))
         })
         self.__dict__.update(_inner=inner, _engine=engine)
 
@@ -87,10 +87,7 @@ class TokenLossModel(BaseModel):
                        texts: TextSet,
                        part: Optional[Sequence[Text]] = None,
                        **settings: Any) -> TokenLossDump:
-        """Token losses of the inner model or the engine; see below.
-
-        Scored: as in the function `get_token_loss`.
-        """
+        """Return token losses; scored: as in the function `get_token_loss`."""
         return dump_losses(*self.loss_engine, texts, part, **settings)
 
     @cached_property
@@ -120,15 +117,11 @@ def _class(kind: Any) -> Any:
     return MODELS.get(kind) if isinstance(kind, str) else kind
 
 
-def _is_public_method(owner: type, name: str) -> bool:
-    return not name.startswith('_') and callable(getattr(owner, name))
-
-
 def get_token_loss(model: Any,
                    texts: TextSet,
                    part: Optional[Sequence[Text]] = None,
                    **settings: Any) -> TokenLossDump:
-    """Token losses of an OpenCompass model, by its own method if it has one.
+    """Return token losses of a model, by its own method if it has one.
 
     Scored: every token of every text, the first one only if the tokenizer has
     a BOS or EOS token to put before it; see `lm.engines.token_losses`.

@@ -229,8 +229,7 @@ def _check_result(path: str) -> None:
         is_result = False
     if not is_result:
         raise InputError(path, 'a result of OpenCompass', 'no object in JSON',
-                         'Remove it and run again '
-                         'with -r.')
+                         'Remove it and run again with -r.')
 
 
 def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:

@@ -1,0 +1,43 @@
+datasets=[
+    [
+            dict(abbr='salience_texts-ce4e749ad947',
+                eval_cfg=dict(
+                    evaluator=dict(
+                        type='csv_plugin.oc.evaluators.SalienceEvaluator')),
+                fingerprint='ce4e749ad947015345240c5deb05cfac510fe955ef32716341af188a813cda95',
+                infer_cfg=dict(
+                    inferencer=dict(
+                        type='csv_plugin.oc.inferencers.TokenLossInferencer'),
+                    prompt_template=dict(
+                        template='',
+                        type='opencompass.openicl.icl_prompt_template.PromptTemplate'),
+                    retriever=dict(
+                        type='opencompass.openicl.icl_retriever.ZeroRetriever')),
+                path='/work/w_oc/csv_plugin/demo/texts.jsonl',
+                reader_cfg=dict(
+                    input_columns=[
+                        ],
+                    output_column=None),
+                type='csv_plugin.oc.datasets.SalienceTextDataset'),
+            ],
+    ]
+eval=dict(
+    runner=dict(
+        task=dict(
+            dump_details=True)))
+models=[
+    dict(abbr='h-l@100',
+        batch_size=240,
+        max_seq_len=512,
+        model_kwargs=dict(
+            torch_dtype='torch.float',
+            trust_remote_code=False),
+        path='/work/w_oc/csv_plugin/demo/zoo/h/l/100',
+        run_cfg=dict(
+            num_gpus=0),
+        tokenizer_kwargs=dict(
+            trust_remote_code=False),
+        tokenizer_path='/work/w_oc/csv_plugin/demo/zoo/h/tokenizer',
+        type='opencompass.models.HuggingFaceBaseModel'),
+    ]
+work_dir='/tmp/oc/demo_after/20261125_202041'
