@@ -11,11 +11,15 @@ texts, models, token losses and predictors serve other verbs too:
         --predictor "$D/predictor.safetensors"
 """
 import argparse
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from csv_plugin.cli.arguments import add_flag, add_option, check_folder
 from csv_plugin.cli.copy_configs import RUNS
-from csv_plugin.cli.running_opencompass import run_opencompass
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 
 
@@ -39,3 +43,38 @@ def run(args: argparse.Namespace) -> None:
     for run in runs[-1:]:
         print(f'\nA page of this run: salience report {run} \\\n'
               f'    --predictor {shipped.PREDICTOR}')
+
+
+def check_opencompass(*paths: Path) -> None:
+    """Check that OpenCompass can start its tasks with these paths.
+
+    Raises:
+        ModuleNotFoundError: It is not installed.
+        InputError: A path contains a space.
+    """
+    if find_spec('opencompass') is None:
+        raise ModuleNotFoundError(name='opencompass')
+    for path in (os.getcwd(), sys.executable, *map(str, paths)):
+        if ' ' in path:
+            raise InputError(
+                path, 'a path without spaces, from which alone '
+                'OpenCompass can start its tasks', 'a space',
+                'Go to another folder, or install the package elsewhere.')
+
+
+def run_opencompass(config: Path, work_dir: Path, *options: str) -> None:
+    """Run OpenCompass to its end, as a process of its own.
+
+    Raises:
+        ModuleNotFoundError: As in `check_opencompass`.
+        InputError: As there.
+        SystemExit: It ends with an error.
+    """
+    check_opencompass(config, work_dir)
+    command = [sys.executable, '-m', 'opencompass.cli.main', str(config)]
+    command += ['--work-dir', str(work_dir), *options]
+    # Small models are fastest on one thread each.
+    environment = {'OMP_NUM_THREADS': '1', **os.environ}
+    process = subprocess.run(command, env=environment)
+    if process.returncode:
+        raise SystemExit(process.returncode)

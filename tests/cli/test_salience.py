@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from csv_plugin import __version__
-from csv_plugin.cli import running_opencompass, salience
+from csv_plugin.cli import run_demo, salience
 from csv_plugin.cli.salience import VERBS, main
 from csv_plugin.demo import shipped
 
@@ -104,7 +104,7 @@ def salience_configs():
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
     """The command that the demonstration runs, in place of a run."""
-    module = running_opencompass
+    module = run_demo
     calls = []
 
     def run(command, env):
@@ -135,7 +135,7 @@ def test_demo(demo, capsys):
 
 
 def test_files_of_the_demo_lie_where_it_says(demo, monkeypatch, capsys):
-    monkeypatch.setattr(running_opencompass, 'find_spec', lambda name: None)
+    monkeypatch.setattr(run_demo, 'find_spec', lambda name: None)
     assert main(['demo', '--where']) == 0
     assert Path(capsys.readouterr().out.strip(), 'texts.jsonl').is_file()
     assert not demo
@@ -148,7 +148,7 @@ def test_demo_refuses_paths_that_opencompass_cannot_use(demo, capsys):
 
 
 def test_demo_without_opencompass(demo, monkeypatch, capsys):
-    monkeypatch.setattr(running_opencompass, 'find_spec', lambda name: None)
+    monkeypatch.setattr(run_demo, 'find_spec', lambda name: None)
     assert main(['demo']) == 2
     assert 'opencompass-csv-plugin[opencompass]' in capsys.readouterr().err
     assert not demo

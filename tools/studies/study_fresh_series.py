@@ -16,8 +16,7 @@ from typing import Optional
 from tabulate import tabulate
 
 from csv_plugin.cli.arguments import add_out, check_folder, exit_code
-from csv_plugin.cli.running_opencompass import (check_opencompass,
-                                                run_opencompass)
+from csv_plugin.cli.run_demo import check_opencompass, run_opencompass
 from csv_plugin.core.conventions import check_unique
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped

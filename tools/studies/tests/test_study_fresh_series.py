@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 from mmengine.config import Config
 
-from csv_plugin.cli import running_opencompass
+from csv_plugin.cli import run_demo
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from tools.studies import study_fresh_series as script
@@ -36,8 +36,7 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
                   read_collection(shipped.COLLECTION))
         return SimpleNamespace(returncode=0)
 
-    monkeypatch.setattr(running_opencompass, 'subprocess',
-                        SimpleNamespace(run=run))
+    monkeypatch.setattr(run_demo, 'subprocess', SimpleNamespace(run=run))
     (tmp_path / 'fresh').mkdir()
     assert script.main(
         ['--numbers', '7', '--sizes', 's', '--out',
@@ -57,8 +56,7 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
         assert f'\n{method}\n' in printed
     assert printed.count('| mean ') == 2
     # What was interrupted goes on.
-    monkeypatch.setattr(running_opencompass, 'subprocess',
-                        returning(0, commands))
+    monkeypatch.setattr(run_demo, 'subprocess', returning(0, commands))
     assert script.main(
         ['--numbers', '7', '--sizes', 's', '--out',
          str(tmp_path / 'fresh')]) == 0
