@@ -244,15 +244,8 @@ def mean_token_loss(
         tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
     """Mean loss in nats per token, `(M,)`: the all-token loss.
 
-    Scored: the tokens that every model scored.
-
-    Args:
-        table (LossTable): M models.
-        tokens (Optional[NDArray]): Mask of tokens to count, `(T,)`: with
-            those of the answers, it is the label-token loss.
-
-    Raises:
-        InputError: No token is left.
+    Scored: the tokens that every model scored; of these the given ones, such
+    as those of answers for the label-token loss. An `InputError` if none is.
     """
     tokens = table.scored if tokens is None else tokens
     return _common_losses(table, tokens).mean(axis=1)
@@ -355,21 +348,16 @@ class TokenColumns:
 def group_columns(table: LossTable,
                   groups: Sequence[str],
                   scored: Optional[NDArray] = None) -> TokenColumns:
-    """One column per group of tokens: the group's mean token loss.
+    """One column per group of tokens, sorted by name: its mean token loss.
 
-    Scored: the tokens of `counted_losses`; groups without one are left out.
+    Scored: the tokens of `counted_losses`, with its errors; groups without
+    one are left out. The `uniform` of a group is its number of scored tokens
+    per character of all texts.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
         groups (Sequence[str]): T names, such as those of `answer_groups`.
         scored (Optional[NDArray]): As in `counted_losses`.
-
-    Returns:
-        TokenColumns: Groups in alphabetical order; the `uniform` of a group
-        is its number of scored tokens per character of all texts.
-
-    Raises:
-        InputError: As in `counted_losses`.
     """
     _, counted = counted_losses(table, scored)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
@@ -385,21 +373,15 @@ def text_columns(table: LossTable,
                  part: Optional[NDArray] = None) -> TokenColumns:
     """One column per text: its loss per character.
 
-    Scored: the tokens of `counted_losses`, and of these the given part; texts
-    without one are left out. The characters are those of the whole text.
+    Scored: the tokens of `counted_losses`, with its errors, and of these the
+    given part; texts without one are left out. The characters are those of
+    the whole text, and its `uniform` is its share of all characters.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
         scored (Optional[NDArray]): As in `counted_losses`.
         part (Optional[NDArray]): Tokens that get a weight, bool, `(T,)`; by
             default all that count.
-
-    Returns:
-        TokenColumns: Nats per character; the `uniform` of a text is its share
-        of all characters.
-
-    Raises:
-        InputError: As in `counted_losses`.
     """
     _, counted = counted_losses(table, scored)
     weighted = counted if part is None else counted & part
@@ -422,12 +404,7 @@ def _indicator(counted: NDArray, member: NDArray,
 
 def answer_mask(texts: Iterable[Text],
                 spans: Sequence[TokenSpans]) -> NDArray[np.bool_]:
-    """Tokens that touch the answer of their text, `(T,)`, in order.
-
-    Args:
-        texts (Iterable[Text]): S texts, with or without an answer.
-        spans (Sequence[TokenSpans]): Tokens of each text. Length S.
-    """
+    """Tokens of S texts that touch the answer of their text, `(T,)`."""
     masks = []
     for text, tokens in zip(texts, spans):
         start, end = (
@@ -438,10 +415,7 @@ def answer_mask(texts: Iterable[Text],
 
 def answer_groups(texts: Sequence[Text],
                   spans: Sequence[TokenSpans]) -> list[str]:
-    """'source/answer' or 'source/text' for every token, length T.
-
-    Args as in `answer_mask`.
-    """
+    """'source/answer' or 'source/text' for every token, length T."""
     sources = np.repeat([text.source for text in texts],
                         [len(tokens) for tokens in spans])
     return [

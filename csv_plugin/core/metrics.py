@@ -1,9 +1,8 @@
-"""How good predictions are: errors, ranks, decisions and intervals.
+"""Measures of predictions: errors, ranks, decisions and intervals.
 
-All take one number per model, shape `(n,)`: observed and predicted accuracies,
-lower and upper ends of intervals, all of them fractions. Models with NaN in
-any argument are left out, and a measure that is then undefined is NaN. They
-raise an `InputError` if the shapes differ or are not `(n,)`.
+All take one fraction per model, shape `(n,)`; other shapes raise an
+`InputError`. Models with NaN in any argument are left out, and a measure that
+is then undefined is NaN.
 """
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +12,7 @@ from csv_plugin.core.conventions import InputError
 
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """Mean squared error, the measure of the paper's Table 1.
-
-    >>> mse([0.5, 0.25, float('nan')], [0.75, 0.25, 0.5])
-    0.03125
-    """
+    """Mean squared error, the measure of the paper's Table 1."""
     actual, forecast = _complete(observed, predicted)
     return _mean((actual - forecast)**2)
 
@@ -31,9 +26,7 @@ def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
 def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Spearman's rank correlation; tied values share their mean rank.
 
-    Returns:
-        float: -1..1; NaN when all observed or all predicted accuracies
-            are equal, or without two usable pairs.
+    NaN if all observed or all predicted accuracies are equal.
     """
     pairs = _complete(observed, predicted)
     if pairs.shape[1] == 0 or np.ptp(pairs, axis=1).min() == 0:
@@ -42,16 +35,10 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pairwise_accuracy(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """How often the better of two models is predicted to be the better.
+    """Share of pairs of models whose order is predicted.
 
-    Only pairs of models with different observed accuracies count. A pair
-    with equal predictions counts one half, as a coin would get it.
-
-    Returns:
-        float: Share of the pairs, 0..1; NaN without a pair that counts.
-
-    >>> pairwise_accuracy([0.2, 0.5, 0.9], [0.3, 0.8, 0.7])
-    0.6666666666666666
+    Only pairs with different observed accuracies count; one with equal
+    predictions counts one half.
     """
     actual, forecast = _complete(observed, predicted)
     first, second = np.triu_indices(actual.size, k=1)

@@ -130,13 +130,10 @@ class SalienceModel:
 
     def on_columns(self, taken: NDArray, places: NDArray,
                    width: int) -> 'SalienceModel':
-        """The same scores from other columns.
+        """The same scores from `width` other columns.
 
-        Args:
-            taken (NDArray): Index or mask of the k columns to take; the
-                others must have the coefficient 0.
-            places (NDArray): Their indices among the new columns, `(k,)`.
-            width (int): Number of new columns.
+        Columns `taken`, indices or a mask, move to `places`; the others must
+        have the coefficient 0.
         """
 
         def placed(values: NDArray, otherwise: float) -> NDArray:

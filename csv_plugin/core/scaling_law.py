@@ -42,13 +42,7 @@ MAX_DAMPING = 1e6
 
 
 def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
-    """Eq. 2 over its exponent, `alpha (score - beta)`.
-
-    Args:
-        exponent (ArrayLike): Any shape.
-        floor (ArrayLike): Accuracy at infinitely bad scores, a fraction;
-            broadcasts.
-    """
+    """Eq. 2 over its exponent, `alpha (score - beta)`; shapes broadcast."""
     floor = np.asarray(floor)
     return floor + (1 - floor) * expit(exponent)
 
@@ -91,11 +85,7 @@ class Curve:
         return f'Curve({self.alpha:.6g}, {self.beta:.6g}, {self.floor:.6g})'
 
     def exponents(self, scores: NDArray) -> NDArray:
-        """`alpha (score - beta)`, shape `(..., M)`; higher is better.
-
-        Args:
-            scores (NDArray): Capability scores, `(..., M)` or `(M,)`.
-        """
+        """`alpha (score - beta)`, `(..., M)`; scores `(..., M)` or `(M,)`."""
         return self.alpha[..., None] * (scores - self.beta[..., None])
 
     def accuracies(self, scores: NDArray) -> NDArray:
@@ -125,13 +115,7 @@ class Curve:
 
 def diagnose(score: NDArray, accuracy: NDArray,
              chance: float) -> tuple[str, ...]:
-    """Reasons why no slope can be fitted, keys of `PROBLEMS`.
-
-    Args:
-        score (NDArray): Capability scores, `(n,)`.
-        accuracy (NDArray): Fractions, none missing, `(n,)`.
-        chance (float): Accuracy at random guessing.
-    """
+    """Keys of `PROBLEMS`: why no slope fits scores and accuracies `(n,)`."""
     # Equal losses may have sums that differ in their last bits.
     rounding = 1e-12 * np.abs(score).max(initial=0)
     present = {
@@ -197,13 +181,10 @@ class Regressions:
               penalty: float,
               start: NDArray,
               tolerance: float = 1e-6) -> NDArray:
-        """Minimise all Q objectives; returns coefficients `(Q, p)`.
+        """Coefficients `(Q, p)` that minimise all objectives, from a start.
 
-        Args:
-            penalty (float): See above.
-            start (NDArray): Shape `(Q, p)`.
-            tolerance (float): A problem is solved once a step improves its
-                objective by less than this share.
+        A problem is solved once a step improves its objective by less than
+        the tolerance, as a share.
         """
         theta, damping = start.copy(), np.full(len(start), 1e-6)
         ridge = np.full(self.design.shape[1], penalty)

@@ -36,12 +36,9 @@ STATED_LEGEND = (
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Predictions of n models by fits to other families.
+    """Predictions of n models by fits to other families, `(n,)`.
 
-    Args:
-        predicted (NDArray): Accuracies, `(n,)`.
-        beyond (NDArray): True where that is above the `reach` of the families
-            that were fitted to, `(n,)`.
+    `beyond` is True where one is above the `reach` of these families.
     """
     predicted: NDArray[np.float64]
     beyond: NDArray[np.bool_]
@@ -101,9 +98,8 @@ class FoldPredictions:
 def mean_unseen(values: NDArray, masks: NDArray) -> NDArray[np.float64]:
     """Means over the folds that were not fitted to a model, `(n,)`.
 
-    Args:
-        values (NDArray): Such as predictions, `(F, n)`.
-        masks (NDArray): As in `FoldPredictions`; NaN where all are True.
+    Values and masks, as in `FoldPredictions`, are `(F, n)`; NaN where all
+    folds were fitted to a model.
     """
     count = np.sum(~masks, axis=0)
     total = np.where(masks, 0, values).sum(axis=0)
@@ -120,9 +116,8 @@ class HeldOutFamily:
         n_models (int): Its training models, 1 or more.
         lowest (float): Lowest of their accuracies.
         highest (float): The highest.
-        bias (float): Mean of predicted minus real accuracy; NaN if nothing
-            could be held out.
-        error (float): Root mean square of the same differences.
+        bias (float): Mean of predicted minus real accuracy, or NaN.
+        error (float): Root mean square of these differences, or NaN.
     """
     family: str
     n_models: int
@@ -134,13 +129,10 @@ class HeldOutFamily:
 
 def held_out_families(families: Sequence[str], accuracies: NDArray,
                       predicted: NDArray) -> tuple[HeldOutFamily, ...]:
-    """Errors by family, sorted by its name.
+    """Errors of predictions by fits to other families, by family.
 
-    Args:
-        families (Sequence[str]): Family of each of n models.
-        accuracies (NDArray): The real ones, `(n,)`.
-        predicted (NDArray): Predictions by fits to other families, `(n,)`;
-            NaN where nothing was held out.
+    Families, accuracies and predictions are those of n models; predictions
+    are NaN where nothing was held out.
     """
     names = np.asarray(families)
     found = []
@@ -167,14 +159,10 @@ def typical_error(families: Sequence[HeldOutFamily]) -> float:
 
 
 def reach(predicted: NDArray, families: NDArray) -> float:
-    """The accuracy that most families reach with their best models.
+    """Predicted accuracy that most families reach with their best models.
 
-    Args:
-        predicted (NDArray): Predictions of n training models, `(n,)`.
-        families (NDArray): Their families, `(n,)`.
-
-    Returns:
-        float: A fraction; infinite without a model.
+    A fraction from predictions and families of n training models, `(n,)`;
+    infinite without a model.
     """
     best = sorted((predicted[families == family].max()
                    for family in np.unique(families)),
@@ -286,13 +274,7 @@ def errors_by_reach(
 
 def stated_cells(mse: float, typical: float,
                  errors: Optional[ErrorsByReach]) -> tuple[str, ...]:
-    """Cells of the columns `STATED_HEADER`; '-' where no error is stated.
-
-    Args:
-        mse (float): Mean squared error on held-out families, or NaN.
-        typical (float): See `typical_error`.
-        errors (Optional[ErrorsByReach]): Errors by kind of model.
-    """
+    """Cells of `STATED_HEADER`; '-' where no error is stated or it is NaN."""
     both = number(percent(mse**0.5)), number(percent(typical))
     if errors is None:
         return *both, '-', '-', '-'

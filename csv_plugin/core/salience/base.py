@@ -24,9 +24,7 @@ Made = TypeVar('Made')
 class SharedFeatures:
     """Feature columns of n models, with a cache of what is computed from them.
 
-    Args:
-        values (NDArray): Feature columns, `(n, K)`.
-        uniform (NDArray): Coefficients of the all-token loss, `(K,)`.
+    Values are `(n, K)`, uniform coefficients of the all-token loss `(K,)`.
     """
 
     def __init__(self, values: NDArray, uniform: NDArray) -> None:
@@ -198,12 +196,12 @@ class Solver(Protocol):
         """Name in command lines and files."""
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
-        """Fit on all models and, held out in turn, on each fold.
+        """Fit to all models, and without the held-out models of each fold.
 
         Args:
             task (Task): Its `problems` must be empty.
-            masks (NDArray): True where a model may be fitted on, shape
-                `(F, n)`; from `fold_masks`.
+            masks (NDArray): False where a model is held out, `(F, n)`; from
+                `fold_masks`.
         """
 
 
@@ -275,10 +273,7 @@ def held_out_mse(predicted: NDArray, accuracy: NDArray,
                  masks: NDArray) -> NDArray:
     """Mean squared error where `masks` is False, `(...)`; NaN if nowhere.
 
-    Args:
-        predicted (NDArray): Shape `(..., F, n)`.
-        accuracy (NDArray): Shape `(n,)`.
-        masks (NDArray): Shape `(F, n)`.
+    Predictions are `(..., F, n)`, accuracies `(n,)`, masks `(F, n)`.
     """
     if masks.all():
         return np.full(predicted.shape[:-2], np.nan)
@@ -295,11 +290,7 @@ def fit_notes(model: SalienceModel, masks: NDArray,
               gained: bool) -> tuple[str, ...]:
     """Remarks for users about a fit, plain sentences.
 
-    Args:
-        model (SalienceModel): Fitted on all models.
-        masks (NDArray): As in `Solver.fit`.
-        gained (bool): True if it predicts held-out models better than the
-            mean loss.
+    `gained`: it predicts held-out models better than the mean loss.
     """
     notes = []
     if not len(masks):
