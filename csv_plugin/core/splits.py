@@ -1,7 +1,5 @@
-"""Splits of models: folds by family, by size, and the paper's own."""
-import csv
+"""Splits of models: folds by family, and by size."""
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,18 +70,3 @@ def split_by_size(families: Sequence[str],
             (n_smaller == 0, n_larger == 0, n_larger == 1),
             ('train', 'test', 'validation'), 'train')
     return split
-
-
-def paper_split() -> dict[str, str]:
-    """The paper's own split of its open-source models, Table 2.
-
-    Names are spelled as in Tables 3 and 4. internlm2.5-1.8B-chat-sft and
-    internlm2.5-7B-chat-sft have no row there; gemma-2-2b-it and gemma-2-9b-it
-    have rows there, but no split. Table 2 prints Yi-1.5-34B-Chat twice.
-
-    Returns:
-        dict[str, str]: 'train', 'validation' or 'test' by model.
-    """
-    table = files('csv_plugin.data').joinpath('paper_table2.csv')
-    rows = csv.DictReader(table.read_text('utf-8').splitlines())
-    return {row['model']: row['split'] for row in rows}

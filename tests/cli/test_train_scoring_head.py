@@ -10,14 +10,13 @@ import torch
 from csv_plugin.cli import salience, train_scoring_head
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.splits import paper_split
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.extras import training_files
 from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,
                                       read_collection)
 from csv_plugin.io.dumps import read_dump, write_dump
-from csv_plugin.io.paper import paper_accuracies
+from csv_plugin.io.paper import paper_accuracies, paper_models
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.tables import write_csv
@@ -310,7 +309,8 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     texts = read_collection(shipped.COLLECTION).texts
     few = TextSet(texts.texts[:4])
     scores = paper_accuracies()
-    names = [model for model in paper_split() if model in scores.models]
+    splits = {name: info.split for name, info in paper_models().items()}
+    names = [model for model in splits if model in scores.models]
     zoo = [p.stem for p in sorted(shipped.COLLECTION.glob('*.safetensors'))]
     write_parts(tmp_path / 'dumps', dict(zip(names, zoo)), few)
     write_texts(tmp_path / TEXTS, few)
@@ -324,11 +324,11 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     ]) == 0
     (_, validation, settings, _), = heads
     assert (settings.optimiser, settings.learning_rate) == ('sgd', 1e-3)
-    assert validation == [m for m in names if paper_split()[m] == 'validation']
+    assert validation == [m for m in names if splits[m] == 'validation']
     rows = rows_of(tmp_path / 'new')
     assert list(rows) == [(m, 'gsm8k') for m in names]
     for (model, benchmark), row in rows.items():
-        assert row['split'] == paper_split()[model]
+        assert row['split'] == splits[model]
         accuracy = scores.select([model]).column(benchmark)[0]
         assert row['observed'] == str(float(accuracy))
         assert row['in_sample'] == str(int(row['split'] != 'test'))
