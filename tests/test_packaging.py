@@ -231,7 +231,7 @@ def test_wheel_alone_runs_a_config_of_ones_own(site, here, salience):
     assert process.returncode == 0, process.stderr
     assert 'd-s@100' in process.stdout.partition('mean of')[2]
     run, = (here / 'outputs/csv').glob('2*')
-    assert 'Nothing is lacking.' in salience('status', run)
+    assert 'Nothing is missing.' in salience('status', run)
     predictor = site / 'csv_plugin/demo/predictor.safetensors'
     assert 'd-s@100' in salience('predict', run, '--predictor', predictor)
 

@@ -91,7 +91,7 @@ def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
 def _lines(gaps: list[Gap]) -> list[str]:
     """Gaps of a model with the same reason in one line."""
     if not gaps:
-        return ['Nothing is lacking.']
+        return ['Nothing is missing.']
     lines = []
     key = attrgetter('model', 'texts', 'reason')
     for (model, _, reason), alike in groupby(sorted(gaps, key=key), key):

@@ -33,7 +33,7 @@ def test_json(tmp_path, capsys):
     }
     assert main(['status', str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[2:] == [
-        'a        2 of 2        -', '', 'Nothing is lacking.'
+        'a        2 of 2        -', '', 'Nothing is missing.'
     ]
 
 
