@@ -66,14 +66,13 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
     n_inputs = len(row) - 1
     if n_inputs < 1:
         return []
-    if not context or n_inputs <= context:
-        return [Window(text, row[:-1], row[1:], 1 - len(lead))]
-    if context < 2:
+    length = min(context or n_inputs, n_inputs)
+    if length < n_inputs and context < 2:
         raise InputError('context', 'room for 2 tokens or more', str(context),
                          "Leave it out for the model's own context.")
-    windows = [Window(text, row[:context], row[1:context + 1], 1 - len(lead))]
-    room = context - len(lead)
-    start, stride = context, window_stride(context)
+    windows = [Window(text, row[:length], row[1:length + 1], 1 - len(lead))]
+    room = length - len(lead)
+    start, stride = length, window_stride(context)
     while start < n_inputs:
         end = min(start + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])

@@ -13,7 +13,6 @@ from csv_plugin.core.salience import fold_masks
 from csv_plugin.core.stated_errors import reach
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
-from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.head import HeadSettings, paper_head
 from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.paper_head import train_paper_head
@@ -342,16 +341,6 @@ def test_a_fold_that_lacks_validation_models_predicts_its_mean():
             assert np.ptp(values) > .1
         else:
             np.testing.assert_allclose(values, real[mask].mean())
-
-
-def test_it_travels(head, tmp_path):
-    save_predictor(head.predictor, tmp_path / 'p.safetensors')
-    again = load_predictor(tmp_path / 'p.safetensors')
-    from_file, expected = (
-        predictor.predict(DUMPS) for predictor in (again, head.predictor))
-    for part in ('values', 'low', 'high', 'extrapolated', 'in_sample'):
-        np.testing.assert_array_equal(
-            getattr(from_file, part), getattr(expected, part))
 
 
 @pytest.mark.parametrize('states, validation, message', [

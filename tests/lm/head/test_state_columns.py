@@ -11,7 +11,7 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.lm.head import state_columns
-from csv_plugin.lm.head.state_columns import StateColumns
+from csv_plugin.lm.head.state_columns import StateColumns, StateScale
 
 T, H, M, N_CHARS = 23, 5, 4, 50
 RNG = np.random.default_rng(0)
@@ -82,7 +82,9 @@ def test_states_of_any_scale(block):
         LOSSES[:, SCORED] @ standard / N_CHARS,
         rtol=1e-9,
         atol=1e-9)
-    # A direction that never changes is a column of zeros.
+    # A direction that never changes, but for rounding, is a column of zeros.
+    scale = StateScale.of_moments(np.ones(2), 1 + np.array([1e-13, 1e-10]))
+    np.testing.assert_allclose(scale.spread, [1, 1e-5])
     assert columns.scale.spread[5] == 1 and abs(values[:, 6]).max() < 1e-12
 
 

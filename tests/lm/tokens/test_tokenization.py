@@ -19,8 +19,7 @@ from csv_plugin.lm.tokens.tokenization import (TokenizedText,
                                                tokenize_all)
 from tests.lm.tokens.tokenizers import (EXACT, FAST, SLOW, SPECIAL, Pieces,
                                         byte_fallback, byte_level, qwen1,
-                                        rwkv6, tokenize, word_piece,
-                                        wrap)
+                                        rwkv6, tokenize, word_piece, wrap)
 
 TEXTS = {
     'english': 'The quick brown fox, and the cat.',
