@@ -7,17 +7,17 @@
     datasets = [*siqa_datasets, *map(label_loss, siqa_datasets)]
     del label_loss
 """
-from opencompass.utils import dataset_abbr_from_cfg
-
 from csv_plugin.oc.evaluators import LabelLossEvaluator
 from csv_plugin.oc.inferencers import LabelLossInferencer
 
 
 def label_loss(dataset: dict) -> dict:
     """Return the entry for the loss of a benchmark's right answers."""
+    # Imports at the top of a config are lazy: they give names, not modules.
+    host = __import__('opencompass.utils', fromlist=['utils'])
     entry = {key: dataset[key] for key in dataset if key not in ('k', 'n')}
     return {
-        **entry, 'abbr': dataset_abbr_from_cfg(dataset) + '-label_loss',
+        **entry, 'abbr': host.dataset_abbr_from_cfg(dataset) + '-label_loss',
         'infer_cfg': {
             **dataset['infer_cfg'], 'inferencer':
             dict(type=LabelLossInferencer)
