@@ -73,9 +73,9 @@ class Trust:
     Args:
         benchmark (str): Its name.
         runs (tuple[str, ...]): Runs with a score at their last checkpoint.
-        signal (float): Largest minus smallest final score, over their mean.
-        noise (float): Standard deviation of the scores of a run at its last
-            `LAST` checkpoints, median over the runs, over the same mean.
+        signal (float): Range of the final scores over their mean.
+        noise (float): Standard deviation of a run's last `LAST` scores,
+            median over the runs, over the same mean.
         rising (float): Share of the pairs of checkpoints of a run with the
             higher score later, mean over the runs: 0.5 for noise.
         shares (tuple[float, ...]): Shares of the training, below 1.

@@ -55,19 +55,6 @@ def test_without_axes_there_is_a_new_figure():
     assert matplotlib.rcParams == before
 
 
-def test_names_are_no_formulas_on_axes_that_were_there():
-    """Title and ticks were made by the settings of the user."""
-    table = some_predictions(2)
-    table = replace(
-        table,
-        models=tuple(f'$x^{{ {name}$' for name in table.models),
-        benchmarks=tuple(f'$x_{{ {name}$' for name in table.benchmarks))
-    axes = Figure().subplots()
-    cp.plot_leaderboard(table, table.benchmarks[0], axes)
-    axes.figure.draw_without_rendering()
-    assert axes.get_title().startswith('$x_{')
-
-
 def points_of(axes, index=0):
     return axes.lines[index].get_xydata()
 
