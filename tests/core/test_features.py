@@ -65,15 +65,6 @@ def all_token_loss(table):
     return totals
 
 
-@given(loss_tables())
-def test_uniform_text_features_are_the_all_token_loss(table):
-    if not table.scored.any():
-        return
-    features = text_features(table)
-    np.testing.assert_allclose(features.mean_loss, all_token_loss(table),
-                               1e-12)
-
-
 @given(loss_tables(), st.integers(0, 10**6))
 def test_uniform_group_features_are_the_all_token_loss(table, seed):
     if not table.scored.any():
@@ -311,11 +302,6 @@ def test_baselines_count_the_tokens_that_every_model_scored():
     np.testing.assert_allclose(
         bits_per_character(losses),
         np.array([5.0, 12.0]) / np.log(2) / 6, 1e-15)
-
-
-def test_bits_are_one_per_byte_for_a_coin_flip_on_each():
-    coin = np.log(2) * np.array([[1.0, 4.0, 3.0]])
-    np.testing.assert_allclose(bits_per_byte(table(coin)), [1.0], 1e-15)
 
 
 def test_label_token_loss_counts_the_scored_answer_tokens():

@@ -160,16 +160,15 @@ def test_levels_are_checked(level):
 
 
 def test_extrapolated_means_beyond_the_scores_fitted_on():
-    intervals = random_intervals(0)
-    score = np.array([0.49, 0.5 - 1e-6, 0.5, 1.0, 2.0, 2.0 + 1e-6, 2.1])
-    assert intervals.extrapolated(score).tolist() == [
-        True, True, False, False, False, True, True
+    """By more than the last bits."""
+    score = np.array([
+        0.49, 0.5 - 1e-6,
+        np.nextafter(.5, 0), 0.5, 1.0,
+        np.nextafter(2, 3), 2.0 + 1e-6
+    ])
+    assert random_intervals(0).extrapolated(score).tolist() == [
+        True, True, False, False, False, False, True
     ]
-
-
-def test_last_bits_of_a_score_do_not_make_it_extrapolated():
-    score = np.nextafter(np.array([0.5, 2.0]), [0, 3])
-    assert not random_intervals(0).extrapolated(score).any()
 
 
 def literal_deviation_of(intervals, model, values):
@@ -430,7 +429,7 @@ def test_the_unit_of_a_benchmark_does_not_move_the_others(unit):
     np.testing.assert_allclose(after[1], unit**2 * before[1], rtol=1e-3)
 
 
-@pytest.mark.parametrize('accuracy', [0.0, 0.25, 0.9])
+@pytest.mark.parametrize('accuracy', [0.0, 0.25])
 def test_a_mean_accuracy_tells_nothing_of_the_shape(accuracy):
     """Nor do errors that are all 0."""
     task = make_world(noise=0.05).task

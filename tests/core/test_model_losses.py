@@ -12,13 +12,6 @@ from tests.core.loss_dumps import INFO, SPANS, TEXTS, bare, dump, row, whole
 PART = TextSet((TEXTS.texts[0], TEXTS.texts[2]))
 
 
-def test_versions_are_kept_as_they_were():
-    versions = {'torch': '2.1'}
-    info = dataclasses.replace(INFO, versions=versions)
-    versions['torch'] = '3'
-    assert info.versions == {'torch': '2.1'}
-
-
 @pytest.mark.parametrize('changes, message', [
     (dict(model=None), 'DumpInfo.model: expected a text, found None'),
     (dict(context=-1), 'DumpInfo.context: .* 0 or more, found -1'),

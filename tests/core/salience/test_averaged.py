@@ -215,12 +215,8 @@ def test_losses_cannot_be_negative():
     task = task.on(task.values - 1, task.uniform)
     with pytest.raises(InputError, match='losses of 0 or more'):
         AVERAGED.fit(task, masks_of(task))
-
-
-def test_losses_to_predict_from_cannot_be_negative():
     task = world()
     model = AVERAGED.fit(task, masks_of(task)).model
-    assert model.predict(np.zeros((0, 8))).shape == (0, )
     with pytest.raises(InputError, match='losses: expected 0 or more.*sign'):
         model.predict(-task.values)
 
@@ -273,18 +269,16 @@ def at_chance(slope: float, n_families: int = 8) -> tuple:
     return FeatureTable(models, columns, values), table, families
 
 
-@pytest.mark.parametrize('solver', [AVERAGED, Ridge(PENALTIES)])
-def test_scores_at_chance_that_losses_tell(solver):
-    predictor = fit_predictor(*at_chance(0.05), solver)
+def test_scores_at_chance_that_losses_tell():
+    predictor = fit_predictor(*at_chance(0.05), AVERAGED)
     part = predictor.benchmark('guessed')
-    assert part.solver == solver.name
+    assert part.solver == 'averaged'
     assert part.cv_mse < 0.013**2
 
 
-@pytest.mark.parametrize('solver', [AVERAGED, Ridge(PENALTIES)])
 @pytest.mark.parametrize('slope, n_families', [(0, 8), (0.05, 2)])
-def test_scores_at_chance_that_may_be_noise(solver, slope, n_families):
-    predictor = fit_predictor(*at_chance(slope, n_families), solver)
+def test_scores_at_chance_that_may_be_noise(slope, n_families):
+    predictor = fit_predictor(*at_chance(slope, n_families), AVERAGED)
     part = predictor.benchmark('guessed')
     assert part.solver == 'constant'
     assert part.notes[0].startswith('predicted by the mean accuracy: no model')

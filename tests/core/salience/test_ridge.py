@@ -208,16 +208,6 @@ def test_no_solution_is_worse_than_those_of_scipy(penalty, shape):
             assert value <= 2 * best.cost * (1 + 1e-9)
 
 
-def test_few_known_directions_are_enough(monkeypatch):
-    """The other directions cost iterations, not accuracy."""
-    values, problems = made(2, 40, 90)
-    exact = solved(values, problems, 1e-2)
-    monkeypatch.setattr(ridge, 'MAX_DIRECTIONS', 1)
-    np.testing.assert_allclose(
-        fitted(problems, solved(values, problems, 1e-2)),
-        fitted(problems, exact), atol=1e-6)  # yapf: disable
-
-
 @pytest.mark.parametrize('n_columns', [5, 90])
 def test_regressions_may_leave_products_early(monkeypatch, n_columns):
     """Those whose conjugate gradients have ended, where models are many."""
@@ -292,10 +282,3 @@ def test_saturated_regressions_stay_finite(level):
     assert np.isfinite(solutions.exponents).all()
     np.testing.assert_allclose(
         fitted(flat, solutions), flat.masks * level, atol=0.01)
-
-
-def test_a_mask_of_one_model_is_survived():
-    values, problems = made(8)
-    problems.masks[:] = 0
-    problems.masks[:, 3] = 1
-    assert np.isfinite(solved(values, problems, 1.0, 1e-6).exponents).all()
