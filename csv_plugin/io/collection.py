@@ -2,7 +2,7 @@
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
@@ -134,13 +134,7 @@ class Collection:
 
     def write(self, folder: FilePath,
               benchmarks: Mapping[str, BenchmarkInfo]) -> None:
-        """Write what `read_collection` reads; errors as `write_collection`.
-
-        Args:
-            folder (FilePath): Is made if it does not exist.
-            benchmarks (Mapping[str, BenchmarkInfo]): Of these benchmarks at
-                least.
-        """
+        """Write what `read_collection` reads; errors as `write_collection`."""
         scores = {
             model: {
                 name: accuracy
@@ -262,9 +256,7 @@ def collect(texts: TextSet,
     else:
         raise InputError('dumps', 'a table of accuracies beside them', 'none',
                          'Give the table, or give runs with summaries.')
-    losses = (
-        _dumps_of_runs(runs, info, texts.fingerprint, progress)
-        if runs else _dumps_of_files(dumps, info, texts.fingerprint, progress))
+    losses = _read_losses(texts, list(info), runs, dumps, progress)
     table = AccuracyTable(
         tuple(info), tuple(benchmarks),
         np.array([[
@@ -273,69 +265,28 @@ def collect(texts: TextSet,
         np.array([details.chance for details in benchmarks.values()]),
         np.array([details.n_items for details in benchmarks.values()]))
     return Collection(
-        ModelLosses(texts, {
-            model: merge_dumps([dump], texts)
-            for model, dump in losses.items()
-        }), table, info,
+        ModelLosses(texts, losses), table, info,
         tuple(name for name in benchmarks if not benchmarks[name].main))
 
 
-def _dumps_of_runs(runs: Sequence[FilePath],
-                   models: Iterable[str],
-                   fingerprint: str,
-                   progress: Progress = iter) -> dict[str, TokenLossDump]:
-    """Read the token losses of models from OpenCompass runs."""
-
-    def read(model: str) -> TokenLossDump:
-        reasons = []
-        for run in reversed(runs):
-            try:
-                return read_run_dump(run, model, fingerprint)
-            except InputError as error:
-                reasons.append(f'{os.fspath(run)}: {error}'.rstrip('.'))
-        raise InputError(f'losses of {model!r}', 'a dump in one of the runs',
-                         '; '.join(reasons) or 'no run',
-                         'Score the texts with the model.')
-
-    return _read_all(read, models, progress)
-
-
-def _dumps_of_files(paths: Sequence[FilePath],
-                    models: Iterable[str],
-                    fingerprint: str,
-                    progress: Progress = iter) -> dict[str, TokenLossDump]:
-    """Read the token losses of models from files named after them."""
-    files, models = paths_by_model(paths), list(models)
+def _read_losses(texts: TextSet, models: Sequence[str],
+                 runs: Sequence[FilePath], dumps: Sequence[FilePath],
+                 progress: Progress) -> dict[str, TokenLossDump]:
+    """The dump of every model; one error names all that have none."""
+    files = {} if runs else paths_by_model(dumps)
     rest = [name for name in files if name not in models]
     if rest:
         warnings.warn(
             f'losses of {counted(len(rest), "model")} without a row in the '
             f'table of models are left out: {shortened(", ".join(rest), 80)}',
             stacklevel=3)
-
-    def read(model: str) -> TokenLossDump:
-        if model not in files:
-            raise InputError(f'losses of {model!r}',
-                             f'a file {model}.safetensors', 'none',
-                             'Score the texts with the model.')
-        dump = read_dump(files[model])
-        if dump.info.fingerprint != fingerprint:
-            raise InputError(
-                str(files[model]), f'losses on the texts {fingerprint[:12]}',
-                f'losses on the texts {dump.info.fingerprint[:12]}',
-                'Score the texts of this validation set.')
-        return dump
-
-    return _read_all(read, models, progress)
-
-
-def _read_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
-              progress: Progress) -> dict[str, TokenLossDump]:
-    """Read the dump of every model; one error names all that have none."""
-    dumps, errors = {}, {}
-    for model in progress(list(models)):
+    found, errors = {}, {}
+    for model in progress(models):
         try:
-            dumps[model] = read(model)
+            dump = (
+                _dump_of_runs(runs, model, texts.fingerprint)
+                if runs else _dump_of_files(files, model, texts.fingerprint))
+            found[model] = merge_dumps([dump], texts)
         except InputError as error:
             errors[model] = error
     if errors:
@@ -345,12 +296,37 @@ def _read_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
             f'{next(iter(errors.values()))})',
             'Score the texts with these models, or remove the models from '
             'the table.')
-    return dumps
+    return found
+
+
+def _dump_of_runs(runs: Sequence[FilePath], model: str,
+                  fingerprint: str) -> TokenLossDump:
+    reasons = []
+    for run in reversed(runs):
+        try:
+            return read_run_dump(run, model, fingerprint)
+        except InputError as error:
+            reasons.append(f'{os.fspath(run)}: {error}'.rstrip('.'))
+    raise InputError(f'losses of {model!r}', 'a dump in one of the runs',
+                     '; '.join(reasons), 'Score the texts with the model.')
+
+
+def _dump_of_files(files: Mapping[str, Path], model: str,
+                   fingerprint: str) -> TokenLossDump:
+    if model not in files:
+        raise InputError(f'losses of {model!r}', f'a file {model}.safetensors',
+                         'none', 'Score the texts with the model.')
+    dump = read_dump(files[model])
+    if dump.info.fingerprint != fingerprint:
+        raise InputError(
+            str(files[model]), f'losses on the texts {fingerprint[:12]}',
+            f'losses on the texts {dump.info.fingerprint[:12]}',
+            'Score the texts of this validation set.')
+    return dump
 
 
 def _accuracies_of_runs(runs: Sequence[FilePath], models: Iterable[str],
                         benchmarks: Sequence[str]) -> _Accuracies:
-    """Read the accuracies of models from OpenCompass runs."""
     # A run of other models may have been given up before its summary.
     finished = [run for run in runs if newest_summary(run, SUMMARY)]
     summaries = [
@@ -367,7 +343,6 @@ def _accuracies_of_runs(runs: Sequence[FilePath], models: Iterable[str],
 
 def _accuracies_of_table(path: FilePath, models: Iterable[str],
                          benchmarks: Sequence[str]) -> _Accuracies:
-    """Read the accuracies of models from a table."""
     if path == PAPER:
         printed = paper_accuracies()
         table = ModelColumns(printed.models, printed.benchmarks,

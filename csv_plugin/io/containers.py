@@ -40,7 +40,7 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
         arrays (Mapping[str, NDArray]): By name.
 
     Raises:
-        InputError: The folder does not exist, or the disk is full.
+        InputError: The file cannot be written.
     """
     text = json.dumps(
         {
@@ -103,11 +103,7 @@ def read_container(path: FilePath, kind: str,
 
 
 def metadata_of(data: bytes) -> dict[str, str]:
-    """Return the metadata of a safetensors file that was loaded without error.
-
-    Args:
-        data (bytes): All of the file.
-    """
+    """Return the metadata of a safetensors file that was loaded before."""
     length = int.from_bytes(data[:8], 'little')
     return json.loads(data[8:8 + length]).get('__metadata__') or {}
 

@@ -133,9 +133,6 @@ def read_dump(path: FilePath) -> TokenLossDump:
 def read_dump_info(path: FilePath) -> DumpInfo:
     """Return how a dump was made; its losses are not unpacked.
 
-    Args:
-        path (FilePath): The file.
-
     Raises:
         InputError: The file is missing, damaged, not a dump or of another
             format version.
@@ -231,8 +228,7 @@ def check_texts(where: str, texts: Mapping[str, TokenLosses],
         expected (TextSet): The validation set.
 
     Raises:
-        InputError: A text is missing, is not in the validation set, or
-            differs from the text with the same id there.
+        InputError: A text is missing, unknown, or of another wording.
     """
     hashes = {text.text_id: text.sha256 for text in expected}
     _refuse(where,
@@ -290,11 +286,7 @@ def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
 
 
 def _packed(name: str, values: NDArray, dtype: np.dtype) -> NDArray[np.uint8]:
-    """A column, compressed.
-
-    Raises:
-        InputError: A number does not fit into 32 bits.
-    """
+    """A column, compressed; its numbers must fit into 32 bits."""
     limit = (np.finfo if dtype.kind == 'f' else np.iinfo)(dtype).max
     beyond = np.flatnonzero(np.abs(values) > limit)
     if len(beyond):

@@ -17,9 +17,6 @@ FilePath = str | os.PathLike[str]
 def check_target(path: FilePath) -> None:
     """Check before a long computation that its result can be written.
 
-    Args:
-        path (FilePath): The file to create or replace later.
-
     Raises:
         InputError: The folder of the file does not exist or is read-only, or
             the path is too long or that of a folder, a device or a pipe.
@@ -85,10 +82,6 @@ def _plain_errors(target: Path) -> Iterator[None]:
 
 def write_text(path: FilePath, text: str) -> None:
     """Write a text file in UTF-8; it appears whole or not at all.
-
-    Args:
-        path (FilePath): The file to create or replace.
-        text (str): Its content; line ends are written as they are.
 
     Raises:
         InputError: As in `atomic_path`.
@@ -159,11 +152,7 @@ def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:
 
 
 def check_is_folder(path: FilePath, content: str) -> None:
-    """Refuse a path that is no folder, where a file may have been meant.
-
-    Args:
-        path (FilePath): The path to be read.
-        content (str): What should be in the folder, for the error.
+    """Refuse a path that is no folder with some content, as errors call it.
 
     Raises:
         InputError: It does not exist, or is a file.

@@ -47,11 +47,7 @@ def parse_json(text: str | bytes, where: str, remedy: str) -> Any:
 
 
 def read_json(path: FilePath, remedy: str) -> Any:
-    """Return the value in a JSON file.
-
-    Args:
-        path (FilePath): The file.
-        remedy (str): What the user can do, for errors.
+    """Return the value in a JSON file, as `parse_json` does.
 
     Raises:
         InputError: The file cannot be read, or as in `parse_json`.

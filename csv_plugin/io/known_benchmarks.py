@@ -39,12 +39,8 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
 def group_remedy(benchmarks: Sequence[str]) -> str:
     """Return how the summary of a run gets averages that are missing in it.
 
-    Args:
-        benchmarks (Sequence[str]): Benchmarks whose accuracies are missing.
-
-    Returns:
-        str: One sentence, about the first that is known to be such an
-        average; empty if none is.
+    One sentence, about the first of the benchmarks that is known to be such an
+    average; empty if none is.
     """
     name = next((name for name in benchmarks if name in GROUPS), None)
     if name is None:

@@ -159,10 +159,7 @@ def weights_mark(path: FilePath) -> str:
 def weights_newer(path: FilePath, file: FilePath) -> bool:
     """Return whether a model was written after a file that was made of it.
 
-    Args:
-        path (FilePath): Folder or file of the model; a name on the hub has no
-            files here.
-        file (FilePath): The file, such as its losses.
+    A name on the hub has no files here.
 
     Raises:
         OSError: A file cannot be looked at.

@@ -33,15 +33,7 @@ _HOW_TO_NAME = 'docs/formats.md says how rows and columns are named.'
 
 
 class ModelColumns(NamedTuple):
-    """A table with one row of numbers per model.
-
-    Args:
-        models (tuple[str, ...]): Unique names of M models.
-        columns (tuple[str, ...]): Unique names of K units of text, or of B
-            benchmarks.
-        values (NDArray): Losses, shape `(M, K)`; or accuracies in 0..1, NaN
-            where a model was not run on a benchmark, shape `(M, B)`.
-    """
+    """Numbers by model and column, `(M, K)`; NaN where a cell is empty."""
     models: tuple[str, ...]
     columns: tuple[str, ...]
     values: NDArray[np.float64]
@@ -93,11 +85,7 @@ class ModelTables:
             main=tuple(name for name in self.main if name in benchmarks))
 
     def select_units(self, units: Sequence[str]) -> 'ModelTables':
-        """Return the given units, in the given order, as a table of its own.
-
-        Args:
-            units (Sequence[str]): Some of the columns of losses.
-        """
+        """Return the given units alone, in the given order."""
         place = {unit: k for k, unit in enumerate(self.features.columns.units)}
         values = self.features.values[:, [place[unit] for unit in units]]
         return replace(
@@ -188,13 +176,11 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
     """Read accuracies: a column `model`, and one column per benchmark.
 
     Args:
-        path (FilePath): The file, for example `scores.csv` or
-            `scores.parquet`. A cell is empty where the model was not run on
-            the benchmark.
+        path (FilePath): A CSV or Parquet file. A cell is empty where the
+            model was not run on the benchmark.
 
     Returns:
-        ModelColumns: Accuracies in 0..1, NaN where the cell is empty. Shape
-        `(M, B)`.
+        ModelColumns: Accuracies in 0..1, NaN where the cell is empty.
 
     Raises:
         InputError: The file is not such a table, or an accuracy is not a
@@ -243,12 +229,7 @@ def read_accuracies(scores_path: FilePath,
 
 def with_all_models(accuracies: AccuracyTable,
                     models: Sequence[str]) -> AccuracyTable:
-    """Return a row for each model, NaN where it was run on no benchmark.
-
-    Args:
-        accuracies (AccuracyTable): Of some of the models.
-        models (Sequence[str]): M names, in the order of the rows to return.
-    """
+    """Return a row for each model, NaN where it was run on no benchmark."""
     values = np.full((len(models), len(accuracies.benchmarks)), np.nan)
     row = {model: index for index, model in enumerate(models)}
     values[[row[model] for model in accuracies.models]] = accuracies.values

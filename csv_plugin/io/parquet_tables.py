@@ -42,17 +42,13 @@ def read_numbers(
 ) -> tuple[list[Optional[str]], list[str], NDArray[np.float64]]:
     """Read a table with a column of names, and one of numbers for each unit.
 
-    Args:
-        path (FilePath): The file.
-        key (str): The column of names, of texts.
-
     Returns:
         tuple: M names, None where there is none; names of the K other
         columns; and their numbers, NaN where there is none, `(M, K)`.
 
     Raises:
-        InputError: The column of names is missing, a column is of another
-            type or twice there, or a page is damaged.
+        InputError: The column of names (`key`) is missing, a column is of
+            another type or twice there, or a page is damaged.
     """
     where = f'{path}'
     with _intact(path):

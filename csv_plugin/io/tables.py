@@ -61,14 +61,7 @@ def decimal(text: str) -> float:
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One row of a CSV file.
-
-    Args:
-        path (str): The file.
-        line (int): Line on which the row begins; the file's first is 1.
-        cells (Mapping[str, str]): Text of each column, without spaces
-            around it.
-    """
+    """One row of a CSV file: its line, and the text of each column."""
     path: str
     line: int
     cells: Mapping[str, str]
@@ -82,10 +75,8 @@ class CsvRow:
     def number(self, column: str, empty: Optional[float] = None) -> float:
         """Return the finite number in a cell.
 
-        Args:
-            column (str): A column.
-            empty (Optional[float]): Taken where the cell is empty or the file
-                has no such column; None if there must be a number.
+        `empty` is taken where the cell is empty or there is no such column;
+        None if there must be a number.
 
         Raises:
             InputError: The cell contains no finite number.
@@ -99,13 +90,7 @@ class CsvRow:
         return number
 
     def error(self, column: str, expected: str, remedy: str) -> InputError:
-        """Return the error to raise for a cell that cannot be used.
-
-        Args:
-            column (str): The cell's column.
-            expected (str): What the cell should contain.
-            remedy (str): What the user can do about it, one sentence.
-        """
+        """Return the error to raise for a cell that cannot be used."""
         cell = self.cells[column]
         return InputError(f'{self.path}, line {self.line}, column {column!r}',
                           expected,
@@ -120,15 +105,14 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
     Args:
         path (FilePath): The file.
-        columns (Sequence[str]): Columns that the file must have, in any
-            order; it may have more. The first of them is the key, which
-            must be filled in and differ from row to row.
+        columns (Sequence[str]): Columns that the file must have, among
+            others. The first is the key, which is never empty and differs
+            from row to row.
 
     Raises:
         InputError: The file cannot be read or decoded, has no rows or no
-            such column; the header leaves a column without a name or gives
-            two columns the same name; or a row is shorter or longer than the
-            header, repeats an earlier key or leaves it empty.
+            such column, a column has no name or that of another, a row is
+            shorter or longer than the header, or a key is empty or repeated.
     """
     file = os.fspath(path)
     (_, header), *records = list(_records(file)) or [(1, [])]
@@ -195,10 +179,7 @@ def split_name(text: str) -> str:
 def read_models(path: FilePath) -> dict[str, ModelInfo]:
     """Read `model` and `family`, and perhaps `split`, `params_b`, `tokens`.
 
-    Args:
-        path (FilePath): The file, for example `models.csv`. The columns
-            `split`, `params_b` and `tokens` may be missing or have empty
-            cells. Splits have any names; `val` means `validation`.
+    The last three may have empty cells. The split `val` means `validation`.
 
     Returns:
         dict[str, ModelInfo]: By model, in the file's order.
@@ -224,10 +205,8 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
 def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
     """Read the columns `benchmark`, `chance`, `n_items`, `main`, `kind`.
 
-    Args:
-        path (FilePath): The file, for example `benchmarks.csv`. An empty
-            `n_items` means that the number is unknown. The columns `main`
-            and `kind` may be missing; `main` is 1 by default.
+    An empty `n_items` means that the number is unknown. The columns `main`
+    (1 by default) and `kind` may be missing.
 
     Returns:
         dict[str, BenchmarkInfo]: By benchmark, in the file's order.
@@ -257,17 +236,7 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
 def check_models_in(path: FilePath, models: Collection[str],
                     other_path: FilePath,
                     other_models: Collection[str]) -> None:
-    """Refuse a file that names models which are missing in another file.
-
-    Args:
-        path (FilePath): The file, for the error.
-        models (Collection[str]): Models of the file.
-        other_path (FilePath): The other file, for the error.
-        other_models (Collection[str]): Models of the other file.
-
-    Raises:
-        InputError: A model is missing in the other file.
-    """
+    """Refuse a file that names models which are missing in another file."""
     missing = [model for model in models if model not in other_models]
     if missing:
         more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
@@ -317,9 +286,7 @@ def models_to_fit(splits: Sequence[str], models: Sequence[str],
 
 def write_csv(path: FilePath, header: Sequence[str],
               rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file, which the functions above can read.
-
-    The file appears whole or not at all, in UTF-8 with plain line feeds.
+    """Write a CSV file; it appears whole or not at all.
 
     Args:
         path (FilePath): The file to create or replace.
@@ -329,7 +296,7 @@ def write_csv(path: FilePath, header: Sequence[str],
             texts by `csv_cell`.
 
     Raises:
-        InputError: The folder does not exist.
+        InputError: The file cannot be written.
     """
     # UTF-8 cannot hold names of files that are not Unicode.
     with atomic_path(path) as temporary, temporary.open(

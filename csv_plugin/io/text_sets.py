@@ -132,12 +132,9 @@ def _record(text: Text) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ValidationSet:
-    """Texts and how they were made.
+    """Texts, in the order of source, sub-task and place in the split.
 
-    Args:
-        texts (TextSet): In the order of source, sub-task and place in the
-            split.
-        manifest (dict[str, Any]): See docs/validation_sets.md.
+    The manifest says how they were made; see docs/validation_sets.md.
     """
     texts: TextSet
     manifest: dict[str, Any]
@@ -147,9 +144,7 @@ def write_validation_set(folder: FilePath,
                          validation_set: ValidationSet) -> None:
     """Write `texts.jsonl`, then `manifest.json`, each whole or not at all.
 
-    Args:
-        folder (FilePath): Is made if it does not exist.
-        validation_set (ValidationSet): The texts and their manifest.
+    The folder is made if it does not exist.
     """
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)

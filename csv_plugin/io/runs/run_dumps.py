@@ -99,10 +99,9 @@ class RunDumps:
         return dump
 
     def of_models(self, folders: Mapping[str, str]) -> dict[str, DumpInfo]:
-        """Return how losses were made, of models whose dumps were read.
+        """Return how losses were made, by model, of the dumps that were read.
 
-        Args:
-            folders (Mapping[str, str]): By model, its name in the run.
+        The folders give the name of each model in the run.
         """
         return {
             model: self.infos[folder]
