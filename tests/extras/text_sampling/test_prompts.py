@@ -200,7 +200,7 @@ def prompt_of(template, retriever=dict(type=ZeroRetriever), **more):
 
 
 def subtask(rows, infer, columns='x', train=(), **reader):
-    """Of rows and a template, or the whole of `infer_cfg`."""
+    """Of rows and the `infer_cfg` of a dataset."""
     reader = dict(input_columns=columns, output_column='a') | reader
     return load_subtask(
         'mine',
@@ -210,8 +210,7 @@ def subtask(rows, infer, columns='x', train=(), **reader):
             rows=rows,
             train=train,
             reader_cfg=reader,
-            infer_cfg=infer if isinstance(infer, dict) and 'A' not in infer
-            and 1 not in infer else prompt_of(infer)))
+            infer_cfg=infer))
 
 
 @pytest.mark.parametrize(
@@ -226,12 +225,13 @@ def subtask(rows, infer, columns='x', train=(), **reader):
         (dict(x='1', a=['b', 'c']), 'Q {x}', ('Q 1 ', 'b')),
     ])
 def test_values_and_references(row, template, expected):
-    assert parts(subtask([row], template).render(0)) == (*expected, '')
+    assert parts(subtask([row],
+                         prompt_of(template)).render(0)) == (*expected, '')
 
 
 def test_places_are_those_of_the_split():
     rows = [dict(x=str(i), y=0, a='b') for i in range(9)]
-    task = subtask(rows, '{y} {x}', 'x y', test_range='[4:7]')
+    task = subtask(rows, prompt_of('{y} {x}'), 'x y', test_range='[4:7]')
     assert len(task.items) == 3
     text = task.render(2)
     assert (text.text_id, text.text) == ('6', '0 6 b')
@@ -248,16 +248,17 @@ def test_places_are_those_of_the_split():
 ])  # yapf: disable
 def test_items_that_make_no_text(row, template, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        subtask([row], template).render(0)
+        subtask([row], prompt_of(template)).render(0)
 
 
 @pytest.mark.parametrize('infer, reader, message', [
     ({}, {}, "infer_cfg: expected .*Template'"),
     (dict(prompt_template=('template', '{x}')), {}, "expected .*Template'"),
     (prompt_of([dict(role='user', content='{x}')]), {}, 'infer_cfg: '),
-    ('{x}', dict(output_column=None), 'right answers, found None'),
-    ('{x}', dict(output_column='task_id'), "right answers, found 'task_id'"),
-    ('{x}', dict(output_column='b'), r"one of \['x', .*found 'b'"),
+    (prompt_of('{x}'), dict(output_column=None), 'right answers, found None'),
+    (prompt_of('{x}'), dict(output_column='task_id'),
+     "right answers, found 'task_id'"),
+    (prompt_of('{x}'), dict(output_column='b'), r"one of \['x', .*found 'b'"),
 ])
 def test_configs_that_cannot_be_used(infer, reader, message):
     rows = [dict(x='1', a='b', task_id='c')]
@@ -283,7 +284,7 @@ SENTENCES = {1: 'Good: {x}', 2: 'Good: {y}'}
 ])  # yapf: disable
 def test_sentences_part_where_they_differ(template, options, expected):
     x, y = options
-    task = subtask([dict(x=x, y=y, a=1)], template, 'x y')
+    task = subtask([dict(x=x, y=y, a=1)], prompt_of(template), 'x y')
     assert parts(task.render(0))[:2] == expected
 
 
