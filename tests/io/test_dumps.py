@@ -78,15 +78,6 @@ def test_layout(path):
     assert text.entropy == [float(np.float32(-1e-4))]
 
 
-def test_columns_are_absent_when_not_recorded(path):
-    expected = dump(*map(bare, TEXTS.ids))
-    write_dump(path, expected)
-    assert read_container(path, KIND, '')[1].keys() == {
-        'sha256', 'n_chars', 'n_bytes', 'n_tokens', 'starts', 'ends', 'losses'
-    }
-    assert_same(read_dump(path), expected)
-
-
 def test_equal_dumps_make_equal_files(tmp_path):
     paths = tmp_path / 'a', tmp_path / 'b'
     # Another NaN and another order of the versions say the same.
@@ -307,7 +298,6 @@ def test_shards_of_different_origin_are_refused(changes):
 
 @pytest.mark.parametrize('folders, expected', [(['m', 'm'], 'm'),
                                                (['', 'm'], ''),
-                                               (['m', ''], ''),
                                                (['m', 'n', 'm'], '')])
 def test_shards_may_be_scored_in_different_places(folders, expected):
     rows = row('zh'), row('en'), row('empty')
@@ -331,6 +321,8 @@ def test_shards_with_other_records_are_refused():
 def test_texts_other_than_the_expected_are_refused(texts, message):
     with pytest.raises(InputError, match=f"dump of 'org/模型': .*{message}"):
         merge_dumps([dump(*texts)], TEXTS)
+    with pytest.raises(InputError, match='at least one, found none'):
+        merge_dumps([], TEXTS)
 
 
 def test_another_fingerprint_is_refused_and_both_are_named():
@@ -338,8 +330,3 @@ def test_another_fingerprint_is_refused_and_both_are_named():
     message = f'{backward.fingerprint}, found .*{TEXTS.fingerprint}'
     with pytest.raises(InputError, match=message):
         merge_dumps([whole()], backward)
-
-
-def test_no_shard_is_refused():
-    with pytest.raises(InputError, match='at least one, found none'):
-        merge_dumps([], TEXTS)

@@ -26,8 +26,8 @@ def test_atomic_path_replaces_only_at_the_end(tmp_path):
 def test_targets_that_cannot_be_written(tmp_path):
     os.mkfifo(tmp_path / 'pipe')
     check_target(tmp_path / 'table.csv')
-    for path, message in ((tmp_path / 'none/a', "no folder '.*none'"),
-                          (tmp_path, 'found a folder'),
+    for path, message in ((tmp_path / 'none/a',
+                           "no folder '.*none'"), (tmp_path, 'found a folder'),
                           (tmp_path / 'pipe', 'found a device or a pipe'),
                           (tmp_path / ('a' * 256), 'a shorter name')):
         for write in (check_target, lambda path: write_text(path, '')):
@@ -83,7 +83,7 @@ def test_only_files_are_read(tmp_path):
     assert read_bytes(str(tmp_path / 'a')) == b'\x00\r\n'
     (tmp_path / 'endless').symlink_to('/dev/zero')
     for path, message in ((tmp_path / 'none', "'No such file"),
-                          (tmp_path / 'endless', "'Not a file'"),
-                          ('a\0b', 'null')):
+                          (tmp_path / 'endless', "'Not a file'"), ('a\0b',
+                                                                   'null')):
         with pytest.raises(InputError, match=f'can be read, .*{message}'):
             read_bytes(path)
