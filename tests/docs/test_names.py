@@ -70,3 +70,17 @@ def exists(name):
             (parent / '__init__.py').exists()):
         return False
     return hasattr(import_module('.'.join(parts[:-1])), parts[-1])
+
+
+def test_functions_of_equations_are_where_the_page_has_them():
+    page = (ROOT / 'docs/concepts.md').read_text('utf-8')
+    rows = re.findall(r' \| (`[^|]*) \| (`\w+/[^|]*) \|$', page, re.M)
+    assert len(rows) > 8
+    for names, places in rows:
+        source = ''
+        for place in re.findall('`(.*?)`', places):
+            path = ROOT / 'csv_plugin' / place
+            files = [path] if path.is_file() else path.rglob('*.py')
+            source += ''.join(file.read_text('utf-8') for file in files)
+        for name in re.findall(r'`[\w.]*?(\w+)`', names):
+            assert re.search(rf'(def|class) {name}\b', source), name
