@@ -1,6 +1,6 @@
 """Predictions of several predictors for the same models."""
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Optional, Union
 
 from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, fractions_found,
@@ -60,29 +60,25 @@ def collect_features(
         for label in predictors
     }
     for model in progress(models):
-        tables = _Tables(model, read)
+        read_once = lru_cache(maxsize=None)(partial(read, model))
+        tables: dict[Any, LossTable] = {}
         for label, predictor in predictors.items():
             columns[label][model] = predictor if isinstance(
-                predictor, Missing) else attempt(tables.features, predictor)
+                predictor, Missing) else attempt(_features, model, predictor,
+                                                 read_once, tables)
     return columns
 
 
-class _Tables:
-    """Losses of one model, mapped once onto each tokenization."""
-
-    def __init__(self, model: str, read: ReadDump) -> None:
-        self.model, self.read = model, lru_cache(maxsize=None)(read)
-        self.tables: dict[Any, LossTable] = {}
-
-    def features(self, predictor: Predictor) -> FeatureTable:
-        predictor.check_tokens()
-        fingerprint = predictor.columns.fingerprint
-        dump = self.read(self.model, fingerprint)
-        tokens = predictor.targets and predictor.targets.spans
-        if (fingerprint, tokens) not in self.tables:
-            self.tables[fingerprint,
-                        tokens] = predictor.loss_table({self.model: dump})
-        return predictor.features(self.tables[fingerprint, tokens])
+def _features(model: str, predictor: Predictor, read: Callable[[str],
+                                                               TokenLossDump],
+              tables: dict[Any, LossTable]) -> FeatureTable:
+    predictor.check_tokens()
+    fingerprint = predictor.columns.fingerprint
+    dump = read(fingerprint)
+    key = fingerprint, predictor.targets and predictor.targets.spans
+    if key not in tables:
+        tables[key] = predictor.loss_table({model: dump})
+    return predictor.features(tables[key])
 
 
 def predict_models(predictors: Predictors,

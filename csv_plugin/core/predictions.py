@@ -36,12 +36,8 @@ _MARKS = {'in_sample': '*', 'extrapolated': '>', 'alarm': '!',
 def check_labels(where: str, labels: Sequence[str]) -> None:
     """Refuse labels of predictors that are not unique, or are `REAL`.
 
-    Args:
-        where (str): What to call the labels in an error.
-        labels (Sequence[str]): The labels.
-
     Raises:
-        InputError: A label occurs twice or is `REAL`.
+        InputError: A label occurs twice or is `REAL`; `where` names them.
     """
     if REAL in labels:
         raise InputError(where, 'labels of predictors', f'{REAL!r}, which is '
@@ -178,37 +174,6 @@ class Predictions:
         level = '' if np.isnan(self.level) else f'; {self.level:.0%} intervals'
         return (f'Predictions({len(self.models)} models x '
                 f'{len(self.benchmarks)} benchmarks by {methods}{level})')
-
-    @classmethod
-    def of_method(
-        cls,
-        models: Sequence[str],
-        benchmarks: Sequence[str],
-        columns: Mapping[str, NDArray],
-        level: float,
-        chance: Mapping[str, float] = MappingProxyType({})
-    ) -> 'Predictions':
-        """Predictions of a single predictor, without real accuracies.
-
-        Args:
-            models (Sequence[str]): M names.
-            benchmarks (Sequence[str]): B names.
-            columns (Mapping): The parts of `Predictions` with a value per
-                cell, by name, `(M, B)` each.
-            level (float): Level of the intervals.
-            chance (Mapping[str, float]): As in the class.
-        """
-        cubes: dict[str, Any] = {
-            part: column[:, :, None]
-            for part, column in columns.items()
-        }
-        return cls(
-            tuple(models),
-            tuple(benchmarks), (PREDICTED, ),
-            real=np.array(np.nan),
-            level=level,
-            chance=chance,
-            **cubes)
 
     @classmethod
     def side_by_side(

@@ -1,7 +1,7 @@
 """Predicted accuracies from losses: a dot product and a curve."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -362,15 +362,20 @@ class Predictor:
                 in_sample=np.isin(features.models, part.fit_models))
             for part in self.benchmarks
         ]
-        columns = {
-            name: np.stack([part[name] for part in parts], axis=1)
+        cubes: dict[str, Any] = {
+            name: np.stack([part[name] for part in parts], axis=1)[:, :, None]
             for name in parts[0]
         }
-        chance = {part.benchmark: part.chance for part in self.benchmarks}
-        return replace(
-            Predictions.of_method(features.models, self.names, columns, level,
-                                  chance),
-            contradictions=self._contradictions(features, columns['alarm']))
+        return Predictions(
+            features.models,
+            self.names, (PREDICTED, ),
+            real=np.array(np.nan),
+            level=level,
+            chance={part.benchmark: part.chance
+                    for part in self.benchmarks},
+            contradictions=self._contradictions(features, cubes['alarm'][:, :,
+                                                                         0]),
+            **cubes)
 
     def _contradictions(
         self, features: FeatureTable, alarm: NDArray

@@ -7,7 +7,6 @@ import numpy as np
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from csv_plugin.report.leaderboards import Leaderboard, predict_columns
 
@@ -47,7 +46,6 @@ class PredictedBpcSummarizer(PredictedSummarizer):
             predictors,
             self.predictors,
             real,
-            most_items=read_most_items(self.work_dir),
             verbose=self.verbose)
 
     def _format_table(self, parsed: Any, *args: Any,

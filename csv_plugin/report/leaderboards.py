@@ -21,7 +21,7 @@ from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.overall import FilledMeans, Overall
-from csv_plugin.core.predicting import (Predictors, RealScores,
+from csv_plugin.core.predicting import (Change, Predictors, RealScores,
                                         collect_features, predict_models,
                                         predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
@@ -187,10 +187,17 @@ def predict_run(
     """
     columns = collect_features(predictors, list(folders.values()), dumps.read,
                                progress)
+    change = None
+    if complete:
+        names = predictable_benchmarks(predictors)
+        n_items = read_most_items(dumps.work_dir)
+        known = AccuracyTable(
+            tuple(folders.values()), names,
+            _real_accuracies(real, folders, names), np.zeros(len(names)),
+            np.array([n_items.get(name, 0) for name in names], np.int64))
+        change = partial(complete, known=known)
     return predict_columns(columns, folders, predictors, files, real,
-                           dumps.of_models(folders),
-                           read_most_items(dumps.work_dir), verbose,
-                           complete), columns
+                           dumps.of_models(folders), verbose, change), columns
 
 
 def predict_columns(columns: RunColumns,
@@ -199,35 +206,15 @@ def predict_columns(columns: RunColumns,
                     files: Mapping[str, str],
                     real: RealScores,
                     infos: Mapping[str, DumpInfo] = MappingProxyType({}),
-                    most_items: Mapping[str, int] = MappingProxyType({}),
                     verbose: bool = False,
-                    complete: Optional[Complete] = None) -> Leaderboard:
+                    change: Optional[Change] = None) -> Leaderboard:
     """Predict models from their feature columns.
 
-    Args:
-        columns (RunColumns): Columns of all predictors and models.
-        folders (Mapping[str, str]): As in `Leaderboard`.
-        predictors (Predictors): As in `predict_run`, like the next two.
-        files (Mapping[str, str]): See there.
-        real (RealScores): See there.
-        infos (Mapping[str, DumpInfo]): How the losses were made, by model
-            with a dump.
-        most_items (Mapping[str, int]): Numbers of items of benchmarks that
-            the run cuts short.
-        verbose (bool): As in `predictor_notes`.
-        complete (Optional[Complete]): As in `predict_run`.
+    Args as in `predict_run`, but `infos` describe the dumps of models by
+    name, and `change` changes the predictions of a predictor.
     """
-    benchmarks = predictable_benchmarks(predictors)
-    change = None
-    if complete:
-        known = AccuracyTable(
-            tuple(folders.values()), benchmarks,
-            _real_accuracies(real, folders, benchmarks),
-            np.zeros(len(benchmarks)),
-            np.array([most_items.get(name, 0) for name in benchmarks],
-                     np.int64))
-        change = partial(complete, known=known)
-    predictions = predict_models(predictors, columns, benchmarks, change)
+    predictions = predict_models(predictors, columns,
+                                 predictable_benchmarks(predictors), change)
     remarks = [
         *engine_notes(infos), *predictor_notes(predictors, files, verbose)
     ]
@@ -237,12 +224,7 @@ def predict_columns(columns: RunColumns,
 
 def scoring_lms(predictors: Predictors,
                 infos: Mapping[str, DumpInfo]) -> dict[str, str]:
-    """Models that are the scoring LM of a predictor, by its label.
-
-    Args:
-        predictors (Predictors): By label, a predictor or why it is unusable.
-        infos (Mapping[str, DumpInfo]): How the losses were made, by model.
-    """
+    """Models that are the scoring LM of a predictor, by its label."""
     return {
         label: model
         for label, predictor in predictors.items()

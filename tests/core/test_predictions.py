@@ -47,11 +47,12 @@ def cube(**changes):
 
 
 def method_of(cube, method):
-    """What the method alone would say, as `Predictor.predict` returns it."""
-    p = cube.methods.index(method)
-    columns = {part: getattr(cube, part)[:, :, p] for part in CUBES}
-    return Predictions.of_method(cube.models, cube.benchmarks, columns,
-                                 cube.level)
+    """Predictions of the method alone, as `Predictor.predict` returns them."""
+    return replace(
+        cube.select(methods=[method]),
+        methods=('predicted', ),
+        real=np.array(NAN),
+        missing={})
 
 
 def assert_same(left, right):

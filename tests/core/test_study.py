@@ -255,16 +255,17 @@ MODELS, BENCHMARKS = ('a', 'b', 'c'), ('x', 'y')
 
 def predictions(observed, values, low, high, in_sample=False) -> Predictions:
     shape = (len(MODELS), len(BENCHMARKS))
-    table = Predictions.of_method(
-        MODELS, BENCHMARKS, {
-            'values': np.broadcast_to(np.array(values, float), shape),
-            'low': np.broadcast_to(np.array(low, float), shape),
-            'high': np.broadcast_to(np.array(high, float), shape),
-            'extrapolated': np.zeros(shape, bool),
-            'in_sample': np.broadcast_to(np.array(in_sample), shape)
-        }, 0.9)
-    real = np.broadcast_to(np.array(observed, float), shape)
-    return replace(table, real=real)
+    cubes = dict(values=values, low=low, high=high, in_sample=in_sample)
+    return Predictions(
+        MODELS,
+        BENCHMARKS, ('predicted', ),
+        extrapolated=np.array(False),
+        real=np.broadcast_to(np.array(observed, float), shape),
+        level=0.9,
+        **{
+            name: np.broadcast_to(np.array(cube), shape)[:, :, None]
+            for name, cube in cubes.items()
+        })
 
 
 def test_distances():
