@@ -124,30 +124,17 @@ def test_predicted_ranks_count_models_with_a_real_mean():
     np.testing.assert_array_equal(
         overall.predicted_ranks().T,
         [[4, NAN, 3, 2, 1, NAN], [3, NAN, 2, 1, NAN, NAN]])
+    # The first method without any mean has no say.
+    values[:, :, 0] = NAN
+    mute = Overall.of(replace(predictions, real=real, values=values))
+    assert mute.of_methods_with_means().methods == ('p1', )
+    expected = [5, 4, 3, 2, NAN, 1]
+    np.testing.assert_array_equal(mute.real_ranks(), expected)
+    np.testing.assert_array_equal(mute.predicted_ranks()[:, 1], expected)
+    values[:, :, 0] = real
     nothing = Overall.of(replace(predictions, real=real * NAN, values=values))
     np.testing.assert_array_equal(nothing.predicted_ranks().T,
                                   [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
-
-
-def test_ranks_count_models_with_a_mean_of_the_first_method_that_has_some():
-    real = np.arange(6)[:, None] / np.full(3, 10)
-    values = np.stack([real * NAN, real, real], axis=2)
-    values[5, 0, 1] = NAN
-    overall = Overall.of(
-        replace(
-            table(),
-            methods=('none', 'p', 'q'),
-            real=real,
-            values=values,
-            **dict.fromkeys(('low', 'high'), values),
-            **dict.fromkeys(
-                ('extrapolated', 'in_sample', 'with_scores', 'alarm'),
-                np.array(False))))
-    expected = [5, 4, 3, 2, 1, NAN]
-    np.testing.assert_array_equal(overall.real_ranks(), expected)
-    np.testing.assert_array_equal(overall.predicted_ranks().T,
-                                  [[NAN] * 6, expected, expected])
-    assert overall.of_methods_with_means().methods == ('p', 'q')
 
 
 def test_agreement_of_the_orders_of_enough_models():

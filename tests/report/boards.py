@@ -10,21 +10,15 @@ from csv_plugin.core.predictions import REAL, Missing, Prediction, Predictions
 from csv_plugin.report.leaderboards import Leaderboard
 
 NO_DUMP = Missing('no dump')
+CUBES = ('low', 'high', 'extrapolated', 'in_sample', 'alarm')
 
 
 @dataclass
 class Cells:
-    """What a leaderboard is made of.
+    """Parts of a leaderboard.
 
-    Args:
-        models (tuple[str, ...]): M names.
-        benchmarks (tuple[str, ...]): B names.
-        labels (tuple[str, ...]): Labels of the predictors.
-        real (dict): A fraction or a `Missing`, by model and benchmark.
-        predicted (dict): A `Prediction` or a `Missing`, by label, model and
-            benchmark.
-        folders (dict[str, str]): Folder by model.
-        remarks (Sequence[str]): Notes at the end.
+    `real` has a fraction or a `Missing` by model and benchmark, `predicted` a
+    `Prediction` or a `Missing` by label, model and benchmark.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -40,53 +34,34 @@ class Cells:
 
     def board(self) -> Leaderboard:
         """The leaderboard of the cells as they are now."""
-        shape = len(self.models), len(self.benchmarks), len(self.labels)
-        nothing = Prediction(np.nan, np.nan, np.nan, np.nan, False, False)
-        missing = {(*place, REAL): cell
-                   for place, cell in self.real.items()
-                   if isinstance(cell, Missing) and place[1] in self.benchmarks
-                   }  # yapf: disable
-        missing |= {(model, benchmark, label): cell
-                    for (label, model, benchmark), cell
-                    in self.predicted.items()
-                    if isinstance(cell, Missing)
-                    and benchmark in self.benchmarks}  # yapf: disable
-        cells = [
-            self.predicted[label, model,
-                           benchmark] for model, benchmark, label in product(
-                               self.models, self.benchmarks, self.labels)
-        ]
-        cells = [
-            nothing if isinstance(cell, Missing) else cell for cell in cells
-        ]
-        real = [self.real[place]
-                for place in product(self.models, self.benchmarks)
-                ]  # yapf: disable
-        levels = [cell.level for cell in cells if cell is not nothing]
-
-        def cube(name: str, kind: type) -> np.ndarray:
-            values = [getattr(cell, name) for cell in cells]
-            return np.array(values, kind).reshape(shape)
-
+        names = self.models, self.benchmarks, self.labels
+        shape = tuple(map(len, names))
+        numbers = np.zeros((len(CUBES) + 1, *shape))
+        numbers[:3] = np.nan
+        real, missing, level = np.full(shape[:2], np.nan), {}, np.nan
+        for (m, model), (b, benchmark) in product(*map(enumerate, names[:2])):
+            accuracy = self.real[model, benchmark]
+            if isinstance(accuracy, Missing):
+                missing[model, benchmark, REAL] = accuracy
+            else:
+                real[m, b] = accuracy
+            for p, label in enumerate(self.labels):
+                cell = self.predicted[label, model, benchmark]
+                if isinstance(cell, Missing):
+                    missing[model, benchmark, label] = cell
+                else:
+                    level = cell.level
+                    numbers[:, m, b, p] = [
+                        cell.value, *(getattr(cell, name) for name in CUBES)
+                    ]
+        parts = dict(zip(CUBES, numbers[1:]))
+        for name in CUBES[2:]:
+            parts[name] = parts[name].astype(bool)
+        chance = dict.fromkeys(self.benchmarks, 0.25)
         return Leaderboard.of(
-            Predictions(
-                self.models,
-                self.benchmarks,
-                self.labels,
-                values=cube('value', float),
-                low=cube('low', float),
-                high=cube('high', float),
-                extrapolated=cube('extrapolated', bool),
-                in_sample=cube('in_sample', bool),
-                alarm=cube('alarm', bool),
-                real=np.array([
-                    np.nan if isinstance(cell, Missing) else cell
-                    for cell in real
-                ], float).reshape(shape[:2]),
-                level=levels[0] if levels else np.nan,
-                missing=missing,
-                chance=dict.fromkeys(self.benchmarks, 0.25)), self.folders,
-            self.remarks)
+            Predictions(*names, values=numbers[0], real=real, level=level,
+                        missing=missing, chance=chance, **parts),
+            self.folders, self.remarks)  # yapf: disable
 
 
 def predict(value: float = 0.4,
@@ -107,13 +82,7 @@ def make_cells(
 ) -> Cells:
     """Cells with the same prediction everywhere.
 
-    Args:
-        models (Sequence[str]): Names.
-        benchmarks (Sequence[str]): Names.
-        labels (Sequence[str]): Labels of the predictors.
-        real (Sequence[float]): Real accuracy of each model on every
-            benchmark, by default 0.5.
-        prediction (Prediction): Of every cell.
+    The real accuracy of each model on every benchmark is 0.5 by default.
     """
     accuracies = real or [0.5] * len(models)
     return Cells(

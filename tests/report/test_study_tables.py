@@ -80,7 +80,7 @@ def test_error_table(study):
             for number, digits in numbers]  # yapf: disable
 
 
-@pytest.mark.parametrize('main', [MAIN, ('easy', ), ('easy', 'none')])
+@pytest.mark.parametrize('main', [MAIN, ('easy', 'none')])
 def test_means(study, main):
     """Geometric of the MSE, plain of the rest; without what is unknown."""
     last = cells(error_table(study, main).splitlines()[-1])
