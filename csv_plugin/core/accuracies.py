@@ -72,10 +72,7 @@ class AccuracyTable:
                benchmarks: Optional[Sequence[str]] = None) -> 'AccuracyTable':
         """The given models and benchmarks, in the given order.
 
-        Args:
-            models (Optional[Sequence[str]]): Names, each at most once; all
-                by default.
-            benchmarks (Optional[Sequence[str]]): Likewise.
+        All by default.
 
         Raises:
             InputError: A name is missing from the table, or is given twice.
@@ -131,12 +128,7 @@ class AccuracyTable:
         }
 
     def to_frame(self) -> Any:
-        """A pandas table; pandas must be installed.
-
-        Returns:
-            pandas.DataFrame: A row per model, a column per benchmark, NaN
-            where a benchmark was not run.
-        """
+        """A pandas table, a row per model; pandas must be installed."""
         import pandas
         return pandas.DataFrame(self.values, self.models, self.benchmarks)
 

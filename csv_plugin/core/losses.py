@@ -184,11 +184,9 @@ class LossTable:
                 f'texts {self.fingerprint[:12]})')
 
     def to_frame(self) -> Any:
-        """A pandas table; pandas must be installed.
+        """A pandas table in nats, a row per text and token.
 
-        Returns:
-            pandas.DataFrame: A row per text and token, a column per model,
-            in nats; NaN where a token was not scored.
+        NaN where a token was not scored. pandas must be installed.
         """
         import pandas
         texts = self.text_of_token()

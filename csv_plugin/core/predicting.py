@@ -89,13 +89,10 @@ def predict_models(predictors: Predictors,
     """Predictions of all models by all predictors, or why there are none.
 
     Args:
-        predictors (Mapping): As in `collect_features`.
+        predictors (Predictors): As in `collect_features`.
         columns (Mapping): The result of `collect_features`.
         benchmarks (Sequence[str]): Benchmarks to predict.
         change (Optional[Change]): Changes the predictions of each predictor.
-
-    Returns:
-        Predictions: Methods are the labels; real accuracies are not known.
     """
     by_label: dict[str, Optional[Predictions]] = {}
     missing = {}

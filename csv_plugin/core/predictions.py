@@ -295,10 +295,6 @@ class Predictions:
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
         """The same predictions beside observed accuracies.
 
-        Args:
-            accuracies (AccuracyTable): Of these models and benchmarks and
-                perhaps more, in any order.
-
         Raises:
             InputError: A model or a benchmark is missing from the accuracies.
         """
@@ -311,10 +307,7 @@ class Predictions:
                methods: Optional[Sequence[str]] = None) -> 'Predictions':
         """The given models, benchmarks and methods, in the given order.
 
-        Args:
-            models (Optional[Sequence[str]]): Names; all by default.
-            benchmarks (Optional[Sequence[str]]): Names; all by default.
-            methods (Optional[Sequence[str]]): Names; all by default.
+        All names of an axis by default.
 
         Raises:
             InputError: A name is not in the table, or as in `check_list`.
@@ -357,10 +350,7 @@ class Predictions:
            method: Optional[str] = None) -> Union[Prediction, Missing]:
         """One prediction, or why there is none.
 
-        Args:
-            model (str): One of `models`.
-            benchmark (str): One of `benchmarks`.
-            method (Optional[str]): One of `methods`, by default the first.
+        The method is the first by default.
 
         Raises:
             InputError: A name is not in the table.
@@ -378,12 +368,8 @@ class Predictions:
     def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
         """Predictions of all models as texts: percent, interval and marks.
 
-        Args:
-            benchmark (str): One of `benchmarks`.
-            method (Optional[str]): One of `methods`, by default the first.
-
-        Returns:
-            list[str]: As `legend` explains them; '-' without a prediction.
+        They are as `legend` explains them, '-' without a prediction. The
+        method is the first by default.
 
         Raises:
             InputError: A name is not in the table.
@@ -488,11 +474,7 @@ class Predictions:
         }
 
     def to_frame(self) -> Any:
-        """A pandas table of the records; pandas must be installed.
-
-        Returns:
-            pandas.DataFrame: One row for every model, benchmark and method.
-        """
+        """A pandas table of the records; pandas must be installed."""
         import pandas
         return pandas.DataFrame(list(self.records()))
 

@@ -88,10 +88,6 @@ class BenchmarkPredictor:
     def predict(self, values: NDArray, level: float) -> dict[str, NDArray]:
         """Predictions of M models with features `(M, K)`.
 
-        Args:
-            values (NDArray): Feature columns, `(M, K)`.
-            level (float): Level of the intervals, in (0, 1).
-
         Returns:
             dict[str, NDArray]: `values`, `low`, `high`, `extrapolated` and
             `alarm` as in `Predictions`, each `(M,)`.
@@ -116,12 +112,9 @@ class BenchmarkPredictor:
         }
 
     def contradictions(self, values: NDArray) -> NDArray[np.float64]:
-        """Predictions of the W reference predictors, `(W, M)`.
+        """Contradicting predictions of W reference predictors, else NaN.
 
-        NaN where they do not contradict.
-
-        Args:
-            values (NDArray): Feature columns, `(M, K)`.
+        Shape `(W, M)`, of features `(M, K)`.
         """
         if not self.witnesses:
             return np.empty((0, len(values)))
@@ -248,9 +241,7 @@ class Predictor:
     def noted(self, infos: Mapping[str, DumpInfo]) -> 'Predictor':
         """The same predictor, with notes if models were scored differently.
 
-        Args:
-            infos (Mapping[str, DumpInfo]): How the losses of the training
-                models were made, by model.
+        `infos` describe the losses of the training models, by model.
         """
         notes = mixed_engines(infos)
         return replace(
@@ -393,13 +384,10 @@ class Predictor:
         }
 
     def check_tokens(self, where: str = 'predictor') -> None:
-        """Refuse a predictor that cannot use token losses.
-
-        Args:
-            where (str): Name of the predictor in the error.
+        """Refuse a predictor that was fitted to tables of losses.
 
         Raises:
-            InputError: It was fitted to tables of losses.
+            InputError: It was; `where` is its name in the error.
         """
         self._tokens(where)
 

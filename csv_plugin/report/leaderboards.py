@@ -129,13 +129,8 @@ def compare(
 ) -> Leaderboard:
     """The leaderboard of a run.
 
-    Args:
-        predictions (Predictions): Of the models of the run, under their
-            names in its files.
-        folders (Mapping[str, str]): As in `Leaderboard`.
-        real (RealScores): Real accuracies, by model and benchmark.
-        remarks (Sequence[str]): As in `Leaderboard.of`.
-        scoring_lms (Mapping[str, str]): As in `Leaderboard`.
+    Models of the predictions have their names in the files of the run, those
+    of `real` the names to show. Other args as in `Leaderboard.of`.
     """
     table = predictions.of_models(folders)
     missing = dict(table.missing)
@@ -253,10 +248,6 @@ def standings(
         predictions: Predictions,
         main: Optional[Sequence[str]] = None) -> tuple[str, list[Standing]]:
     """Means over the benchmarks, the real ones first.
-
-    Args:
-        predictions (Predictions): Beside the real accuracies.
-        main (Optional[Sequence[str]]): As in `Leaderboard`.
 
     Returns:
         tuple[str, list[Standing]]: A title, and the means of the real

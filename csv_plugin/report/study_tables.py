@@ -38,11 +38,8 @@ def write_predictions(path: FilePath, study: Study,
                       splits: Mapping[str, str]) -> None:
     """Write every prediction of the solver as CSV, one row each.
 
-    Args:
-        path (FilePath): The file to create or replace.
-        study (Study): Columns are `PREDICTION_COLUMNS`, accuracies as
-            fractions, flags as 0 and 1.
-        splits (Mapping[str, str]): Split of each model.
+    Columns are `PREDICTION_COLUMNS`, accuracies as fractions, flags as 0 and
+    1. `splits` has the split of each model.
     """
     table = study.predictions
     rows = ((model, benchmark, splits[model], table.real[m, b],
@@ -195,7 +192,7 @@ def write_report(path: FilePath,
         main (Sequence[str]): Benchmarks of the means.
         title (str): First line.
         command (str): The command that reproduces the report.
-        remarks (Sequence[str]): Notes about all benchmarks.
+        remarks (Sequence[str]): Notes on all benchmarks.
         verbose (bool): As in `learning_notes`.
     """
     n_main = len(judged_benchmarks(study, main))
