@@ -1,15 +1,13 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
 from csv_plugin.core.salience.averaged import Averaged
 from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
-                                           RegularisationPath, SalienceFit,
-                                           Solver, Task, fold_masks)
+                                           SalienceFit, Solver, Task,
+                                           fold_masks)
 from csv_plugin.core.salience.choice import (Auto, Constant, OnColumns,
                                              held_out_predictions,
                                              predicts_better)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Plain, Ridge, Uniform
-from csv_plugin.core.salience_model import LogTerms, SalienceModel
-from csv_plugin.core.stated_errors import HeldOut
 
 #: The solvers by the names that command lines and files use.
 SOLVERS: dict[str, Solver] = {
@@ -25,8 +23,7 @@ DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
     'Auto', 'Averaged', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
-    'HeldOut', 'JointSolver', 'LogTerms', 'NonNegative', 'OnColumns', 'Plain',
-    'RegularisationPath', 'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel',
-    'Solver', 'Task', 'Uniform', 'fold_masks', 'held_out_predictions',
-    'predicts_better'
+    'JointSolver', 'NonNegative', 'OnColumns', 'Plain', 'Ridge', 'SOLVERS',
+    'SalienceFit', 'Solver', 'Task', 'Uniform', 'fold_masks',
+    'held_out_predictions', 'predicts_better'
 ]
