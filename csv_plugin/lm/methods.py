@@ -178,22 +178,23 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     """Learn from models whose losses and accuracies are known.
 
     Args:
-        losses (Union[ModelLosses, FeatureTable]): Of the models to fit to,
-            and perhaps of others: token losses, such as `read_dumps` gives,
-            or a table with one loss per unit, such as a group of texts.
-        accuracies (AccuracyTable): Of the models to fit to, fractions.
-            Benchmarks that none of them was run on are left out.
-        families (Mapping[str, str]): Family of each of them; models of one
-            family are never separated by cross-validation.
-        method (Optional[str]): Of token losses, a key of `METHODS`, by
-            default 'auto'; of a table, a key of `salience.SOLVERS`, by
+        losses (Union[ModelLosses, FeatureTable]): Token losses, such as
+            `read_dumps` returns, or a table with one loss per unit, such as a
+            group of texts. They contain the models of `accuracies`, and
+            perhaps others, which are not used.
+        accuracies (AccuracyTable): Accuracies of the training models,
+            fractions. Benchmarks that none of them was run on are left out.
+        families (Mapping[str, str]): Family of each training model; models
+            of one family are never separated by cross-validation.
+        method (Optional[str]): For token losses a key of `METHODS`, by
+            default 'auto'; for a table a key of `salience.SOLVERS`, by
             default `salience.DEFAULT_SOLVER`.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
             tokenizer, whose tokens get the weights; without one, the tokens
             of the first model do.
         validation (Sequence[str]): Models that choose the step, for the
             method 'paper'.
-        seed (int): Of the cross-validation folds; same seed, same result.
+        seed (int): Seed of the folds; same seed, same result.
         progress (Progress): Wraps the benchmarks or the steps.
 
     Returns:
@@ -202,10 +203,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         number formats.
 
     Raises:
-        InputError: The method is unknown, there is no model, one lacks
-            losses or a family, losses are of another type, an argument is
-            for losses of another type, or as in `check_validation`,
-            `fit_predictor`, `train_auto` and `train_paper`.
+        InputError: The method is unknown; there is no model, or one without
+            losses or a family; an argument is of another type or for losses
+            of another type; or as in `check_validation`, `fit_predictor`,
+            `train_auto` and `train_paper`.
     """
     if not isinstance(accuracies, AccuracyTable):
         raise InputError('accuracies', 'an AccuracyTable',

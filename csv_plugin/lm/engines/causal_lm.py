@@ -110,7 +110,7 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
 
 
 def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
-    """Whether logits differ by the model's own rounding at most."""
+    """Return whether logits differ by the model's own rounding at most."""
     if by_model.shape[1] != by_head.n_columns:
         return False
     # Some models compute logits in half precision and return them as fp32.

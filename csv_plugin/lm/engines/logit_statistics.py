@@ -61,7 +61,7 @@ class HeadLogits:
 
 
 def _multiplies_16_bits(values: Tensor) -> bool:
-    """Whether a product of such numbers can be had in fp32."""
+    """Return whether a product of such numbers can be had in fp32."""
     return (values.is_cuda and torch.version.cuda is not None
             and values.dtype in (torch.bfloat16, torch.float16)
             # Since torch 2.8.

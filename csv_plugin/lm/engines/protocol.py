@@ -1,4 +1,4 @@
-"""What every engine does: token ids in, losses of target tokens out.
+"""Protocol of all engines: token ids in, losses of target tokens out.
 
 Tokenization, spans, the prefix token and windows stay outside of engines, so
 that losses of a model mean the same in every engine.

@@ -91,8 +91,9 @@ def train_paper_head(training: Training,
     ]
     whole = heads[0]
     if not whole:
-        raise InputError("the paper's head", 'a benchmark to learn from',
-                         'none', 'Use the exact method, which says why.')
+        raise InputError(
+            "the paper's head", 'a benchmark to learn from', 'none',
+            "Use the method 'auto', whose notes give the reason.")
     source = _columns(table, states, heads)
     features = source.features(table)
     baseline = fit_predictor(features, accuracies, list(families), Constant(),

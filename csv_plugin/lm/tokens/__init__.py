@@ -1,1 +1,1 @@
-"""Where each token of any tokenizer lies in a text, in bytes."""
+"""Bytes of a text that each token of any tokenizer covers."""

@@ -90,7 +90,7 @@ def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
 def _overlaps(starts: NDArray[np.int64],
               ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether a token overlaps a neighbouring token. Shape `(n,)`."""
+    """Return whether a token overlaps a neighbouring token. Shape `(n,)`."""
     overlap = starts[1:] < ends[:-1]
     return np.append(overlap, False) | np.append(False, overlap)
 
@@ -196,13 +196,13 @@ def _category(char: str) -> str:
 
 
 def _is_blank(char: str) -> bool:
-    """Whether a character is a space or invisible."""
+    """Return whether a character is a space or invisible."""
     return not _fold_char(char, 'CZ')
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _continues_character(char: str) -> bool:
-    """Whether it is a combining or voicing mark, or no first of Hangul."""
+    """Return whether it is a mark, or a vowel or final of Hangul."""
     first = unicodedata.normalize('NFKD', char)[0]
     return _category(first) == 'M' or '\u1160' <= first <= '\u11ff'
 
@@ -213,7 +213,7 @@ def _is_space(token: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 18)
 def _same_letters(token: str, piece: str) -> bool:
-    """Whether a token has the letters and digits of a piece of the text."""
+    """Return whether a token has the letters and digits of a piece."""
     letters = _fold(piece, 'CZMPS')
     return any(
         _fold(reading, 'CZMPS') == letters for reading in readings(token))

@@ -21,7 +21,7 @@ from csv_plugin.lm.tokens.token_bytes import readings, string_of
 
 _REMEDY = ('Load it by transformers.PreTrainedTokenizerFast.from_pretrained, '
            'or name that class in its tokenizer_config.json.')
-# Options by which transformers changes what the file says.
+# Options by which transformers changes the tokenizer of the file.
 _OPTIONS = ('do_lower_case', 'strip_accents', 'tokenize_chinese_chars',
             'fix_mistral_regex', 'from_slow')
 # Spaces and line breaks that tokenizers write; they remove other controls.
@@ -93,7 +93,7 @@ def check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
 
 def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
                 text: str) -> bool:
-    """Whether options explain that the ids of a text differ."""
+    """Return whether options explain that the ids of a text differ."""
     own = tokenizer.added_tokens_decoder.items()
     written = file.get_added_tokens_decoder().items()
     for index, token in {*own, *written}:
@@ -183,6 +183,6 @@ def check_blanks(tokenizer: PreTrainedTokenizerBase,
 
 
 def _writes(space: str, vocabulary: Sequence[str]) -> bool:
-    """Whether more than a few entries start with a sign of a space."""
+    """Return whether more than a few entries start with a sign of a space."""
     count = sum(entry.startswith(space) for entry in vocabulary)
     return count > _FEW * len(vocabulary)
