@@ -52,16 +52,6 @@ def test_points_of_all_benchmarks(tables, study):
         np.testing.assert_array_equal(part.drawn, ~np.isnan(part.accuracies))
 
 
-def test_unit_of_columns_of_tokens(tables, study):
-    columns = replace(tables.features.columns, scored=np.ones(4, bool))
-    points = points_of(
-        study,
-        tables,
-        predictor=replace(study.predictor, columns=columns),
-        losses=replace(tables.features, columns=columns))
-    assert points[0].unit == 'nats per character'
-
-
 def test_bad_input(tables, study):
     with pytest.raises(InputError, match="none of 'org/model-0'"):
         points_of(study, tables, families={})

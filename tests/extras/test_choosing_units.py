@@ -54,11 +54,6 @@ def with_values(tables: Tables, values: np.ndarray) -> Tables:
     return replace(tables, features=replace(tables.features, values=values))
 
 
-def test_the_units_with_the_signal_are_found():
-    """The ten units of 500 that measure a skill."""
-    assert choose(skill_tables(40, 500), 10) == FIRST + SECOND
-
-
 def test_each_skill_is_measured(world):
     """Though the second best unit measures the same as the best."""
     first, second = choose(world, 2)
@@ -140,13 +135,6 @@ def test_number_out_of_range(n):
 def test_nothing_can_be_learned():
     with pytest.raises(InputError, match='a benchmark to choose units by'):
         choose(small_tables().only('chance', 'same', 'pair', 'none'), 2)
-
-
-def test_families_by_name_are_those_in_order(world):
-    families = dict(zip(world.accuracies.models, world.groups))
-    chosen = choose_units(world.features, world.accuracies,
-                          dict(sorted(families.items())), 4)
-    assert chosen == choose(world, 4)
 
 
 def test_a_family_is_missing(world):

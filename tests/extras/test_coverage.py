@@ -2,8 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.salience import SOLVERS, Uniform
+from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.extras.coverage import coverage_by_level
 from tests.tables import Tables, small_tables
@@ -39,10 +38,3 @@ def test_counts(tables):
             np.testing.assert_equal(coverage.covered[i, b], share)
         hits += sum(inside)
     assert coverage.pooled[1] == hits / coverage.n_models.sum()
-
-
-def test_without_held_out_models(tables):
-    study = split_study(tables.features, tables.accuracies, tables.families,
-                        tables.models, Uniform())
-    with pytest.raises(InputError, match='none of 18'):
-        coverage_by_level(study.predictor, tables.features, tables.accuracies)

@@ -28,16 +28,6 @@ def pieces(text: str, spans: TokenSpans, *weights: float):
     return [(piece.text, piece.weight) for piece in cut]
 
 
-def test_one_piece_per_token():
-    text = 'ab  cd\n\te'
-    assert pieces(text, by_lengths(text, 2, 2, 2, 2, 1), 1, 0, -2, NAN,
-                  3)[:3] == [('ab', 1), ('  ', 0), ('cd', -2)]
-    *_, blank, last = pieces(text, by_lengths(text, 2, 2, 2, 2, 1), 1, 0, -2,
-                             NAN, 3)
-    assert blank[0] == '\n\t' and math.isnan(blank[1])
-    assert last == ('e', 3)
-
-
 def test_tokens_that_share_a_character_are_merged():
     # 3 + 3 bytes in tokens of 2, 2, 2, then one whole character.
     text = '我们a'

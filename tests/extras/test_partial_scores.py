@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import TrainingScores
@@ -135,23 +134,6 @@ def test_few_models_are_shrunk_toward_one_correlation():
     correlation = partial.errors / np.outer(deviation, deviation)
     off = correlation[~np.eye(4, dtype=bool)]
     assert np.ptp(off) < .15 and np.all(np.abs(off) < .6)
-
-
-def test_known_scores_help_by_what_was_promised():
-    accuracies, held_out, families = world(400)
-    partial = learned(accuracies, held_out, families)
-    assert partial is not None
-    new, predicted, _ = world(300, seed=1)
-    alone, together, promised = [], [], []
-    for row, losses in zip(new, predicted):
-        known = np.where(np.arange(4) == 1, NAN, row)
-        values, narrowing = partial.complete(losses, known, EXACT)
-        alone.append((losses[1] - row[1])**2)
-        together.append((values[1] - row[1])**2)
-        promised.append(narrowing[1]**2)
-    ratio = np.mean(together) / np.mean(alone)
-    assert ratio < .6
-    assert np.mean(promised) == pytest.approx(ratio, rel=.25)
 
 
 def test_too_little_to_learn_from():
@@ -300,12 +282,6 @@ def test_a_score_from_few_items_changes_less(fitted):
         widths.append((table.high - table.low)[:5, 1].mean())
     assert np.all(np.diff(widths) < 0)
     assert moved[0] < .2 * moved[-1] < moved[2]
-
-
-def test_known_scores_that_are_no_table(fitted):
-    predictor, features, _ = fitted
-    with pytest.raises(InputError, match='expected an AccuracyTable, found a'):
-        predict(predictor, features, {'m30': {'a': .5}})
 
 
 def test_known_scores_do_not_narrow_below_a_models_own_noise(fitted):

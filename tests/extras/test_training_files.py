@@ -120,15 +120,6 @@ def test_pictures_show_the_loss_before_and_the_score_after(
                                        benchmark.model.scores(features.values))
 
 
-def test_without_a_curve_or_models_to_predict(tmp_path, predictors, losses,
-                                              drawn):
-    fitted = losses.select(tuple(FITTED))
-    said = write_training(tmp_path, predictors, fitted,
-                          collection(fitted.models), None, '')
-    assert said.startswith('0 models predicted from 16\n')
-    assert names(tmp_path) == files('capability', 'convergence', curve=False)
-
-
 @pytest.mark.parametrize('broken', ['write_predictions', 'save'])
 def test_a_predictor_is_there_if_all_the_rest_is(tmp_path, predictors, losses,
                                                  drawn, monkeypatch, broken):

@@ -77,11 +77,6 @@ def test_one_row_may_tell_the_budget_of_a_run(tmp_path, cells):
     assert known_budgets(described.values()) == {'a': 5.0}
 
 
-def test_the_untrained_model_has_no_tokens(tmp_path):
-    checkpoints = table(tmp_path, 'model,run,step,tokens\nm,a,0,0\n')
-    assert checkpoints['m'].tokens == 0
-
-
 def test_rows_of_runs_rise_and_begin_after_the_untrained_model():
     rows = rows_by_run([
         Checkpoint('b', 5, 0.5),

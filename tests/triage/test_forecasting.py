@@ -88,16 +88,6 @@ def test_equal_levels_tell_no_line():
     assert 0.6 <= forecast[0] - 1 <= 1
 
 
-@pytest.mark.parametrize('n', range(1, 7))
-def test_same_shape_and_decay_as_the_history(n):
-    run = make_run('new', law(SHARES, limit=3.3) + DECAY)
-    forecast = Forecaster(history()).forecast(run.truncated(n))
-    assert forecast.exponents == pytest.approx(run.exponents[-1], abs=0.02)
-    assert forecast.share == SHARES[n - 1]
-    assert np.abs(forecast.errors).max() < 0.02
-    assert forecast.errors.shape == (5, 1)
-
-
 def test_a_finished_run_is_forecast_to_be_as_it_is():
     run = make_run('new', np.linspace(-5, 5, 7))
     for past in ([], history(5)):
@@ -151,13 +141,6 @@ def test_better_runs_are_forecast_from_worse_ones():
     assert forecast.freedom == 2
 
 
-def test_errors_shrink_for_no_better_run():
-    backtest = Forecaster(history(6)).backtest(0.1)
-    assert backtest.growth >= 1
-    assert replace(backtest, forward=np.full(3, 0.5)).growth == 1
-    assert replace(backtest, forward=np.zeros(0)).growth == 1
-
-
 def test_benchmarks_that_are_forecast_exactly_tell_nothing():
     then, final = rough()
     # With the mean level of the others, it moves no regression.
@@ -184,21 +167,6 @@ def test_a_younger_run_than_any_of_the_history():
     assert forecaster.backtest(SHARES[0]).runs == ()
     assert np.isfinite(
         forecaster.forecast(make_run('new').truncated(3)).exponents).all()
-
-
-def test_a_single_earlier_run_shows_no_error():
-    single = Forecaster(history(1)).forecast(make_run('new').truncated(1))
-    assert np.isfinite(single.exponents).all() and not len(single.errors)
-
-
-def test_two_earlier_runs_forecast_each_other():
-    """The gain of the first is expected of the second."""
-    slow, fast = history(1), history(1, decay=3 * DECAY)
-    runs = [*slow, replace(fast[0], run='fast')]
-    forecaster = Forecaster(runs)
-    assert forecaster.backtest(SHARES[2]).errors[:, 0] == pytest.approx(
-        [-2 * DECAY[-1], 2 * DECAY[-1]], abs=0.15)
-    assert forecaster.forecast(make_run('new').truncated(3)).freedom == 1
 
 
 def test_unfit_history():

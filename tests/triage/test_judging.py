@@ -8,11 +8,10 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.dumps import find_dumps
 from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
 from csv_plugin.triage.ranking import NOT_FORECAST
 from csv_plugin.triage.watching import TriageJob
-from tests.runs import OTHER_TEXTS, TEXTS, dump, model_losses, train
+from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.triage.pretraining import (EARLIER, NEW, STEPS, run_dumps,
                                       write_checkpoint, write_runs)
 
@@ -86,17 +85,6 @@ def test_error_to_expect_is_that_of_the_backtest(early):
     forecasts, now = early.error_to_expect('good')
     assert early.backtests['good'].runs == tuple(EARLIER)
     assert (forecasts < now).all()
-
-
-def test_dumps_in_memory_count_as_files_do(predictor, tmp_path):
-    places = [[write_runs(tmp_path / name, finals, n)]
-              for name, finals, n in (('new', NEW, 3), ('old', EARLIER, 7))]
-    judged, past = ({
-        name: dump_place.read(TEXTS.fingerprint)
-        for name, dump_place in find_dumps(folders).items()
-    } for folders in places)
-    from_files = TriageJob(predictor, *places).update()
-    assert from_files.to_dict() == forecast(predictor, judged, past).to_dict()
 
 
 def test_tokens_and_budgets(predictor):

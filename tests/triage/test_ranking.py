@@ -73,14 +73,6 @@ def test_few_better_runs_make_wide_intervals(n):
     assert expected.high[1] == pytest.approx(0.5)
 
 
-def test_a_finished_run_has_no_forecast_error():
-    expected = expect(
-        forecast('a', 0.0, 1.0, errors=[(3.0, 3.0)] * 4, share=1.0),
-        make_predictor(), LEVEL)
-    for end in (expected.low, expected.values, expected.high):
-        assert end == pytest.approx(expit([0.0, 1.0]))
-
-
 def test_accuracies_are_at_most_1():
     expected = expect(forecast('a', 6.0, 0.0), make_predictor(0, 0.3), LEVEL)
     assert expected.high[0] == 1 and expected.draws.min() == 0
@@ -192,12 +184,3 @@ def test_runs_without_a_forecast_come_last():
     assert both.runs == ('b', 'a') and np.isnan(both.values[1])
     # The other one has no rival.
     assert both.verdicts == (OPEN, NOT_FORECAST)
-
-
-def test_draws_of_a_run_do_not_depend_on_its_rivals():
-    first, again = (
-        expect(forecast('a', 0.0, 1.0), make_predictor(1), LEVEL)
-        for _ in range(2))
-    rival = expect(forecast('b', 0.0, 1.0), make_predictor(1), LEVEL)
-    assert (first.draws == again.draws).all()
-    assert abs(np.corrcoef(first.draws[:, 0], rival.draws[:, 0])[0, 1]) < 0.1

@@ -36,16 +36,6 @@ def test_sound_runs():
         assert screen(sound(seed)) == []
 
 
-@pytest.mark.parametrize('place, loss', [(0, 1.7), (3, 0.6), (6, 0.6)])
-def test_broken_loss(place, loss):
-    [off] = screen(broken(place, loss=loss))
-    assert off.checkpoint == f'run-1@{SHARES[place]:g}'
-    assert off.run == 'run-1'
-    assert off.loss_ratio == pytest.approx(loss, rel=0.15)
-    assert np.sign(off.loss_deviations) == np.sign(loss - 1)
-    assert off.checkpoint in str(off) and '%' in str(off)
-
-
 @pytest.mark.parametrize('place', range(7))
 def test_how_far_a_loss_is_off(place):
     """At the ends, too, where it goes on as between the nearest two."""
@@ -93,15 +83,6 @@ def test_a_capability_that_emerges_is_not_broken():
     scores[4:, 0] += 5
     runs[1] = replace(runs[1], exponents=scores)
     assert screen(runs) == []
-
-
-def test_two_broken_checkpoints_of_one_run():
-    runs = broken(1, loss=1.8)
-    losses = runs[1].mean_loss.copy()
-    losses[5] *= 0.5
-    runs[1] = replace(runs[1], mean_loss=losses)
-    assert [off.checkpoint
-            for off in screen(runs)] == ['run-1@0.2', 'run-1@0.8']
 
 
 def test_a_copy():

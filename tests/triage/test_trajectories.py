@@ -19,14 +19,6 @@ def test_bad_runs_are_refused(changes, expected):
         replace(make_run().truncated(2), **changes)
 
 
-def test_tokens_are_in_any_unit():
-    run = replace(
-        make_run().truncated(2), tokens=np.array([0.1, 0.4]), budget=0.5)
-    assert run.shares == pytest.approx([0.2, 0.8])
-    assert repr(run) == (
-        'RunTrajectory(run: 2 checkpoints up to 80% of the budget)')
-
-
 def test_interpolation_is_linear_in_the_log():
     run = make_run()
     between = np.sqrt(SHARES[1] * SHARES[2])
@@ -41,21 +33,6 @@ def test_shares_that_a_run_covers():
     run = make_run()
     covered = [run.covers(share) for share in (0.083, 0.084, 0.1, 1.0)]
     assert covered == [False, True, True, True]
-
-
-def test_a_truncated_run_keeps_the_budget():
-    run = make_run().truncated(2)
-    assert run.shares.tolist() == [0.1, 0.2]
-    assert run.checkpoints == ('run@0.1', 'run@0.2')
-    assert len(run.exponents) == len(run.mean_loss) == 2
-    assert make_run().finished and not run.finished
-
-
-def test_without_a_budget_no_share_is_known():
-    run = replace(make_run().truncated(2), budget=np.nan)
-    assert np.isnan(run.shares).all() and not run.finished
-    assert repr(
-        run) == 'RunTrajectory(run: 2 checkpoints of an unknown budget)'
 
 
 def test_exponents_are_those_of_the_curve():

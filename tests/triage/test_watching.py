@@ -64,15 +64,6 @@ def test_half_written_files_are_tried_again_once_they_change(job, reads):
     assert not any('good@35' in note for note in triage.notes)
 
 
-def test_a_damaged_file_that_is_gone_is_not_named(job):
-    path = job.dumps[0] / 'good@35.safetensors'
-    path.write_bytes(b'PAR1')
-    assert any('good@35' in note for note in job.update().notes)
-    path.unlink()
-    write_checkpoint(job.dumps[0], 'good@50', skill_at(50, 1.8))
-    assert not any('good@35' in note for note in job.update().notes)
-
-
 def test_a_corrected_table_counts(job, tmp_path):
     table = tmp_path / 'table.csv'
     job.table, job.history = table, ()

@@ -189,7 +189,7 @@ class Refusing(Server):
 
 
 class Busy(Server):
-    """Answers every other request, and asks for an hour of patience."""
+    """Answers every other request, asks for an hour."""
 
     def answer(self, path, request):
         if len(self.requests) % 2:

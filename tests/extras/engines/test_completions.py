@@ -1,5 +1,4 @@
 """Losses from servers, and servers that answer wrongly."""
-import socket
 
 import numpy as np
 import pytest
@@ -35,7 +34,7 @@ def check_losses(engine):
 
 @pytest.mark.parametrize('status, body, said',
                          [(200, '{"version": "0.32.0"}', '0.32.0'),
-                          (401, '{}', 'unknown'), (200, '["v1"]', 'unknown')])
+                          (401, '{}', 'unknown')])
 def test_the_version_that_a_server_tells(status, body, said):
     with running(Server()) as server:
         server.version = lambda: (status, body)
@@ -94,7 +93,6 @@ def test_no_error_shows_the_key(monkeypatch, key):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (('localhost:8000', 'tiny'), 'expected http://'),
     (('http://me:secret@localhost', 'tiny'), "without a name, found 'local"),
     (('http://localhost', 'tiny', 'ollama'), 'expected vllm or sglang'),
 ])
@@ -112,15 +110,3 @@ def test_the_model_that_the_server_has():
         server.models = lambda: {'data': [{'id': 'tiny'}]}
         with pytest.raises(InputError, match='max_model_len.*the context'):
             CompletionsEngine(server.url, 'tiny')
-        for other in ([], {}, {'data': ['tiny']}, {'data': None}):
-            server.models = lambda other=other: other
-            with pytest.raises(InputError, match='expected a list of models'):
-                CompletionsEngine(server.url, 'tiny')
-
-
-def test_nothing_listens():
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        port = free.getsockname()[1]
-    with pytest.raises(InputError, match='Start the server'):
-        CompletionsEngine(f'http://127.0.0.1:{port}', 'tiny')

@@ -47,14 +47,6 @@ def test_pieces_that_are_named_alike(converted, tmp_path):
         CTranslate2Engine(str(folder), 64)
 
 
-def test_a_folder_without_a_model(saved, tmp_path):
-    with pytest.raises(InputError, match='ct2-transformers-converter'):
-        CTranslate2Engine(str(saved), 64)
-    (tmp_path / 'vocabulary.json').write_text('["a", "b"]')
-    with pytest.raises(InputError, match='model that ctranslate2 can load'):
-        CTranslate2Engine(str(tmp_path), 64)
-
-
 def test_ids_that_it_does_not_have(saved, converted):
     """A tokenizer with more tokens than the converted model."""
     tokenizer = AutoTokenizer.from_pretrained(saved)

@@ -106,8 +106,3 @@ def test_a_missing_package(start, name, monkeypatch):
     with pytest.raises(
             InputError, match=f'the package {name}, found.*docs/engines.md'):
         start()
-
-
-def test_llama_cpp_without_its_file():
-    with pytest.raises(InputError, match='nothing: expected a file that '):
-        LlamaCppEngine('nothing', CONTEXT)

@@ -68,10 +68,8 @@ def first_entry(row):
     (lambda row: row.update(custom_id='other'), 'id of a text'),
     (lambda row: row['response'].update(status_code=429), '429'),
     (lambda row: row['response']['body'].pop('usage'), "'usage', found none"),
-    (lambda row: change(row, prompt_logprobs=None), "as 'logprobs'"),
     (lambda row: change(row, prompt_logprobs=entries(row)[:-1]),
      'prompt_logprobs, found'),
-    (lambda row: entries(row).__setitem__(2, None), r'tokens \[0, 2\]'),
     (lambda row: first_entry(row).update(logprob=-9999.0), 'write -9999'),
     (lambda row: first_entry(row).update(logprob=0.5), 'log-probability in'),
     (lambda row: first_entry(row).update(decoded_token='<s>'),
@@ -82,18 +80,6 @@ def test_answers_that_cannot_be_used(tmp_path, damage, message):
     damage(rows[0])
     path = write_rows(tmp_path / 'm.jsonl', rows)
     with pytest.raises(InputError, match=f'line 1.*{message}'):
-        read_completions(path, SET)
-
-
-def test_tokens_of_parts_of_characters(tmp_path):
-    """The real answer on Chinese has them; what is whole is compared."""
-    row = read_rows(ANSWERS)[2]
-    token = entries(row)[-1]
-    assert any('\ufffd' in value['decoded_token'] for entry in entries(row)[1:]
-               for value in entry.values())
-    next(iter(token.values()))['decoded_token'] = 'x'
-    path = write_rows(tmp_path / 'm.jsonl', [row])
-    with pytest.raises(InputError, match='a token such as BOS'):
         read_completions(path, SET)
 
 

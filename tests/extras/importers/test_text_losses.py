@@ -63,17 +63,9 @@ def test_the_end_of_a_text_is_another_unit():
         feature_table({'m': part, 'n': losses()}, TEXTS)
 
 
-def test_without_a_set_the_texts_are_those_of_the_first_model_sorted():
-    table = feature_table({'m': losses()})
-    again = feature_table({'n': losses()[::-1]})
-    assert table.columns.units == ('a', 'b')
-    assert table.columns.fingerprint == again.columns.fingerprint
-
-
 @pytest.mark.parametrize('nats, message', [
     (-1.0, 'change the sign'),
     (math.nan, 'a finite number'),
-    (math.inf, 'a finite number'),
     (9999.0, '100 nats or less a byte'),
 ])
 def test_impossible_losses_are_refused(nats, message):
@@ -82,8 +74,6 @@ def test_impossible_losses_are_refused(nats, message):
 
 
 @pytest.mark.parametrize('by_model, message', [
-    ({}, 'those of a model or more'),
-    ({'m': []}, 'a text with a scored character'),
     ({'m': losses() * 2}, "'c' twice"),
     ({'m': losses()[:2]}, "found none on 'a' and 0 others"),
     ({'m': [*losses(), TextLoss('d', 'd', 1.0)]}, "found also 'd'"),

@@ -88,14 +88,6 @@ def test_files_and_a_resumed_training(tmp_path):
                      5).runs[0].checkpoints == ('run@2', 'run@3', 'run@5')
 
 
-def test_a_step_is_a_whole_number(tmp_path):
-    live = LivePredictions(PREDICTOR, TEXTS, tmp_path)
-    with pytest.raises(InputError, match='a whole step .* found 2.5'):
-        live.read(model(), TOKENIZER, 2.5)
-    triage = live.read(model(), TOKENIZER, 2.0)
-    assert triage.runs[0].checkpoints == ('run@2', )
-
-
 def test_a_log_that_fails_keeps_no_other_from_its_points(tmp_path):
     broken, sound = Notes(RuntimeError('no network')), Notes()
     live = LivePredictions(PREDICTOR, TEXTS, tmp_path, logs=[broken, sound])

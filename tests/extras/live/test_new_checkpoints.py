@@ -14,7 +14,6 @@ from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.dumping import dump_losses
-from tests.extras.live.test_live_predictions import Notes
 from tests.extras.live.training import PREDICTOR, TEXTS, TOKENIZER
 from tests.lm.models import make
 
@@ -107,23 +106,6 @@ def test_broken_ones_are_named_once_until_they_change(tmp_path, make_job,
     assert len(complaints) == 1
 
 
-def test_a_log_that_fails_is_tried_at_the_next_look(tmp_path, make_job):
-    job, _ = make_job()
-    log = Notes()
-    job.live.logs = [log]
-    save(tmp_path / 'mix1', 5)
-    assert checkpoints(job.update()) == ('mix1@5', )
-    log.error = FileNotFoundError('no folder')
-    save(tmp_path / 'mix1', 7)
-    for _ in range(2):
-        with pytest.raises(InputError, match='Notes: .*no folder'):
-            job.update()
-    log.error = None
-    assert checkpoints(job.update()) == ('mix1@5', 'mix1@7')
-    assert {step for step, *_ in log.points} == {5, 7}
-    assert job.update() is None
-
-
 def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):
     """Trainers remove old checkpoints."""
     save(tmp_path / 'mix1', 5)
@@ -134,13 +116,6 @@ def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):
     monkeypatch.setattr(new_checkpoints, 'checkpoint_folders',
                         lambda pattern: found)
     assert checkpoints(make_job()[0].update()) == ('mix1@5', )
-
-
-def test_the_rest_is_left_when_told_to_stop(tmp_path, make_job, reads):
-    save(tmp_path / 'mix1', 5)
-    job, _ = make_job()
-    job.stop.set()
-    assert job.update() is None and reads == []
 
 
 def test_command(tmp_path, capsys):
@@ -163,8 +138,6 @@ def test_command(tmp_path, capsys):
     assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [
         'checkpoints.csv', 'forecasts.csv', 'losses'
     ]
-    assert main(['watch', str(tmp_path / 'none'), *command[2:]]) == 2
-    assert 'a folder that matches, found none' in capsys.readouterr().err
     # A hook learns that the checkpoint it was called for has no losses.
     weights = save(tmp_path / 'mix1', 7) / 'model.safetensors'
     whole = weights.read_bytes()
@@ -175,6 +148,3 @@ def test_command(tmp_path, capsys):
         assert 'checkpoint-7 is left out: ' in printed.out
         assert 'mix1@5' in printed.out
         assert 'a new checkpoint that can be scored' in printed.err
-    # Another one that can be scored is enough.
-    save(tmp_path / 'mix1', 9)
-    assert main(command) == 0

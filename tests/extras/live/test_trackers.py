@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import (STEP, TRACKERS, TensorBoardLog,
                                              mlflow_name)
 from csv_plugin.triage.judging import forecast
@@ -101,12 +100,6 @@ def test_points_by_step_in_the_run_that_is_under_way(monkeypatch, triages,
             'predicted/*': STEP,
             'forecast/*': STEP
         }
-
-
-def test_a_tracker_that_is_not_installed(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'wandb', None)
-    with pytest.raises(InputError, match='Install wandb .docs/live.md'):
-        TRACKERS['wandb']('project')
 
 
 def test_names_of_mlflow_stay_apart():

@@ -83,19 +83,6 @@ def test_strips_stand_where_the_numbers_are():
     assert '(20–45)' in html
 
 
-@pytest.mark.parametrize('n, sizes', [(1, [1]), (5, [5]), (6, [3, 3]),
-                                      (16, [4, 4, 4, 4])])
-def test_many_benchmarks_take_several_tables(n, sizes):
-    benchmarks = tuple(f'b{i:02}' for i in range(n))
-    cells = page_cells(benchmarks=benchmarks, labels=('p', ))
-    html = render(make_page(cells.board()))
-    tables = re.findall(r'<table class="sortable".*?</table>', html, re.S)
-    names = [re.findall(r'colgroup".*?<bdi>(b\d+)', table) for table in tables]
-    names = names[n > 1:]  # the means, if there are some
-    assert [len(block) for block in names] == sizes
-    assert sum(names, []) == list(benchmarks)
-
-
 def test_provenance_of_a_predictor():
     predictor = train(('b0', 'b1'))
     page = make_page(

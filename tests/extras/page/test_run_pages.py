@@ -11,7 +11,7 @@ from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_leaderboard
 from tests.extras.page.pages import MODELS, page_cells, page_run
-from tests.runs import TEXTS, train, true_accuracy, write_run, write_summary
+from tests.runs import TEXTS, train, true_accuracy, write_summary
 
 
 @pytest.fixture
@@ -90,18 +90,6 @@ def test_models_that_the_summary_calls_otherwise(run):
             for model in shown] == [50, 40, 62.5]
     assert rows['p', 'more', 'easy']['missing'] == 'no score in the run'
     assert '<!-- Fit -->' in page.pictures[0].svg
-
-
-@pytest.mark.parametrize('models, n_pictures', [
-    (('new', 'more'), 0),
-    (('new', 'more', 'fit-4'), 1),
-])
-def test_pictures_need_three_models(run, tmp_path, models, n_pictures):
-    """Not fitted on, but for that of capability scores."""
-    write_run(tmp_path / 'few', {model: MODELS[model] for model in models})
-    write_csv('s.csv', ('model', 'easy'), [(model, 0.5) for model in models])
-    page = run_page(tmp_path / 'few', [('p', 'p')], 's.csv')
-    assert len(page.pictures) == n_pictures
 
 
 def test_pictures_show_what_the_main_predictor_knows(run):

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.extras.page.sections import (HeatSection, comparison,
-                                             fitted_on, heat_sections)
+from csv_plugin.extras.page.sections import comparison, fitted_on
 from tests.extras.page.pages import awkward_board
-from tests.runs import TEXTS, train
+from tests.runs import train
 
 
 def test_differences_and_coverage():
@@ -29,24 +28,6 @@ def test_differences_and_coverage():
     nothing = comparison(fitted, 'predicted')
     assert math.isnan(nothing.overall)
     assert (nothing.n_inside, nothing.n_cells) == (0, 0)
-
-
-def test_heat_maps_of_each_benchmark():
-    predictor = train()
-    for section in heat_sections(predictor, TEXTS):
-        weights = predictor.token_weights(section.benchmark)
-        assert section.full == pytest.approx(
-            np.quantile(np.abs(weights), 0.99))
-        assert len(section.maps) == 3 and not section.rising
-
-
-@pytest.mark.parametrize('weight, level', [(0, ''), (math.nan, ''),
-                                           (0.01, 'p1'), (0.25, 'p1'),
-                                           (0.26, 'p2'), (2, 'p8'), (50, 'p8'),
-                                           (-0.01, 'n1'), (-1, 'n4'),
-                                           (-50, 'n8')])
-def test_levels(weight, level):
-    assert HeatSection('b', 2.0, False, []).level(weight) == level
 
 
 def test_benchmarks_of_the_same_models_stand_together():

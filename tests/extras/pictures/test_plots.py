@@ -8,7 +8,6 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 import csv_plugin as cp
-from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.pictures.accuracy_by_score import plot_capability
 from tests.extras.pictures.samples import (some_points, some_predictions,
                                            some_triage)
@@ -44,15 +43,6 @@ def test_given_axes_are_drawn_on_and_returned(plot):
     assert PLOTS[plot](axes) is axes
     axes.figure.draw_without_rendering()
     assert axes.has_data() and not pyplot.get_fignums()
-
-
-def test_without_axes_there_is_a_new_figure():
-    """Settings of the user stay."""
-    before = matplotlib.rcParams.copy()
-    axes = PLOTS['leaderboard'](None)
-    assert axes.figure is pyplot.gcf()
-    assert PLOTS['predicted'](None).figure is not axes.figure
-    assert matplotlib.rcParams == before
 
 
 def points_of(axes, index=0):
@@ -97,30 +87,3 @@ def test_predicted_shows_held_out_models_alone():
              if line.get_linestyle() == 'None'][0]  # yapf: disable
     np.testing.assert_array_equal(
         shown, np.stack([table.real[4:, 1], table.values[4:, 1, 1]], 1))
-
-
-@pytest.mark.parametrize('call', [
-    lambda: cp.plot_predicted(some_predictions(2), 'none'),
-    lambda: cp.plot_predicted(some_predictions(2), 'core_benchmark_1', 'none'),
-    lambda: cp.plot_leaderboard(some_predictions(2), 'none'),
-    lambda: cp.plot_trajectories(some_triage(), 'none')
-])  # yapf: disable
-def test_unknown_names(call):
-    with pytest.raises(InputError):
-        call()
-    assert not pyplot.get_fignums()
-
-
-def test_pictures_stay_on_in_a_notebook(monkeypatch):
-    """Its backend turns them on when the first figure is made."""
-    subplots = pyplot.subplots
-
-    def first_figure(**settings):
-        matplotlib.interactive(True)
-        return subplots(**settings)
-
-    monkeypatch.setattr(pyplot, 'subplots', first_figure)
-    with matplotlib.rc_context({'interactive': False}):
-        axes = PLOTS['capability'](None)
-        assert matplotlib.is_interactive()
-    pyplot.close(axes.figure)

@@ -4,17 +4,9 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.pictures import capability_picture, save
-from csv_plugin.extras.pictures.style import (COLOURS, GREY, MARKERS,
-                                              MOST_NAMES, OTHERS, look, looks,
+from csv_plugin.extras.pictures.style import (GREY, MOST_NAMES, OTHERS, looks,
                                               plain)
 from tests.extras.pictures.samples import HOSTILE, some_points
-
-
-def test_looks_differ_without_colour_and_without_shape():
-    pairs = {(look(i).colour, look(i).marker) for i in range(63)}
-    assert len(pairs) == 63 == len(COLOURS) * len(MARKERS)
-    assert len({look(i).marker for i in range(9)}) == 9
-    assert [look(i).line for i in range(4)] == ['-', '--', '-.', '-']
 
 
 def test_names_that_occur_least_share_the_last_look():

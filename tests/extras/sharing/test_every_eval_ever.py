@@ -62,12 +62,8 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     (dict(metric_kind='elo'), 'accuracies on an evaluation'),
     (dict(lower_is_better=True), 'accuracies on an evaluation'),
     (dict(score=1.5), 'a score from 0 to 1'),
-    (dict(score=-.1), 'a score from 0 to 1'),
-    (dict(score='high'), "a finite number as 'score'"),
-    (dict(max_score=10), 'a score from 0 to 1'),
     (dict(score=1, max_score=100), 'the largest score in proportion'),
     (dict(score=.45, metric_unit='percent'), 'the largest score in percent'),
-    (dict(evaluation_results=[1]), 'a JSON object'),
 ])
 def test_what_is_no_accuracy_is_refused(tmp_path, changes, expected):
     path = record(tmp_path / 'changed.json', **changes)

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import csv_plugin as cp
 from csv_plugin.core.stated_errors import STATED_LEGEND
-from csv_plugin.demo import shipped
 from csv_plugin.extras.sharing.predictor_cards import predictor_card
 from tests.tables import small_tables
 
@@ -48,10 +47,3 @@ def test_a_card_says_what_the_file_holds():
     ]
     # Benchmarks that no model of a family was run on.
     assert '-' in row(card, predictor.benchmarks[0].families[-1].family)
-
-
-def test_a_card_of_token_losses():
-    card = predictor_card('demo', cp.load(shipped.PREDICTOR))
-    assert '250 texts (ce4e749ad947)' in card
-    assert row(card, 'texts')[1] == 'licence not recorded'
-    assert row(card, 'census')[1:4] == ['25.0', '240', '172']
