@@ -11,6 +11,8 @@ PAGES = [
     ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted(
         (ROOT / 'docs').glob('*.md'))
 ]
+#: Pages whose code is read, but not run.
+APPENDIX = sorted((ROOT / 'docs/appendix').glob('*.md'))
 #: How a line with a command begins, after settings such as `COLUMNS=80`.
 _COMMAND = re.compile(
     r'(?:[A-Z_]+=\S* )*'
@@ -97,12 +99,12 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def all_blocks() -> list[Block]:
-    return [block for page in PAGES for block in blocks(page)]
+    return [block for page in PAGES + APPENDIX for block in blocks(page)]
 
 
 def inline_commands() -> Iterator[str]:
     """The commands that stand in sentences and tables."""
-    for page in PAGES:
+    for page in PAGES + APPENDIX:
         for code in re.findall(r'`([^`]+)`', page.read_text('utf-8')):
             code = ' '.join(code.split())
             if ' ' in code and _COMMAND.match(code):

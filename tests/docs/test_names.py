@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 import csv_plugin
-from tests.docs.blocks import PAGES, ROOT
+from tests.docs.blocks import APPENDIX, PAGES, ROOT
 
 API = ROOT / 'docs/api.md'
 
@@ -40,7 +40,7 @@ MODULES = re.compile(r'\bcsv_plugin(?:\.[a-z_0-9]+)+\b')
 
 def test_files_and_modules_that_pages_name_exist():
     missing = []
-    for page in PAGES:
+    for page in PAGES + APPENDIX:
         text = page.read_text('utf-8')
         for path in PATHS.findall(text):
             inside = ROOT / 'csv_plugin' / path

@@ -1,4 +1,4 @@
-"""What each departure from the paper changes: figures of docs/deviations.md.
+"""Effects of departures from the paper, in docs/appendix/deviations.md.
 
     OMP_NUM_THREADS=1 python -m tools.studies.deviations_study STUDY
 
