@@ -1,12 +1,15 @@
 """The site: `make docs` builds it from these pages, without a network."""
+import argparse
 import os
 import pydoc
 import re
+from functools import partial
 from pathlib import Path
 
 from jupyter_client import KernelManager
 
 import csv_plugin
+from csv_plugin.cli.salience import VERBS, make_parser
 
 project = 'csv_plugin'
 release = version = csv_plugin.__version__
@@ -18,6 +21,15 @@ exclude_patterns = ['_build']
 html_theme = 'furo'
 html_static_path = ['_static']
 html_css_files = ['site.css']
+html_js_files = ['site.js']
+# The ground of the dark pictures, which is that of GitHub.
+html_theme_options = {
+    'dark_css_variables': {
+        'color-background-primary': '#0d1117',
+        'color-background-secondary': '#161b22',
+        'color-code-background': '#161b22',
+    },
+}
 html_copy_source = False
 html_show_sphinx = False
 
@@ -64,5 +76,91 @@ def write_references(app, name, source):
     source[0] = '\n'.join([page, *parts, '```', ''])
 
 
+def write_verbs(app, name, source):
+    """Put the help of every verb at the end of the page of the command.
+
+    The verbs in the page's table become links to it.
+    """
+    if name != 'command':
+        return
+    parser = make_parser([*VERBS])
+    verbs, = (
+        action.choices for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction))
+    page, = source
+    parts = ['', '## All options', '']
+    for verb, part in verbs.items():
+        link = f'[`{verb}`](#salience-{verb})'
+        page = re.sub(rf'(?m)^(\|[^|\n]*)`{verb}`', rf'\1{link}', page)
+        part.formatter_class = partial(argparse.HelpFormatter, width=79)
+        parts += [
+            f'### salience {verb}', '',
+            as_markdown(part.description), '', '```text',
+            part.format_usage().strip(), '```', '', *option_rows(part), ''
+        ]
+    source[0] = '\n'.join([page, *parts])
+
+
+def option_rows(parser):
+    """Lines of a Markdown table of the options of a verb, but for --help."""
+    yield '| option | meaning |'
+    yield '|---|---|'
+    formatter = parser._get_formatter()
+    for action in parser._actions:
+        if not isinstance(action, argparse._HelpAction):
+            option = formatter._format_action_invocation(action)
+            option = ' '.join(f'`{part}`' for part in option.split(' ', 1))
+            text = as_markdown(' '.join(
+                formatter._expand_help(action).split()))
+            cells = [cell.replace('|', r'\|') for cell in (option, text)]
+            yield '| {} | {} |'.format(*cells)
+
+
+#: Code, as a line or between backticks; pages; options; and what has a
+#: meaning in Markdown.
+SPECIAL = re.compile(
+    r'^    .*$|`[^`]*`|docs/(?P<page>\w+)\.md|--[a-z][\w-]*|[*<_]', re.M)
+
+
+def as_markdown(text):
+    """Help of a parser with links to pages, and options as code."""
+
+    def marked(match):
+        word = match[0]
+        if match['page']:
+            name = match['page'].replace('_', ' ')
+            return f'[{name}]({match["page"]}.md)'
+        if word.startswith('--'):
+            return f'`{word}`'
+        return f'\\{word}' if len(word) == 1 else word
+
+    return SPECIAL.sub(marked, text).strip()
+
+
+PICTURE = re.compile(
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)"\s+'
+    r'srcset="(?P<dark>[^"]+)">\s*<img\s+src="(?P<light>[^"]+)"\s+'
+    r'alt="(?P<words>[^"]+)">\s*</picture>')
+
+
+def show_pictures(app, name, source):
+    """Show the light or the dark picture after the theme of the site.
+
+    GitHub does so by the element `picture`, which follows the browser alone.
+    """
+    source[0] = PICTURE.sub(one_of_two, source[0])
+    if '<picture>' in source[0]:
+        raise ValueError(f'{name}: a <picture> is not as {PICTURE.pattern}')
+
+
+def one_of_two(match):
+    words = ' '.join(match['words'].split())
+    return '\n'.join(f'```{{image}} {match[theme]}\n'
+                     f':class: only-{theme}\n:alt: {words}\n```\n'
+                     for theme in ('light', 'dark'))
+
+
 def setup(app):
     app.connect('source-read', write_references)
+    app.connect('source-read', write_verbs)
+    app.connect('source-read', show_pictures)

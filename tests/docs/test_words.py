@@ -22,3 +22,12 @@ def test_sentences_and_terms(page):
     _, _, long, replaced = count_words.count(page)
     assert not long
     assert not replaced, 'docs/glossary.md has better words'
+
+
+@pytest.mark.parametrize(
+    'words',
+    ['baseline', 'calibration', 'confidence interval', 'perplexity', 'RMSE'])
+def test_the_glossary_answers_a_search_for_usual_words(words):
+    page = (ROOT / 'docs/glossary.md').read_text('utf-8')
+    rows = page.partition('## Other words')[2].splitlines()
+    assert any(words in row for row in rows)
