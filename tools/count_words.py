@@ -18,8 +18,10 @@ REPLACED = re.compile(
     r'\b(witness(?:es)?|alarms?|stated errors?|(?:partial|known) scores'
     r'|lacks?|lacking|tells? of|tells? most|fitted to (?:are|is)'
     r'|promises? nothing|to speak of|in the mean|shelf|condens\w+)\b', re.I)
-#: Fences, and the head of a page that is a notebook.
-_BLOCK = re.compile(r'\A---\n.*?\n---\n|^ *```.*?^ *``` *$', re.S | re.M)
+#: Fences, pictures, and the head of a page that is a notebook.
+_BLOCK = re.compile(
+    r'\A---\n.*?\n---\n|^ *```.*?^ *``` *$|<picture>.*?</picture>',
+    re.S | re.M)
 _ITEM = re.compile(r'\s*(?:[-*]|\d+\.) +')
 _LINK = re.compile(r'!?\[([^]]*)\]\([^)]*\)')
 
