@@ -44,12 +44,7 @@ def test_everything_is_joined_by_model(tmp_path):
         collection.accuracies.column('exam'), [.5, np.nan, .75])
     assert collection.families == {'m@1': 'm', 'm@2': 'm', 'n': 'n'}
     assert collection.models_in('train', 'test') == ('m@1', 'n')
-    assert list(collection.losses.select(['n', 'm@1'])) == ['n', 'm@1']
-
-
-def test_select_texts(tmp_path):
-    write_folder(tmp_path)
-    part = read_collection(tmp_path).select_texts(TextSet(TEXTS.texts[1:]))
+    part = collection.select_texts(TextSet(TEXTS.texts[1:]))
     assert part.texts.ids == ('b', )
     assert [text.text_id for text in part.losses['m@1'].texts] == ['b']
 
@@ -69,10 +64,6 @@ def test_coverage_names_models_without_accuracy(tmp_path):
     with pytest.raises(
             InputError, match="'quiz': expected that of a model to fit to"):
         collection.coverage(['m@1', 'm@2'])
-    write_folder(tmp_path, 'model,exam\nm@1,0.5\nm@2,0\nn,0.75\n')
-    assert read_collection(tmp_path).coverage(['n'])[1:] == [
-        'exam: accuracies of 3 of 3 models, 1 of them to fit to'
-    ]
 
 
 def test_models_to_fit_by_default(tmp_path):
@@ -88,21 +79,6 @@ def test_models_to_fit_by_default(tmp_path):
     collection = read_collection(tmp_path)
     with pytest.raises(InputError, match="split 'train', found no split"):
         collection.models_to_fit()
-
-
-def test_files_that_contradict_each_other_are_refused(tmp_path):
-    write_folder(tmp_path, scores='model,exam\nstranger,0.5\n')
-    with pytest.raises(InputError, match="models.csv, found 'stranger'"):
-        read_collection(tmp_path)
-    write_folder(tmp_path)
-    with pytest.raises(
-            InputError,
-            match="in split 'other', found only "
-            'test, train, validation'):
-        read_collection(tmp_path).models_in('other')
-    (tmp_path / 'n.safetensors').unlink()
-    with pytest.raises(InputError, match='n.safetensors'):
-        read_collection(tmp_path)
 
 
 INFO = {
@@ -227,11 +203,10 @@ def test_all_models_without_losses_are_named_in_one_line(tmp_path, runs):
         collected(runs, ('o', *MODELS, 'p'))
     line = str(error.value)
     assert 'found none of 2: o, p (the first error: ' in line
-    assert '\n' not in line
     # The error of the first model says what each run has.
-    assert 'run1: ' in line and 'run2: ' in line and 'm@1' not in line
-    for texts in TEXTS, OTHER_TEXTS:
-        assert texts.fingerprint[:12] in line
+    for part in ('run1: ', 'run2: ', TEXTS.fingerprint[:12],
+                 OTHER_TEXTS.fingerprint[:12]):
+        assert part in line
 
 
 def test_files_are_named_after_their_models(tmp_path, table):
@@ -243,15 +218,8 @@ def test_files_are_named_after_their_models(tmp_path, table):
     # Models that the table does not name are left out.
     assert collection.accuracies.column('exam').tolist() == [.75, .25]
     paths = paths[:2] + write_dumps(tmp_path, {'o': 1.}, OTHER_TEXTS)
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match='none of 2: o, p .*on the texts'):
         collected(models=['n', 'm@1', 'o', 'p'], dumps=paths, scores=table)
-    line = str(error.value)
-    assert 'none of 2: o, p (the first error: ' in line and '\n' not in line
-    assert (
-        f'expected losses on the texts {TEXTS.fingerprint[:12]}, found losses '
-        f'on the texts {OTHER_TEXTS.fingerprint[:12]}') in line
-    with pytest.raises(InputError, match='expected a file p.safetensors'):
-        collected(models=['n', 'm@1', 'p'], dumps=paths[:2], scores=table)
     with pytest.raises(InputError, match="'n'"):
         collected(
             models=['n'],
@@ -259,11 +227,6 @@ def test_files_are_named_after_their_models(tmp_path, table):
             scores=table)
     with pytest.raises(InputError, match='a table of accuracies beside'):
         collected(models=['n'], dumps=paths[:1])
-
-
-def test_a_table_counts_more_than_the_summaries_of_runs(runs, table):
-    column = collected(runs, scores=table).accuracies.column('exam')
-    np.testing.assert_array_equal(column, [.75, np.nan, .25])
 
 
 def test_the_paper_is_a_table_too(tmp_path):
@@ -278,19 +241,15 @@ def test_the_paper_is_a_table_too(tmp_path):
         collected((), models, EXAM, dumps=paths, scores='paper')
 
 
-def test_benchmarks_that_no_model_was_run_on_are_named(runs, table):
+def test_names_that_no_source_has_are_named(runs, table):
     typos = {**EXAM, 'typo': EXAM['exam'], **QUIZ, 'other': EXAM['exam']}
-    expected = 'found none on typo, other'
-    with pytest.raises(InputError, match=f'^runs: .*{expected}'):
+    with pytest.raises(InputError, match='^runs: .*none on typo, other'):
         collected(runs, benchmarks=typos)
-    with pytest.raises(InputError, match=f'scores.csv: .*{expected}'):
-        collected(runs, benchmarks=typos, scores=table)
-    # Only the given models count.
-    with pytest.raises(InputError, match='found none on quiz'):
+    # Only the given models count, and a table counts more than runs.
+    with pytest.raises(InputError, match='scores.csv: .*found none on quiz'):
         collected(runs, ['m@1', 'm@2'], QUIZ, scores=table)
-
-
-def test_other_names_of_models_are_an_error_of_their_own(runs, table):
+    column = collected(runs, scores=table).accuracies.column('exam')
+    np.testing.assert_array_equal(column, [.75, np.nan, .25])
     with pytest.raises(InputError, match="such as 'o', found models m@1, m"):
         collected(runs, ('o', 'p'))
     with pytest.raises(InputError, match='Use the same names in all tables'):

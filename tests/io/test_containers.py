@@ -2,7 +2,6 @@
 import hashlib
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,18 +73,3 @@ def test_other_files_are_refused(path, metadata, problem):
     path.write_bytes(save({'a': ARRAYS['a']}, metadata))
     with pytest.raises(InputError, match=f'^{path}: .*{problem}'):
         read(path)
-
-
-def test_a_write_that_breaks_off_leaves_the_old_file(path, monkeypatch):
-    before = path.read_bytes()
-
-    def break_off(self, data):
-        with self.open('wb') as file:
-            file.write(data[:len(data) // 2])
-        raise OSError(28, 'No space left on device')
-
-    monkeypatch.setattr(Path, 'write_bytes', break_off)
-    with pytest.raises(InputError, match='No space .*Make room on the disk'):
-        write_container(path, KIND, {}, {})
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]

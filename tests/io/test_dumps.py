@@ -1,7 +1,6 @@
 """Token-loss dumps: round trip, layout, wrong values, and joined shards."""
 import dataclasses
 import random
-import re
 import zlib
 
 import numpy as np
@@ -10,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.texts import Text
 from csv_plugin.io.containers import read_container, write_container
 from csv_plugin.io.dumps import (KIND, merge_dumps, read_dump, read_dump_info,
                                  read_dumps, write_dump)
-from tests.core.loss_dumps import (INFO, LOSSES, NAN, SPANS, TEXTS,
-                                   assert_same, bare, dump, dumps, row, whole)
+from tests.core.loss_dumps import (INFO, LOSSES, NAN, TEXTS, assert_same, bare,
+                                   dump, dumps, row, whole)
 
 LONG = TokenSpans([0, 0], [0, 2**31], 2**31)
 
@@ -130,24 +128,21 @@ def packed(*values, dtype='<i4'):
 
 @pytest.mark.parametrize('header, message', [
     (dict(engine='gone'), "'engine' in the header, found none"),
-    (dict(cache_dtype=8), 'DumpInfo.cache_dtype: expected a text, found 8'),
     (dict(context='long'), "DumpInfo.context: .* found 'long'"),
     (dict(texts=['zh', 'en']), '2 hashes'),
-    (dict(texts=['zh', 'en', 'zh']), "'zh' twice"),
 ])
 def test_wrong_headers_are_refused(path, header, message):
     forge(path, header)
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(InputError, match=f'^{path}.*{message}'):
         read_dump(path)
-    assert str(error.value).startswith(f'{path}')
+    # Whatever else is there is passed over.
+    forge(path, dict(more=1), dict(more=np.ones(3)))
+    assert_same(read_dump(path), whole())
 
 
 @pytest.mark.parametrize('arrays, message', [
     (dict(losses=None), "an array 'losses' of bytes, found none"),
-    (dict(losses=np.ones(3)), "an array 'losses' of bytes, found float64"),
     (dict(losses=np.ones(9, np.uint8)), "'losses': .* compressed column"),
-    (dict(losses=packed(1., 2., 3., dtype='<f4')[:-1]),
-     "'losses': expected 3 numbers"),
     (dict(losses=packed(1., 2., 3., 4., dtype='<f4')), 'expected 3 numbers'),
     (dict(sha256=np.zeros((3, 31), np.uint8)), 'expected 3 hashes'),
     (dict(n_tokens=packed(1, 3, -1)), "'n_tokens': .* 0 or more, found -1"),
@@ -155,17 +150,12 @@ def test_wrong_headers_are_refused(path, header, message):
     (dict(losses=packed(2.5, NAN, -.01, dtype='<f4')),
      "text 'en': .* losses of 0 or more"),
     (dict(losses=packed(np.inf, NAN, 1, dtype='<f4')), "'zh': .* found inf"),
-    (dict(entropy=packed(2.5, NAN, -.01, dtype='<f4')),
-     "text 'en': .*entropy of .* nats, 0 or more"),
     (dict(ends=packed(3, -2, 5)), "'en': .*token 1: .* from 0 to 5 .* 6"),
-    (dict(n_bytes=packed(3, -5, 0)), "'en': .*at least 0 bytes"),
-    (dict(n_chars=packed(1, 6, 0)), "'en': .*6 characters and 5 b"),
 ])
 def test_wrong_values_are_refused_with_the_place(path, arrays, message):
     forge(path, (), arrays)
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(InputError, match=f'^{path}.*{message}'):
         read_dump(path)
-    assert str(error.value).startswith(str(path))
 
 
 def test_a_little_file_that_stands_for_much_is_not_unpacked(path, monkeypatch):
@@ -180,11 +170,6 @@ def test_a_little_file_that_stands_for_much_is_not_unpacked(path, monkeypatch):
     assert max(sizes) < 1000
 
 
-def test_what_else_is_in_a_dump_is_passed_over(path):
-    forge(path, dict(more=1), dict(more=np.ones(3)))
-    assert_same(read_dump(path), whole())
-
-
 def test_dumps_of_many_models(tmp_path):
     paths = {'x': tmp_path / 'a', 'y': tmp_path / 'b'}
     write_dump(paths['x'], whole())
@@ -195,12 +180,6 @@ def test_dumps_of_many_models(tmp_path):
     assert (list(losses), losses.texts) == (['x', 'y'], TEXTS)
     assert_same(losses['x'], whole())
     assert [text.text_id for text in losses['y'].texts] == list(TEXTS.ids)
-    table = TargetTokens.of(TEXTS, SPANS).table(
-        {model: losses[model].texts
-         for model in losses})
-    assert (table.models, table.text_ids) == (('x', 'y'), TEXTS.ids)
-    np.testing.assert_array_equal(table.losses,
-                                  [[2.5, NAN, 0.125], [2.5, 0.5, 2.0]])
     write_dump(paths['y'], whole(fingerprint='0' * 64))
     with pytest.raises(
             InputError, match=f'{TEXTS.fingerprint}, .* {"0" * 64}'):
@@ -265,34 +244,25 @@ def test_an_unscored_token_is_the_same_in_every_shard():
 
 @pytest.mark.parametrize('changes', [
     dict(losses=[NAN, np.nextafter(0.125, 1)]),
-    dict(entropy=[NAN, 0.2]),
-    dict(rank=[-1, 8]),
     dict(token_ids=[5, 6]),
-    dict(token_ids=None, rank=None, entropy=None),
     dict(spans=TokenSpans([0, 2], [2, 5], 5)),
     dict(sha256='0' * 64),
 ])
-@pytest.mark.parametrize('backward', [False, True])
-def test_contradictory_texts_are_refused(changes, backward):
+def test_contradictory_texts_are_refused(changes):
     shards = [dump(row('en')), dump(row('en', **changes)), dump(row('zh'))]
-    message = "'org/模型': .* found different losses on 'en'. Remove"
-    with pytest.raises(InputError, match=message):
-        merge_dumps(shards[::-1] if backward else shards)
+    for order in (shards, shards[::-1]):
+        with pytest.raises(InputError, match="different losses on 'en'"):
+            merge_dumps(order)
 
 
 @pytest.mark.parametrize('changes', [
     dict(fingerprint='0' * 64),
-    dict(dtype='float16'),
     dict(versions={'torch': '2.2'}),
-    dict(engine='vllm'),
 ])
 def test_shards_of_different_origin_are_refused(changes):
-    (name, value), = changes.items()
-    values = f'{getattr(INFO, name)!r} and {value!r}'
+    name, = changes
     shards = [dump(row('zh')), dump(row('en')), dump(row('empty'), **changes)]
-    message = (f"'org/模型': expected the same {name} in all, "
-               f'found {re.escape(values)}')
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=f'the same {name} in all, found'):
         merge_dumps(shards)
 
 
@@ -303,11 +273,6 @@ def test_shards_may_be_scored_in_different_places(folders, expected):
     rows = row('zh'), row('en'), row('empty')
     shards = [dump(text, folder=folder) for text, folder in zip(rows, folders)]
     assert merge_dumps(shards).info.folder == expected
-
-
-def test_shards_with_other_records_are_refused():
-    with pytest.raises(InputError, match="'zh': expected token_ids to be rec"):
-        merge_dumps([dump(bare('zh')), dump(row('en'))])
 
 
 @pytest.mark.parametrize('texts, message', [
@@ -323,10 +288,3 @@ def test_texts_other_than_the_expected_are_refused(texts, message):
         merge_dumps([dump(*texts)], TEXTS)
     with pytest.raises(InputError, match='at least one, found none'):
         merge_dumps([], TEXTS)
-
-
-def test_another_fingerprint_is_refused_and_both_are_named():
-    backward = TextSet(TEXTS.texts[::-1])
-    message = f'{backward.fingerprint}, found .*{TEXTS.fingerprint}'
-    with pytest.raises(InputError, match=message):
-        merge_dumps([whole()], backward)

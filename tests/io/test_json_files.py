@@ -4,7 +4,7 @@ import json
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.json_files import check_fields, parse_json, read_json
+from csv_plugin.io.json_files import check_fields, parse_json
 
 VALUE = {
     'names': ['é', '猫', '"\\', ''],
@@ -31,13 +31,10 @@ def test_values_are_those_of_json():
     ('', 'Expecting value'),
     ('{} {}', 'Extra data'),
     ('[{"a": {"b": 1, "\\u0062": 2}}]', "the key 'b' twice"),
-    (f'{{"{"a" * 999}": 1, "{"a" * 999}": 1}}', f'the key {"a" * 80!r} twice'),
     ('[NaN]', 'the number NaN'),
     ('{"a": [-1e400]}', 'a number too large for 64 bits'),
     (str(2**63), 'a whole number too large for 64 bits'),
-    ('9' * 10_000, 'Exceeds the limit'),
     ('[' * 51 + '1' + ']' * 51, 'more than 50 levels of lists and objects'),
-    ('{"a":' * 990 + '1' + '}' * 990, 'more than 50 levels'),
     ('[' * 100_000 + ']' * 100_000, 'more than 50 levels'),
     ('{"\\udfff": 1}', 'surrogates not allowed'),
     (b'"caf\xe9"', "'utf-8' codec can't decode byte 0xe9"),
@@ -50,15 +47,6 @@ def test_whatever_has_no_one_meaning_is_refused(text, found):
     assert message.startswith('a.json, line 2: expected JSON in UTF-8, found')
     assert message.endswith('. Repair it.')
     assert '\n' not in message and len(message) < 250
-
-
-def test_a_file_is_named_in_errors(tmp_path):
-    path = tmp_path / 'a.json'
-    path.write_text(json.dumps(VALUE))
-    assert read_json(path, 'Repair it.') == VALUE
-    path.write_text('{')
-    with pytest.raises(InputError, match=f'^{path}: expected JSON'):
-        read_json(path, 'Repair it.')
 
 
 @pytest.mark.parametrize('expected, value, wrong', [

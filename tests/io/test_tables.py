@@ -57,8 +57,6 @@ def test_models_in_any_order_of_columns(write):
     assert models['b'] == ModelInfo('Yi', 'validation', 0.5, 3e9)
     assert models['a'].split == 'test'
     assert isnan(models['a'].params_b) and isnan(models['a'].tokens)
-    models = read_models(write('model,family\na,Yi\n'))
-    assert models['a'].split == '' and isnan(models['a'].params_b)
 
 
 def test_benchmarks(write):
@@ -99,32 +97,19 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
     ('losses', ',model,t0\n0,a,1\n', 'header: .* none for column 1'),
     ('losses', 'model,t0\na,1\nb,2\na,3\n',
      "line 4, column 'model': .* found 'a'. Line 2 has it too"),
-    ('losses', 'model,t0\n,1\n', "line 2, column 'model': .* an empty cell"),
     ('losses', 'model,t0,t1\na,1,2\nb,1\n', 'line 3: expected 3 cells'),
     ('losses', 'model,t0\n"a\nb",1\n\nc,x\n', "line 5, .* found 'x'"),
-    ('losses', 'model,t0\na,1\n"b" c,1\n', 'line 3: expected comma-sep'),
-    ('losses', 'model,t0\na,1\nb,"0,5"\n', "line 3, column 't0': .* '0,5'"),
-    ('losses', 'model,t0\na,\n', "model 'a', column 't0': .* found nan"),
-    ('losses', 'model,t0\na,1e999\n', "model 'a', column 't0': .* found inf"),
     ('losses', b'model,t0\n\xc3\xa9,1\ncaf\xe9,1\n',
      'line 3: expected UTF-8 text, found the byte 0xe9'),
-    ('losses', 'model,t0\n'.encode('utf-16'), 'line 1: .* the byte 0xff'),
-    ('losses', 'model,x\na,1\nb,\0\n', 'expected text, found a NUL'),
     ('scores', 'model,x\na,n/a\n', "line 2, column 'x': .* found 'n/a'"),
-    ('models', 'model,family,params_b\na,Yi,0\n', "'params_b': .* found '0'"),
     ('models', 'model,family,tokens\na,Yi,-1\n', "'tokens': .* more than 0"),
-    ('benchmarks', 'benchmark,chance,n_items\nx,1,1\n', "below 1, found '1'"),
     ('benchmarks', 'benchmark,chance,n_items\nx,-0.1,1\n', "found '-0.1'"),
-    ('benchmarks', 'benchmark,chance,n_items\nx,0,2.5\n', "found '2.5'"),
     ('benchmarks', 'benchmark,chance,n_items\nx,0,1e300\n', "found '1e300'"),
-    ('benchmarks', 'benchmark,chance,n_items,main\nx,0,1,yes\n',
-     "line 2, column 'main': expected 1 or 0, found 'yes'"),
 ])
 def test_bad_files_are_refused_with_the_place(write, kind, content, message):
     path = write(content)
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(InputError, match=f'^{path}.*{message}'):
         READERS[kind](path)
-    assert str(error.value).startswith(str(path))
 
 
 def test_written_accuracies_are_read_back_exactly(tmp_path):
@@ -147,34 +132,12 @@ def test_written_bytes(tmp_path):
         b'model,\xc3\xa9\n"a,b",0.1\nc,\n"\'=1","x\ry"\n')
 
 
-def test_a_failed_write_leaves_the_old_file_alone(write):
-    path = write('model,x\na,0.5\n')
-
-    def rows():
-        yield ['b', 0.1]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_csv(path, ['model', 'x'], rows())
-    assert path.read_text() == 'model,x\na,0.5\n'
-    assert list(path.parent.iterdir()) == [path]
-
-
 @pytest.mark.skipif(
     not REAL.exists(), reason='the real tables are not beside the repository')
 def test_real_tables():
     losses = read_loss_features(REAL / 'losses.csv')
-    models = read_models(REAL / 'models.csv')
-    benchmarks = read_benchmarks(REAL / 'benchmarks.csv')
     table = read_accuracies(REAL / 'scores.csv', REAL / 'benchmarks.csv')
     assert losses.values.shape == (89, 263)
     assert losses.values[0, 0] == 0.947431
-    assert table.models == losses.models == tuple(models)
-    splits = [info.split for info in models.values()]
-    assert [splits.count(part)
-            for part in ('train', 'validation', 'test')] == [48, 14, 27]
-    assert sum(info.main for info in benchmarks.values()) == 15
+    assert table.models == losses.models
     assert np.isnan(table.column('core_bb_repeat_copy')[0])
-    with pytest.raises(InputError, match="model 'm22'"):
-        read_loss_features(REAL.parent /
-                           'cases/faults/06-zero-losses/losses.csv')

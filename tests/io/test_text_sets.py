@@ -83,40 +83,20 @@ GOOD = b'{"text_id": "a", "text": "x"}\n'
     (GOOD + b'{"text_id": "caf\xe9"}', ', line 2: .*UTF-8, .*0xe9'),
     (b'["a", "x"]',
      r", line 1: expected the line with named fields, found \['a', 'x'\]"),
-    (b'{"text": "x"}',
-     ", line 1: expected a text as 'text_id' in the line, found none"),
-    (b'{"text_id": 3, "text": "x"}', ", line 1: .*'text_id' .*found 3"),
-    (b'{"text_id": "a", "text": null}', ", line 1: .*'text' .*found None"),
     (b'{"text_id": "a", "text": "x", "source": 1}',
      ", line 1: .*'source' .*found 1"),
-    (GOOD + b'{"text_id": "b", "text": "\\ud800"}', ', line 2: .*surrogates'),
-    (GOOD + b'{"text_id": "b", "text": "x", "text": "y"}',
-     ", line 2: .*key 'text' twice"),
     (GOOD + b'{"text_id": "b", "text": "x"}\n' + GOOD,
      ", line 3: .* found 'a'. Line 1 has it too"),
+    (GOOD + b'{"text_id": "b", "text": "xy", "answer": [0, 3]}',
+     ", line 2: .*a text with a valid answer.*'b': .* 0 to 3"),
+    (GOOD + b'{"text_id": "b", "text": "xy", "answer": [false, true]}',
+     r', line 2: .*two whole numbers.* found \[False, True\]'),
 ])
 def test_bad_files_are_refused_with_the_line(tmp_path, content, message):
     path = tmp_path / 'texts.jsonl'
     path.write_bytes(content)
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(InputError, match=f'^{path}{message}'):
         read_texts(path)
-    assert str(error.value).startswith(str(path))
-
-
-@pytest.mark.parametrize('answer, message', [
-    ('[0, 3]', "a text with a valid answer.*'b': .* 0 to 3"),
-    ('[0]', r"two whole numbers as 'answer', found \[0\]"),
-    ('[0, 1.0]', r'two whole numbers.* found \[0, 1.0\]'),
-    ('[false, true]', r'two whole numbers.* found \[False, True\]'),
-    ('"xy"', "two whole numbers.* found 'xy'"),
-])
-def test_bad_answers_are_refused_with_the_line(tmp_path, answer, message):
-    path = tmp_path / 'texts.jsonl'
-    line = f'{{"text_id": "b", "text": "xy", "answer": {answer}}}\n'
-    path.write_bytes(GOOD + line.encode())
-    with pytest.raises(InputError, match=message) as error:
-        read_texts(path)
-    assert str(error.value).startswith(f'{path}, line 2: ')
 
 
 @pytest.mark.parametrize('licence, n', [

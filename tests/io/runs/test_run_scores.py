@@ -43,20 +43,11 @@ def test_the_newest_summary_counts(tmp_path):
     assert newest_summary(tmp_path, LEADERBOARD) is None
 
 
-@pytest.mark.parametrize('cell', ['good', '101', '-1', 'inf', '1_0', '５0', ''])
+@pytest.mark.parametrize('cell', ['101', '-1', '1_0', ''])
 def test_what_is_no_percentage_is_refused(tmp_path, cell):
     run = summary(tmp_path, f'exam,1f,accuracy,gen,1,{cell}')
     with pytest.raises(InputError, match=f"on 'exam' in percent.*'{cell}'"):
         read_run_accuracies(run, ['exam'])
-
-
-def test_runs_without_a_summary_are_refused(tmp_path):
-    with pytest.raises(InputError, match='found no summary/summary'):
-        read_run_accuracies(tmp_path, ['exam'])
-    summary(tmp_path)
-    (tmp_path / 'summary/summary_2.csv').write_text('')
-    with pytest.raises(InputError, match='columns dataset.*found nothing'):
-        read_run_accuracies(tmp_path, ['exam'])
 
 
 TABLE = [
@@ -78,16 +69,12 @@ def read(run):
     return read_run_accuracies(run, ['easy', 'hard', 'all', 'none'])
 
 
-def test_summary_of_the_host(tmp_path):
-    path = write_summary(tmp_path, TABLE)
-    assert read(tmp_path) == SCORES
-    path.write_bytes(path.read_bytes().replace(b'\n', b'\r\n'))
-    assert read(tmp_path) == SCORES
-
-
 def test_no_beginning_of_a_summary_gives_wrong_scores(tmp_path):
     path = write_summary(tmp_path, TABLE)
     data = path.read_bytes()
+    assert read(tmp_path) == SCORES
+    path.write_bytes(data.replace(b'\n', b'\r\n'))
+    assert read(tmp_path) == SCORES
     for size in range(0, len(data), 3):
         path.write_bytes(data[:size])
         with pytest.raises(InputError, match=f'^{path}: .*-m viz -r'):
@@ -96,7 +83,7 @@ def test_no_beginning_of_a_summary_gives_wrong_scores(tmp_path):
 
 def test_damaged_summaries_give_the_scores_or_an_error(tmp_path):
     path = write_summary(tmp_path, TABLE)
-    data, text = path.read_bytes(), path.with_suffix('.txt').read_bytes()
+    data = path.read_bytes()
     for damaged in mutations(data, 60):
         path.write_bytes(damaged)
         try:
@@ -106,16 +93,4 @@ def test_damaged_summaries_give_the_scores_or_an_error(tmp_path):
     path.write_bytes(data)
     path.with_suffix('.txt').unlink()
     with pytest.raises(InputError, match='same table in summary_.*txt'):
-        read(tmp_path)
-    for damaged in mutations(text, 60):
-        path.with_suffix('.txt').write_bytes(damaged)
-        try:
-            assert read(tmp_path) == SCORES
-        except InputError as error:
-            assert str(path.with_suffix('')) in str(error)
-
-
-def test_two_models_of_one_name_are_refused(tmp_path):
-    write_summary(tmp_path, [[*TABLE[0][:4], 'a', 'a']])
-    with pytest.raises(InputError, match="models: .* 'a' twice"):
         read(tmp_path)
