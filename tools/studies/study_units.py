@@ -1,6 +1,6 @@
 """Errors by number of units, chosen from the models fitted to or at random.
 
-The table of docs/validation_sets.md, from tables as docs/formats.md
+The table of docs/appendix/real_runs.md, from tables as docs/formats.md
 describes them:
 
     T=../shared/real/gemstones
