@@ -12,7 +12,7 @@ PAGES = [
     if '_build' not in path.parts
 ]
 _TREE = re.compile(r'```\{toctree\}\n(?::[^\n]*\n)*(.*?)```', re.S)
-_LINK = re.compile(r'\]\(([^)\s]+)\)')
+_LINK = re.compile(r'(?:\]\(|src(?:set)?=")([^)"\s]+)')
 _CODE = re.compile(r'```.*?```|`[^`]*`|^    .*$', re.S | re.M)
 
 

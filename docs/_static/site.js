@@ -26,3 +26,10 @@ function markEnd(frame) {
 
 window.addEventListener("load", markWideParts);
 window.addEventListener("resize", markWideParts);
+
+// A picture is opened in full, where its letters can be read on a phone.
+document.addEventListener("click", (event) => {
+    if (event.target.matches(".content img")) {
+        window.location = event.target.src;
+    }
+});

@@ -52,6 +52,16 @@ def test_files_and_modules_that_pages_name_exist():
     assert not missing
 
 
+def test_modules_of_the_reading_order_exist():
+    page = (ROOT / 'CONTRIBUTING.md').read_text('utf-8')
+    order = page.partition('## What to read first')[2].partition('##')[0]
+    rooms = re.findall(r'^\d\. `(\w+)`: (.*?)[;.]$', order, re.M | re.S)
+    assert [room for room, _ in rooms] == ['oc', 'lm', 'core', 'io', 'report']
+    for room, modules in rooms:
+        for name in re.findall(r'`([\w/]+)`', modules):
+            assert (ROOT / f'csv_plugin/{room}/{name}.py').is_file(), name
+
+
 #: Names in file formats that look like modules.
 FORMATS = ('csv_plugin.predictor', 'csv_plugin.dump', 'csv_plugin.states',
            'csv_plugin.contribution')
