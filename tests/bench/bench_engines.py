@@ -33,7 +33,7 @@ from csv_plugin.lm.engines.row_engine import RowEngine, RowScores
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from tests.bench.bench_token_losses import llama_config
+from tests.bench.common import llama_config, make_parser
 from tests.lm import smollm2
 from tests.lm.models import tokenizer as tiny_tokenizer
 
@@ -244,9 +244,7 @@ def compare(folder, texts, names):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument('--model', default='tiny')
     parser.add_argument('--texts', type=Path, default=shipped.TEXTS)
     parser.add_argument(

@@ -15,7 +15,6 @@ Memory is the most allocated beyond the model.
 
 times whole calls: the first writes three copies of a model and the texts.
 """
-import argparse
 import shutil
 import time
 from pathlib import Path
@@ -28,15 +27,8 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
-from tests.bench.bench_token_losses import (CONTEXT, PASSES, llama_config,
-                                            make_tokenizer, random_texts)
-
-#: Width, layers, heads, heads of keys, width of the MLP, vocabulary.
-SIZES = {
-    'smoke': (64, 2, 4, 2, 128, 4000),
-    '1.8B': (2048, 24, 16, 8, 8192, 92544),
-    '7B': (4096, 32, 32, 8, 14336, 92544),
-}
+from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
+                                make_parser, make_tokenizer, random_texts)
 
 
 def make_model(size, device):
@@ -134,12 +126,9 @@ def bench_losses(size, n_texts, device):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, texts=550)
     parser.add_argument(
         '--sizes', nargs='+', choices=SIZES, default=['1.8B', '7B'])
-    parser.add_argument('--texts', type=int, default=550)
     parser.add_argument('--write', type=Path, metavar='FOLDER')
     parser.add_argument('--device', choices=('cuda', 'cpu'), default='cuda')
     options = parser.parse_args()

@@ -1,16 +1,12 @@
 """CPU time and memory of learning scoring heads, at the paper's size.
 
-    OMP_NUM_THREADS=1 python tests/bench/bench_head_training.py [--help]
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_head_training [--help]
 
 Algorithm 2 with float32 and with bfloat16 states, one step of it by autograd,
 and the exact solution on Phi, all on the same simulated losses. CPU time of
 one thread, so that other processes hardly change it. Memory is what a part
 adds to the process at its peak, the states not included.
 """
-import argparse
-import time
-from pathlib import Path
-
 import numpy as np
 import torch
 from torch.nn import functional
@@ -23,6 +19,7 @@ from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.head.state_columns import StateColumns
+from tests.bench.common import make_parser, measure
 
 PAPER_STEPS = 300
 
@@ -57,21 +54,6 @@ def simulate(n_tokens, width, n_models, n_benchmarks, seed=0):
         np.clip(values, 0, 1), np.full(n_benchmarks, 0.25),
         np.zeros(n_benchmarks, int))
     return states, table, accuracies
-
-
-def resident(field):
-    """Memory of this process in MB: 'VmRSS' now, 'VmHWM' at its peak."""
-    lines = Path('/proc/self/status').read_text().splitlines()
-    value, = [line.split()[1] for line in lines if line.startswith(field)]
-    return int(value) / 1024
-
-
-def measure(function, *arguments):
-    """What it returns, its CPU seconds and the memory it added, in MB."""
-    Path('/proc/self/clear_refs').write_text('5')  # the peak starts anew
-    before, start = resident('VmRSS'), time.process_time()
-    result = function(*arguments)
-    return (result, time.process_time() - start, resident('VmHWM') - before)
 
 
 def report(name, seconds, memory, note=''):
@@ -112,10 +94,9 @@ def exact(values, uniform, accuracies, families):
 
 
 def bench_training(states, table, accuracies, settings):
-    """CPU seconds of Algorithm 2 for each type of states."""
+    """Algorithm 2 for each type of states."""
     validation = table.models[::4]
     train = [model for model in table.models if model not in validation]
-    seconds = {}
     for dtype in (torch.float32, torch.bfloat16):
         typed = states.to(dtype)
         heads, used, memory = measure(train_heads, typed, table, accuracies,
@@ -128,11 +109,6 @@ def bench_training(states, table, accuracies, settings):
             f'{1e3 * used / (n_steps + 1):.0f} ms a step; best at '
             f'{heads.best_step.tolist()}, validation MSE x '
             f'{np.round(gain, 3).tolist()}')
-        if n_steps != PAPER_STEPS:
-            used *= (PAPER_STEPS + 1) / (n_steps + 1)
-            print(f'    extrapolated to {PAPER_STEPS} steps: {used:.1f} CPU s')
-        seconds[dtype] = used
-    return seconds
 
 
 def bench_step(states, table, accuracies):
@@ -152,7 +128,7 @@ def bench_step(states, table, accuracies):
 
 
 def bench_exact(states, table, accuracies):
-    """CPU seconds of the exact solution, Phi not included."""
+    """Phi, and the exact solution after it."""
     families = np.arange(len(table.models)) % 8
     cached = states.bfloat16()
     features, seconds, memory = measure(
@@ -163,34 +139,26 @@ def bench_exact(states, table, accuracies):
                                     families)
     mse = ' '.join(f'{fit.cv_mse:.1e}' for fit in fits)
     report('exact solution after Phi', seconds, memory, f'held-out MSE {mse}')
-    return seconds
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    for option, default in (('tokens', 180_000), ('width', 2048),
-                            ('models', 40), ('benchmarks', 6), ('steps',
-                                                                PAPER_STEPS)):
-        parser.add_argument(f'--{option}', type=int, default=default)
-    parser.add_argument('--optimiser', default='adam')
-    parser.add_argument('--learning-rate', type=float, default=1e-3)
-    options = parser.parse_args()
+    options = make_parser(
+        __doc__,
+        tokens=180_000,
+        width=2048,
+        models=40,
+        benchmarks=6,
+        steps=PAPER_STEPS).parse_args()
     torch.set_num_threads(1)
     states, table, accuracies = simulate(options.tokens, options.width,
                                          options.models, options.benchmarks)
     print(f'T={options.tokens} H={options.width} M={options.models} '
           f'B={options.benchmarks}, one thread')
     bench_step(states, table, accuracies)
-    exact_seconds = bench_exact(states, table, accuracies)
+    bench_exact(states, table, accuracies)
     settings = HeadSettings(
-        optimiser=options.optimiser,
-        learning_rate=options.learning_rate,
-        n_steps=options.steps,
-        patience=options.steps + 1)
-    seconds = bench_training(states, table, accuracies, settings)
-    for dtype, used in seconds.items():
-        print(f'{PAPER_STEPS} steps in {dtype}: {used / exact_seconds:.0f} x '
-              'the exact solution after Phi')
+        'adam', n_steps=options.steps, patience=options.steps + 1)
+    bench_training(states, table, accuracies, settings)
 
 
 if __name__ == '__main__':

@@ -6,8 +6,6 @@ Simulated losses and hidden states, and `train_auto` on them: Phi over all
 tokens, over all answers and over those of every source, all candidates
 cross-validated for every benchmark, intervals.
 """
-import argparse
-
 import numpy as np
 import torch
 
@@ -17,7 +15,7 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.lm.methods import train_auto
-from tests.bench.bench_head_training import measure
+from tests.bench.common import make_parser, measure
 
 SOURCES = ('mmlu', 'bbh', 'gsm8k', 'hellaswag', 'ceval', 'bbh_cot')
 TOKEN = 'ab '
@@ -55,12 +53,13 @@ def simulate(n_tokens, n_texts, n_models, n_benchmarks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    for option, default in (('tokens', 180_000), ('texts', 550),
-                            ('width', 2048), ('models', 48), ('benchmarks',
-                                                              6)):
-        parser.add_argument(f'--{option}', type=int, default=default)
-    options = parser.parse_args()
+    options = make_parser(
+        __doc__,
+        tokens=180_000,
+        texts=550,
+        width=2048,
+        models=48,
+        benchmarks=6).parse_args()
     torch.set_num_threads(1)
     training = simulate(options.tokens, options.texts, options.models,
                         options.benchmarks)

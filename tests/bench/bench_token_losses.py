@@ -1,6 +1,6 @@
 """CPU time and memory of token losses, beside others who compute them.
 
-    OMP_NUM_THREADS=1 python tests/bench/bench_token_losses.py
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_token_losses
         [--sizes smoke 23M 60M 100M 174M] [--texts 24]
 
 Random-weight Llama models read random texts of 50 to 1191 tokens in random
@@ -10,39 +10,24 @@ what was in use before (Linux only). Contenders that are not installed are
 named.
 """
 import argparse
-import ctypes
-import gc
-import importlib.util
-import itertools
 import json
-import random
-import string
 import subprocess
 import sys
 import tempfile
-import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import (AutoModelForCausalLM, AutoTokenizer, LlamaConfig,
-                          LlamaForCausalLM, PreTrainedTokenizerFast)
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.token_losses import token_losses
+from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
+                                make_parser, make_tokenizer, measure,
+                                random_texts)
 
 BATCH = 8
-PASSES = 2
-CONTEXT = 2048
-#: Width, layers, heads, heads of keys, width of the MLP, vocabulary.
-SIZES = {
-    'smoke': (64, 2, 4, 2, 128, 4000),
-    '23M': (384, 6, 6, 6, 1024, 32000),
-    '60M': (384, 6, 6, 6, 1024, 128256),
-    '100M': (768, 12, 12, 4, 2048, 32000),
-    '174M': (768, 12, 12, 4, 2048, 128256),
-}
 
 
 def make(size, n_texts, folder):
@@ -56,52 +41,6 @@ def make(size, n_texts, folder):
     make_tokenizer(vocabulary).save_pretrained(folder)
     texts = random_texts(vocabulary, n_texts)
     (folder / 'texts.json').write_text(json.dumps(texts))
-
-
-def llama_config(shape, **settings):
-    """Of a Llama with the numbers of `SIZES`."""
-    width, layers, heads, kv_heads, mlp, vocabulary = shape
-    return LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        intermediate_size=mlp,
-        max_position_embeddings=CONTEXT,
-        bos_token_id=0,
-        eos_token_id=0,
-        **settings)
-
-
-def pieces_of(vocabulary):
-    """BOS and as many words of four letters as fit."""
-    words = map(''.join, itertools.product(string.ascii_lowercase, repeat=4))
-    return ['<s>', *itertools.islice(('Ġ' + w for w in words), vocabulary - 1)]
-
-
-def make_tokenizer(vocabulary):
-    """One word, one token."""
-    pieces = {piece: i for i, piece in enumerate(pieces_of(vocabulary))}
-    backend = Tokenizer(models.WordLevel(pieces, '<s>'))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        bos_token='<s>',
-        eos_token='<s>',
-        pad_token='<s>',
-        model_input_names=['input_ids', 'attention_mask'],
-        model_max_length=CONTEXT)
-
-
-def random_texts(vocabulary, n_texts):
-    """Texts of 50 to 1191 tokens."""
-    draw, pieces = random.Random(0), pieces_of(vocabulary)[1:]
-    return [
-        ''.join(' ' + piece[1:]
-                for piece in draw.choices(pieces, k=draw.randint(50, 1191)))
-        for _ in range(n_texts)
-    ]
 
 
 def load(folder):
@@ -205,29 +144,15 @@ CONTENDERS = {
 }
 
 
-def memory(field):
-    """A figure of this process, MB."""
-    status = Path('/proc/self/status').read_text()
-    return int(status.split(field + ':')[1].split()[0]) / 1024
-
-
-def measure(name, folder):
-    """Run one contender in this process; print what it took as JSON."""
+def score(name, folder):
+    """Run one contender in this process: seconds, memory, losses."""
     torch.set_num_threads(1)
     texts = json.loads((folder / 'texts.json').read_text())
-    score = CONTENDERS[name][1](folder)
-    score([min(texts, key=len)])
-    gc.collect()
-    ctypes.CDLL('libc.so.6').malloc_trim(0)
-    Path('/proc/self/clear_refs').write_text('5')  # the peak starts anew
-    before, seconds = memory('VmRSS'), []
-    for _ in range(PASSES):
-        start = time.process_time()
-        rows = score(texts)
-        seconds.append(time.process_time() - start)
+    contender = CONTENDERS[name][1](folder)
+    contender([min(texts, key=len)])
+    rows, seconds, memory = measure(contender, texts, passes=PASSES)
     losses = None if rows is None else [row.tolist() for row in rows]
-    result = (min(seconds), memory('VmHWM') - before, losses)
-    print('\n' + json.dumps(result))
+    return seconds, memory, losses
 
 
 def difference(losses, reference):
@@ -240,12 +165,13 @@ def difference(losses, reference):
     return f'{max(abs(a - b.sum()) for a, b in pairs):.1e} a text'
 
 
-def run(name, folder):
-    """Measure one contender in a process of its own."""
-    if importlib.util.find_spec(CONTENDERS[name][0]) is None:
-        return None
-    command = [sys.executable, __file__, '--worker', name, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
+def score_apart(name, folder):
+    """Run one contender in a process of its own."""
+    command = [sys.executable, '-m', 'tests.bench.bench_token_losses']
+    done = subprocess.run(
+        [*command, '--worker', name, str(folder)],
+        capture_output=True,
+        text=True)
     if done.returncode:
         raise SystemExit(f'{name}:\n{done.stderr}')
     return json.loads(done.stdout.splitlines()[-1])
@@ -254,7 +180,10 @@ def run(name, folder):
 def compare(size, n_texts, folder):
     """Print a row for every contender at one size."""
     make(size, n_texts, folder)
-    results = {name: run(name, folder) for name in CONTENDERS}
+    results = {
+        name: score_apart(name, folder) if find_spec(package) else None
+        for name, (package, _) in CONTENDERS.items()
+    }
     ours = results['csv_plugin']
     reference = results['one text at a time'][2]
     tokens = sum(map(len, reference))
@@ -273,20 +202,14 @@ def compare(size, n_texts, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, texts=24)
     parser.add_argument(
         '--sizes', nargs='+', choices=SIZES, default=['23M', '60M'])
-    parser.add_argument('--texts', type=int, default=24)
-    parser.add_argument(
-        '--worker',
-        nargs=2,
-        metavar=('NAME', 'FOLDER'),
-        help=argparse.SUPPRESS)
+    parser.add_argument('--worker', nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        measure(arguments.worker[0], Path(arguments.worker[1]))
+        name, folder = arguments.worker
+        print('\n' + json.dumps(score(name, Path(folder))))
         return
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as folder:

@@ -116,15 +116,10 @@ def _command(name: str, folder: Path) -> list[str]:
 def compare(first: Path, second: Path, tolerance: float = 1e-9) -> int:
     """Print the largest difference of every file of the first folder.
 
-    Args:
-        first (Path): What `record` wrote.
-        second (Path): What it wrote of another version.
-        tolerance (float): See below.
-
     Returns:
-        int: 0, or 1 if there is nothing to compare, the second folder lacks
-        a file or a value, or a number `x` differs by more than
-        `tolerance max(1, |x|)`.
+        int: 1 if there is nothing to compare, a file or a value is missing in
+        the second folder, or a number `x` differs by more than
+        `tolerance max(1, |x|)`; else 0.
     """
     failed, n_files = False, 0
     for path in sorted(first.rglob('*')):
