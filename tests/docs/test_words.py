@@ -1,5 +1,4 @@
 """Pages can be read: no long sentences, one word for one thing."""
-import doctest
 
 import pytest
 
@@ -11,10 +10,6 @@ PAGES = [
         (ROOT / 'docs').glob('*.md')), *sorted(
             (ROOT / 'docs/gallery').glob('*.md'))
 ]
-
-
-def test_the_examples_of_the_counter():
-    assert not doctest.testmod(count_words).failed
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda path: path.stem)

@@ -26,7 +26,7 @@ from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.dumps import read_dump, read_dump_info, write_dump
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
@@ -46,23 +46,18 @@ _HUNG = 60
 
 
 class Reader(NamedTuple):
-    """A reader, and a file that it reads.
-
-    Args:
-        file (str): Path of the file in a folder.
-        write (Callable): Fills the folder.
-        read (Callable): Reads the file at a path.
-        wrong (Sequence): Parts of the file, as regular expressions, and what
-            takes their place, each of which makes a file that is none.
-        sealed (bool): Whether the file has a digest.
-        or_else (str): What an error may name in place of the file, where
-            two files contradict each other.
-    """
+    """A reader, and a file that it reads."""
+    #: Path of the file in a folder.
     file: str
+    #: Fills the folder.
     write: Callable[[Path], Any]
     read: Callable[[Path], Any]
+    #: Parts of the file, as regular expressions, and what in their place
+    #: makes a file that is none.
     wrong: Sequence[tuple[str, str]] = ()
+    #: The file has a digest.
     sealed: bool = False
+    #: What an error may name instead, where two files contradict each other.
     or_else: str = '\n'
 
 
@@ -152,11 +147,6 @@ READERS = {
         'd',
         lambda f: write_dump(f / 'd', runs.dump('m', runs.model_losses(.7))),
         read_dump, (), True),
-    'how a dump was made':
-    Reader(
-        'd',
-        lambda f: write_dump(f / 'd', runs.dump('m', runs.model_losses(.7))),
-        read_dump_info, (), True),
     'predictor':
     Reader('p', lambda f: save_predictor(runs.train(), f / 'p'),
            load_predictor, (), True),
@@ -188,8 +178,6 @@ READERS = {
     'accuracies':
     text('s.csv', 'model,x,y\nm,0.5,\nn,.25,1\n', read_accuracy_columns,
          *no_numbers('0.5', but=''), ('0.5', '50'), ('x', 'y')),
-    'accuracies in Parquet':
-    Reader('t.parquet', write_parquet, read_accuracy_columns),
     'models':
     text('m.csv', 'model,family,params_b\nm,f,1.5\nn,g,\n', read_models,
          *no_numbers('1.5', but=''), ('1.5', '0'), ('family', 'famille'),
@@ -312,7 +300,6 @@ def test_files_that_are_none(reader, path):
         'a picture': b'\x89PNG\r\n\x1a\n' + bytes(99),
         'a pickle': pickle.dumps({'a': 1}),
         'zeros': bytes(999),
-        'UTF-16': 'model,x\nm,1\n'.encode('utf-16'),
         'Latin-1': 'model,x\nm\xfc,1\n'.encode('latin-1'),
         'Parquet': b'PAR1' + data + (2**31).to_bytes(4, 'little') + b'PAR1',
         'a huge header': (2**62).to_bytes(8, 'little') + b'{}' + data,
@@ -321,16 +308,10 @@ def test_files_that_are_none(reader, path):
     for name, other in others.items():
         path.write_bytes(other)
         assert refused(reader, path), name
-    if os.geteuid():  # root may read all files
-        path.chmod(0)
-        assert refused(reader, path)
     path.unlink()
     path.mkdir()
     assert refused(reader, path)
     path.rmdir()
-    path.symlink_to(path.with_name('nowhere'))
-    assert refused(reader, path)
-    path.unlink()
     path.symlink_to(path)
     assert refused(reader, path)
     path.unlink()

@@ -255,7 +255,7 @@ def test_permissive_licences_only(mixed):
         build_validation_set(recipe[:1], permissive=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(
     not (SHARED / 'data').is_dir(),
     reason='the benchmark data is not at ../shared/data')
