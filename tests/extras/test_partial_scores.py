@@ -15,7 +15,7 @@ from csv_plugin.extras import partial_scores
 from csv_plugin.extras.partial_scores import (LEAST_MODELS, PartialScores,
                                               _moments, _narrowed,
                                               learn_partial_scores, next_notes,
-                                              sampling_noise, unused_notes,
+                                              sampling_noise,
                                               with_known_scores)
 from tests.core.strict_alarm import strict
 from tests.tables import small_tables
@@ -270,20 +270,6 @@ def test_known_scores_change_the_others_of_their_model(fitted):
         table.legend())
 
 
-def test_a_score_from_few_items_changes_less(fitted):
-    predictor, features, real = fitted
-    alone = predictor.predict(features).values
-    known = holes(real, 'a', slice(0, 5))
-    moved, widths = [], []
-    for n_items in (2, 20, 200, 0):
-        table = predict(predictor, features,
-                        replace(known, n_items=np.full(4, n_items)))
-        moved.append(np.abs(table.values - alone)[:5, 1].mean())
-        widths.append((table.high - table.low)[:5, 1].mean())
-    assert np.all(np.diff(widths) < 0)
-    assert moved[0] < .2 * moved[-1] < moved[2]
-
-
 def test_known_scores_do_not_narrow_below_a_models_own_noise(fitted):
     predictor, features, real = fitted
     of_ten = replace(
@@ -379,16 +365,15 @@ def test_which_benchmark_to_run_next(fitted, monkeypatch):
     assert next_notes(predictor, known) == []
 
 
-def test_scores_that_changed_nothing_are_named(fitted):
+def test_a_score_from_few_items_changes_less(fitted):
     predictor, features, real = fitted
-    observed = predictor.training_scores.observed.copy()
-    observed[LEAST_MODELS - 1:, 0] = NAN
-    predictor = replace(
-        predictor,
-        training_scores=replace(predictor.training_scores, observed=observed))
-    known = AccuracyTable(('m30', 'gone'), ('a', 'b', 'new'),
-                          np.full((2, 3), .5), np.zeros(3), np.zeros(3, int))
-    notes = list(unused_notes('s.csv', known, predictor, features.models))
-    assert [note.partition(',')[0] for note in notes[:2]
-            ] == ['s.csv: scores of gone', 's.csv: scores on new']
-    assert notes[2].startswith('s.csv: scores on a changed no prediction')
+    alone = predictor.predict(features).values
+    known = holes(real, 'a', slice(0, 5))
+    moved, widths = [], []
+    for n_items in (2, 20, 200, 0):
+        table = predict(predictor, features,
+                        replace(known, n_items=np.full(4, n_items)))
+        moved.append(np.abs(table.values - alone)[:5, 1].mean())
+        widths.append((table.high - table.low)[:5, 1].mean())
+    assert np.all(np.diff(widths) < 0)
+    assert moved[0] < .2 * moved[-1] < moved[2]

@@ -6,7 +6,6 @@ import pytest
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.demo import shipped
 from csv_plugin.extras.importers.importing import read_loss_table
 from tests.extras.importers.outputs import (ANSWERS, LIGHTEVAL, LM_EVAL,
                                             MODELS, TEXTS)
@@ -37,15 +36,6 @@ def test_wrong_calls():
         cp.import_losses('table', [ANSWERS])
     with pytest.raises(InputError, match="'c-l-80' twice"):
         cp.import_losses('completions', [ANSWERS, ANSWERS], texts)
-
-
-def test_a_predictor_of_tokens_refuses_sums():
-    predictor = cp.load(shipped.PREDICTOR)
-    for table in (cp.import_losses('lm-eval', [LM_EVAL / 'd-s-100'],
-                                   cp.read_texts(TEXTS)),
-                  cp.import_losses('lighteval', [LIGHTEVAL / 'd-s-100'])):
-        with pytest.raises(InputError, match='token losses'):
-            predictor.predict(table)
 
 
 TWO = TextSet((Text('a', 'one text'), Text('b', '潮井')))

@@ -84,14 +84,6 @@ def test_autocast_keeps_no_weights_without_gradients():
     assert learner.transformer.h[0].attn.c_attn.weight.grad is not None
 
 
-def test_wrapped_models():
-    learner = model()
-    plain, wrapped = (
-        losses_in_training(one, TOKENIZER, TEXTS, 'run@1').texts[0].losses
-        for one in (learner, torch.nn.DataParallel(learner)))
-    assert np.array_equal(plain, wrapped)
-
-
 def test_parts_of_a_model_are_refused():
     learner = model()
     learner.lm_head.weight.ds_id = 0

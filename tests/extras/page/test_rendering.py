@@ -74,15 +74,6 @@ def test_agreement_of_ranks():
     assert 'by “all-token” agree' not in words  # the same of all models
 
 
-def test_strips_stand_where_the_numbers_are():
-    cells = page_cells(('m', ), ('b', ), ('p', ))
-    cells.predicted['p', 'm', 'b'] = predict(0.25, 0.05, 0.2)
-    html = render(make_page(cells.board()))
-    assert 'd="M20.0 4H45.0"' in html and 'd="M25.0 0v8"' in html
-    assert '<circle class="ring" cx="50.0"' in html
-    assert '(20–45)' in html
-
-
 def test_provenance_of_a_predictor():
     predictor = train(('b0', 'b1'))
     page = make_page(

@@ -65,20 +65,6 @@ def test_leaderboard_has_the_best_model_on_top():
         np.stack([table.low, table.high], 3)[order, 1, 0])
 
 
-def test_leaderboard_of_means_and_without_accuracies():
-    table = some_predictions(2)
-    real = np.full(table.real.shape, NAN)
-    axes = cp.plot_leaderboard(
-        replace(table, real=real), ax=Figure().subplots())
-    assert not axes.collections and len(axes.lines) == len(table.methods)
-    means = table.values[:, :, 0].mean(axis=1)
-    np.testing.assert_allclose(points_of(axes)[:, 0], sorted(means)[::-1])
-    assert axes.get_title() == 'mean of 2 benchmarks'
-    one = table.select(benchmarks=table.benchmarks[:1])
-    axes = cp.plot_leaderboard(one, ax=Figure().subplots())
-    assert axes.get_title() == table.benchmarks[0]
-
-
 def test_predicted_shows_held_out_models_alone():
     table = some_predictions(2)
     axes = cp.plot_predicted(table, 'core_benchmark_1', 'uniform',

@@ -98,11 +98,6 @@ def test_examples_are_found_in_the_form_of_the_item(examples, hint):
     assert worked_examples(head, ITEM, ['x', 'y']) == shown
 
 
-def test_no_examples():
-    with pytest.raises(InputError, match='worked examples .*none'):
-        worked_examples('Q: 1\nB: 2\n\n', 'Q: {x}\nA:', ['x'])
-
-
 # Texts of OpenCompass's configs
 
 
@@ -286,24 +281,6 @@ def test_sentences_part_where_they_differ(template, options, expected):
     x, y = options
     task = subtask([dict(x=x, y=y, a=1)], prompt_of(template), 'x y')
     assert parts(task.render(0))[:2] == expected
-
-
-def test_whole_sentences_are_known_as_examples():
-    prompt = dict(
-        type=PromptTemplate,
-        template={
-            1: '</E>{x}',
-            2: '</E>{y}'
-        },
-        ice_token='</E>')
-    options = [('Oars float.', 'Boats float.'), ('Rain falls.', 'Snow falls.')]
-    rows = [dict(x=first, y=second, a=1) for first, second in options]
-    task = subtask(
-        rows,
-        dict(ice_template=prompt, retriever=dict(type='BM25Retriever')),
-        'x y',
-        train=rows[1:])
-    assert shown(task) == [1]
 
 
 @pytest.mark.parametrize('retriever, expected', [

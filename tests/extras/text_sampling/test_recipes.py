@@ -27,14 +27,6 @@ def test_the_default_is_that_of_the_paper():
     assert [s.name for s in PAPER_RECIPE if s.chain_of_thought] == ['bbh_cot']
 
 
-def test_known_configs_are_there_and_pinned():
-    for source in SOURCES.values():
-        assert find_config(source.dataset).stem == source.dataset
-        assert benchmark_name(
-            source.dataset) == source.name.removesuffix('_cot')
-        assert len(source.dataset.rpartition('_')[2]) == 6  # a hash
-
-
 def test_recipe_of_a_file(tmp_path):
     (tmp_path / 'mine.yaml').write_text(RECIPE)
     assert read_recipe(tmp_path / 'mine.yaml') == (TextSource(
@@ -44,18 +36,10 @@ def test_recipe_of_a_file(tmp_path):
 
 @pytest.mark.parametrize('change, message', [
     (('count: 3', 'count: 0'), "a count above 0.*found .*'count': 0"),
-    (('count: 3', 'count: true'), 'a count above 0'),
     (('count: 3', 'n: 3'), 'a dataset and a count.*found .*sums'),
     (('name: sums', 'name: a/b'), 'without slashes'),
-    (('name: sums', "name: ''"), 'without slashes'),
-    (('name: sums', 'name: no'), 'without .*found .*False.*quotation'),
-    (('dataset: gsm8k_gen_17d0dc', 'dataset: 7'), 'a dataset'),
-    (('chain_of_thought: true', 'chain_of_thought: "no"'), 'chain_of_thought'),
     (('chains', 'sums'), "'sums' twice"),
     ((RECIPE, 'name: sums'), 'a list of sources'),
-    ((RECIPE, '[]'), 'a list of sources'),
-    ((RECIPE, '- [sums'), 'expected YAML'),
-    ((RECIPE, '- sums'), "found 'sums'"),
     (('count: 3', 'count: !!python/name:os.system 3'), 'os.system'),
 ])
 def test_bad_recipes(change, message, tmp_path):
@@ -74,12 +58,17 @@ def test_samples():
 
 @pytest.mark.parametrize('samples, message', [
     (['gsm8k'], 'NAME=COUNT'),
-    (['gsm8k=-1'], 'NAME=COUNT'),
-    (['=5'], 'NAME=COUNT'),
-    (['gsm8k=0'], 'a count above 0'),
     (['gsm8k=5', 'gsm8k_gen_1d7fe4=5'], "--sample: .*'gsm8k' twice"),
     (['gsm9k=5'], "dataset 'gsm9k': .*found none"),
 ])
 def test_bad_samples(samples, message):
     with pytest.raises(InputError, match=message):
         recipe_of_samples(samples)
+
+
+def test_known_configs_are_there_and_pinned():
+    for source in SOURCES.values():
+        assert find_config(source.dataset).stem == source.dataset
+        assert benchmark_name(
+            source.dataset) == source.name.removesuffix('_cot')
+        assert len(source.dataset.rpartition('_')[2]) == 6  # a hash
