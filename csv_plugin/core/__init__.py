@@ -1,4 +1,1 @@
-"""The method itself, on numpy and scipy (and threadpoolctl) alone.
-
-Nothing in here imports torch, transformers or opencompass.
-"""
+"""The method itself, on numpy and scipy (and threadpoolctl) alone."""

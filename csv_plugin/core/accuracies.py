@@ -17,7 +17,7 @@ FRACTIONS_REMEDY = (
 
 @dataclass(frozen=True, eq=False)
 class AccuracyTable:
-    """Accuracies of models on benchmarks, as observed.
+    """Observed accuracies of models on benchmarks.
 
     Lists may take the place of tuples and arrays.
 
@@ -26,13 +26,12 @@ class AccuracyTable:
         benchmarks (tuple[str, ...]): B names, unique.
         values (NDArray): Accuracies in 0..1, NaN where a benchmark was not
             run. `(M, B)`.
-        chance (NDArray): Accuracy at random guessing, at least 0 and below
-            1. `(B,)`.
-        n_items (NDArray): Whole numbers of items, 0 where unknown. `(B,)`.
+        chance (NDArray): Accuracy at random guessing, in [0, 1). `(B,)`.
+        n_items (NDArray): Number of items, 0 where unknown. `(B,)`.
 
     Raises:
-        InputError: A name occurs twice, a shape does not fit the names, or
-            a number is out of range.
+        InputError: A name occurs twice, a shape does not fit the names, or a
+            number is out of range.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -59,10 +58,10 @@ class AccuracyTable:
         self._check_numbers()
 
     def column(self, benchmark: str) -> NDArray[np.float64]:
-        """Accuracies on one benchmark, NaN where not run. Shape `(M,)`.
+        """Return accuracies on one benchmark, NaN where not run, `(M,)`.
 
         Raises:
-            InputError: The table has no such benchmark.
+            InputError: The table does not contain the benchmark.
         """
         index = _position('benchmark', benchmark, self.benchmarks)
         return self.values[:, index]
@@ -70,9 +69,9 @@ class AccuracyTable:
     def select(self,
                models: Optional[Sequence[str]] = None,
                benchmarks: Optional[Sequence[str]] = None) -> 'AccuracyTable':
-        """The given models and benchmarks, in the given order.
+        """Return the given models and benchmarks, in this order.
 
-        All by default.
+        All names of an axis by default.
 
         Raises:
             InputError: A name is missing from the table, or is given twice.
@@ -93,7 +92,7 @@ class AccuracyTable:
 
     def spread(self, models: Sequence[str],
                benchmarks: Sequence[str]) -> 'AccuracyTable':
-        """The given models and benchmarks, NaN where missing from the table.
+        """Return the given models and benchmarks, NaN where missing.
 
         Missing chance levels and numbers of items are 0.
         """
@@ -113,12 +112,12 @@ class AccuracyTable:
 
     @property
     def benchmarks_run(self) -> tuple[str, ...]:
-        """Benchmarks with an accuracy of a model or more."""
+        """Benchmarks with at least one accuracy."""
         run = ~np.isnan(self.values).all(axis=0)
         return tuple(np.array(self.benchmarks, object)[run])
 
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
-        """Accuracies by model and benchmark, None where not run."""
+        """Return accuracies by model and benchmark, None where not run."""
         return {
             model: {
                 name: None if np.isnan(accuracy) else float(accuracy)
@@ -128,7 +127,7 @@ class AccuracyTable:
         }
 
     def to_frame(self) -> Any:
-        """A pandas table, a row per model; pandas must be installed."""
+        """Return a pandas table, a row per model; pandas must be installed."""
         import pandas
         return pandas.DataFrame(self.values, self.models, self.benchmarks)
 
@@ -138,7 +137,6 @@ class AccuracyTable:
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
     def _make_arrays(self) -> None:
-        """Turn lists into tuples and arrays."""
         for field in ('models', 'benchmarks'):
             names = getattr(self, field)
             check_list(f'AccuracyTable.{field}', names)
@@ -177,16 +175,10 @@ class AccuracyTable:
 
 def standard_error(accuracy: ArrayLike,
                    n_items: ArrayLike) -> NDArray[np.float64]:
-    """Binomial standard error of an accuracy, `sqrt(a (1 - a) / n)`.
+    """Return the binomial standard error of accuracies, `sqrt(a (1 - a) / n)`.
 
-    Args:
-        accuracy (ArrayLike): Accuracies in 0..1 or NaN. Any shape.
-        n_items (ArrayLike): Numbers of items, 0 where unknown. Broadcasts
-            against `accuracy`, for example `(B,)` against `(M, B)`.
-
-    Returns:
-        NDArray: In the broadcast shape, NaN where the accuracy is NaN or the
-        number of items is 0.
+    Accuracies and numbers of items broadcast. NaN where the accuracy is NaN or
+    the number of items is 0.
     """
     share = np.asarray(accuracy, dtype=np.float64)
     items = np.asarray(n_items, dtype=np.float64)
@@ -194,16 +186,12 @@ def standard_error(accuracy: ArrayLike,
 
 
 def seem_fractions(accuracies: Iterable[float], chance: float) -> bool:
-    """True if accuracies that were read as percent seem to be fractions.
+    """Return True if accuracies read as percent seem to be fractions.
 
-    No model of several has more than 1 %, less than half of the accuracy of
-    guessing, and their median, taken for a fraction, reaches half of it.
-    Where guessing gives nothing, such percentages are possible: never true.
-
-    Args:
-        accuracies (Iterable[float]): Of several models on one benchmark:
-            the numbers read, divided by 100.
-        chance (float): Accuracy of guessing, in 0..1.
+    Accuracies are those of several models on one benchmark, divided by 100.
+    All are at most 0.01 and less than half of the chance level, but their
+    median times 100 is not. Never true where the chance level is 0, as such
+    percentages are possible.
 
     >>> seem_fractions([.0029, .0062], .25), seem_fractions([0, .5, .29], .25)
     (True, False)
@@ -214,7 +202,7 @@ def seem_fractions(accuracies: Iterable[float], chance: float) -> bool:
 
 
 def fractions_found(chance: float) -> str:
-    """Description of fractions in place of percentages, for an error."""
+    """Describe fractions in place of percentages, for an error."""
     return (f'no score above 1, where guessing gives {100 * chance:.3g} %: '
             'they seem to be fractions')
 

@@ -6,9 +6,9 @@ ANY = 'any'
 
 
 def percent(fraction: float) -> float:
-    """A fraction in percent, to 15 significant digits.
+    """Return a fraction in percent, to 15 significant digits.
 
-    So a percentage that was divided by 100 is restored.
+    A percentage that was divided by 100 is restored exactly.
 
     >>> percent(0.29), 100 * 0.29
     (29.0, 28.999999999999996)
@@ -17,11 +17,9 @@ def percent(fraction: float) -> float:
 
 
 def interval(low: float, high: float, chance: float = 0.0) -> str:
-    """An interval of fractions in whole percent, rounded outward.
+    """Return an interval of fractions in whole percent, rounded outward.
 
-    Returns:
-        str: The ends; `ANY` if it reaches from the accuracy at random
-        guessing, `chance`, or below, to 100; '?' for NaN.
+    `ANY` if it contains all from the chance level to 100 %; '?' for NaN.
 
     >>> interval(0.245, 0.453), interval(0.2, 1, chance=0.25), interval(0.2, 1)
     ('24-46', 'any', '20-100')
@@ -34,7 +32,7 @@ def interval(low: float, high: float, chance: float = 0.0) -> str:
 
 
 def whole_percents(low: float, high: float) -> str:
-    """A range of fractions in whole percent, rounded outward."""
+    """Return a range of fractions in whole percent, rounded outward."""
     return f'{math.floor(percent(low))}-{math.ceil(percent(high))}'
 
 
@@ -43,7 +41,7 @@ def predicted_cell(value: float,
                    high: float,
                    chance: float = 0.0,
                    marks: str = '') -> str:
-    """A prediction in percent, its interval and marks; '-' for NaN.
+    """Return a prediction in percent with interval and marks; '-' for NaN.
 
     >>> predicted_cell(0.612, 0.43, 0.785, marks='*')
     '61.2 (43-79)*'
@@ -54,10 +52,10 @@ def predicted_cell(value: float,
 
 
 def number(value: float, digits: str = '.1f') -> str:
-    """A number in a format of Python; '-' for NaN."""
+    """Return a number in a format of Python; '-' for NaN."""
     return '-' if math.isnan(value) else f'{value:{digits}}'
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things, such as '2 runs'; the plural ends with s."""
+    """Return a number of things, such as '2 runs'."""
     return f'{number} {noun}{"s" * (number != 1)}'

@@ -1,4 +1,4 @@
-"""The error for bad input, checks of names, short representations."""
+"""Error for bad input, checks of names, short representations."""
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ class InputError(ValueError):
         where (str): The file, argument or item at fault.
         expected (str): Description of acceptable input.
         found (str): The bad value.
-        remedy (str): What to do about it, one sentence.
+        remedy (str): Advice, one sentence.
 
     >>> raise InputError('scores.csv, line 3', 'a fraction in 0..1', '54.3',
     ...                  'Divide percentages by 100.')
@@ -44,7 +44,7 @@ _ALL, _PART = 950, 230
 
 
 def _line(text: str, width: int) -> str:
-    """The text in one line, without its middle if it is too long."""
+    """The text in one line; its middle is left out if it is too long."""
     line = ''.join(
         c if c.isprintable() else c.encode('unicode_escape').decode()
         for c in re.sub(r'\s', ' ', text))
@@ -55,11 +55,10 @@ def _line(text: str, width: int) -> str:
 
 
 def utf8_bytes(text: str, where: str = 'text') -> bytes:
-    """The UTF-8 bytes of a text, which errors call `where`.
+    """Return the UTF-8 bytes of a text, which errors call `where`.
 
     Raises:
-        InputError: The text contains a lone surrogate (half of a UTF-16
-            pair).
+        InputError: The text contains a lone surrogate.
     """
     try:
         return text.encode('utf-8')
@@ -73,25 +72,15 @@ def utf8_bytes(text: str, where: str = 'text') -> bytes:
 
 
 def check_list(where: str, several: object) -> None:
-    """Refuse one name or path in place of several.
-
-    Python would take it letter by letter.
-
-    Raises:
-        InputError: It is a text or a path; `where` names the list.
-    """
+    """Raise an `InputError` for a text or a path in place of a list."""
     if isinstance(several, (str, os.PathLike)):
-        one = os.fspath(several)
-        raise InputError(where, 'a list', repr(one),
-                         f'Put it into a list: [{one!r}].')
+        name = os.fspath(several)
+        raise InputError(where, 'a list', repr(name),
+                         f'Put it into a list: [{name!r}].')
 
 
 def check_unique(where: str, names: Iterable[str]) -> None:
-    """Refuse names that occur twice, which the error calls `where`.
-
-    Raises:
-        InputError: A name occurs twice, or as in `check_list`.
-    """
+    """Raise an `InputError` for names that occur twice or are no list."""
     check_list(where, names)
     seen: set[str] = set()
     for name in names:
@@ -102,16 +91,12 @@ def check_unique(where: str, names: Iterable[str]) -> None:
 
 
 def shortened(text: str, width: int) -> str:
-    """The text with its last words replaced by dots if it is too long.
-
-    >>> shortened('mmlu-5shot, gsm8k, bbh', 16)
-    'mmlu-5shot, ...'
-    """
+    """Replace the last words of a text by dots if it is too long."""
     return shorten(text, width, break_on_hyphens=False, placeholder=' ...')
 
 
 def short_repr(record: Any) -> str:
-    """The `__repr__` of a dataclass, with the shapes of arrays alone."""
+    """Return the `__repr__` of a dataclass, with shapes in place of arrays."""
     parts = []
     for part in fields(record):
         value = getattr(record, part.name)

@@ -1,6 +1,6 @@
-r"""Names from others, written so that they do no harm.
+r"""Escapes of names from elsewhere, one function for each destination.
 
-One function for each destination. Usual names stay as they are.
+Usual names stay as they are.
 
 >>> name = '=1+2\n[a](http://b.c)|\u202e'
 >>> one_line(name)
@@ -52,7 +52,7 @@ _NOT_IN_FILE_NAMES = re.compile(r'^[.]|[/\x00-\x1f\x7f\ud800-\udfff]')
 
 
 def visible(text: str) -> str:
-    """A text with pictures or code points for characters without a glyph.
+    """Replace characters without a glyph by pictures or code points.
 
     Tabs and line feeds stay.
     """
@@ -60,45 +60,42 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A name for the screen or a file of plain text, all on one line.
-
-    Characters without a glyph are written as Python escapes.
-    """
+    """Write characters without a glyph as Python escapes, all on one line."""
     return ''.join(
         c if c.isprintable() and ord(c) not in _WITHOUT_WIDTH else c.
         encode('unicode_escape').decode() for c in text)
 
 
 def markdown(text: str) -> str:
-    """A text in a cell or an item of Markdown: one line that reads the same.
+    """Escape a text for a cell or an item of Markdown, on one line.
 
-    Addresses of web pages do not become links. Addresses of e-mail may.
+    Addresses of web pages do not become links; those of e-mail may.
     """
     line = one_line(' '.join(text.split()))
     return _MARKS.sub(lambda m: _ENTITIES.get(m[0], '\\' + m[0]), line)
 
 
 def csv_cell(text: str) -> str:
-    """A text in a cell of a CSV file: no program reads it as a formula.
+    """Escape a text for a CSV file, so that no program reads it as a formula.
 
-    An apostrophe goes before `=`, `+`, `-`, `@` and the like;
-    `from_csv_cell` takes it away.
+    An apostrophe goes before `=`, `+`, `-`, `@` and the like; `from_csv_cell`
+    removes it.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def from_csv_cell(cell: str) -> str:
-    """The text of a cell by `csv_cell`."""
+    """Return the text of a cell by `csv_cell`."""
     escaped = cell.startswith("'") and _FORMULA.match(cell)
     return cell[1:] if escaped else cell
 
 
 def is_file_name(name: str) -> bool:
-    """True if a name can be the name of a file in a folder."""
+    """Return True if a file in a folder can have the name."""
     return name != '' and not _NOT_IN_FILE_NAMES.search(name)
 
 
 def file_name(name: str) -> str:
-    """A name for a file in a folder; different names stay different."""
+    """Return a file name for a name; different names stay different."""
     kept = name.replace('%', '%25')
     return _NOT_IN_FILE_NAMES.sub(lambda m: f'%{ord(m[0]):02X}', kept)

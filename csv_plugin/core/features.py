@@ -1,8 +1,4 @@
-"""Feature columns, of which the capability score is a weighted sum.
-
-A column may be a token, a text, a group of tokens or a direction of a
-scoring LM's hidden states.
-"""
+"""Feature columns, of which the capability score is a weighted sum."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -26,16 +22,15 @@ class Columns:
     Args:
         units (tuple[str, ...]): K names, unique.
         uniform (NDArray): Coefficients of the all-token loss, not all 0,
-            shape `(K,)`. The *weight* of a column is its coefficient divided
-            by its `uniform`, so uniform salience is 1 everywhere.
-        fingerprint (str): Of the texts of the losses; see
-            `texts.fingerprint`.
-        scored (Optional[NDArray]): Tokens that the columns count, bool,
+            `(K,)`. The *weight* of a column is its coefficient divided by its
+            `uniform`, so uniform salience is 1 everywhere.
+        fingerprint (str): Validation set; see `texts.fingerprint`.
+        scored (Optional[NDArray]): Mask of the tokens that the columns count,
             `(T,)`; None if they were not made from tokens.
 
     Raises:
-        InputError: A name occurs twice, a coefficient is not finite, or
-            there is not one per unit.
+        InputError: A name occurs twice, or there is not one finite coefficient
+            per unit.
     """
     units: tuple[str, ...]
     uniform: NDArray[np.float64]
@@ -62,9 +57,7 @@ class Columns:
     def check_texts(self, fingerprint: str, where: str = 'predictor') -> None:
         """Raise an `InputError` for losses on other texts.
 
-        Args:
-            fingerprint (str): Of the texts of the losses.
-            where (str): Name of the losses in the error.
+        The error calls them `where`.
         """
         if fingerprint != self.fingerprint:
             raise InputError(
@@ -129,8 +122,8 @@ class FeatureTable:
         values (NDArray): Nats per character or any unit, `(M, K)`.
 
     Raises:
-        InputError: The shape does not fit, a name occurs twice, or a value
-            is not finite.
+        InputError: The shape does not fit, a name occurs twice, or a value is
+            not finite.
     """
     models: tuple[str, ...]
     columns: Columns
@@ -154,23 +147,19 @@ class FeatureTable:
     @classmethod
     def of_losses(cls, models: Sequence[str], units: Sequence[str],
                   losses: ArrayLike) -> 'FeatureTable':
-        """A table of losses that are in no file.
+        """Make a table from an array of losses.
 
         Args:
             models (Sequence[str]): M names, unique.
             units (Sequence[str]): Names of K units of text, unique; they
                 identify the texts.
-            losses (ArrayLike): In any unit, the same for all models,
-                `(M, K)`.
+            losses (ArrayLike): In any unit, the same for all models, `(M, K)`.
 
         Returns:
-            FeatureTable: Its uniform score is the plain mean of the columns.
+            FeatureTable: Its uniform score is the mean of the columns.
 
         Raises:
             InputError: As for the table itself, or a loss is negative.
-
-        >>> FeatureTable.of_losses(['a', 'b'], ['x'], [[1.5], [1.2]])
-        FeatureTable(2 models, Columns(1 columns, texts 578579c7a966))
         """
         check_list('models', models)
         check_list('units', units)
@@ -194,11 +183,11 @@ class FeatureTable:
 
     @property
     def mean_loss(self) -> NDArray[np.float64]:
-        """The all-token loss of each model: all weights 1. `(M,)`."""
+        """All-token loss of each model (all weights 1), `(M,)`."""
         return self.values @ self.columns.uniform
 
     def select(self, models: Sequence[str]) -> 'FeatureTable':
-        """The same columns for some models, in their order.
+        """Return the same columns for some models, in their order.
 
         Raises:
             InputError: A model has no features.
@@ -230,11 +219,7 @@ class FeatureTable:
             columns, np.concatenate([table.values for table in tables]))
 
     def to_frame(self) -> Any:
-        """A pandas table; pandas must be installed.
-
-        Returns:
-            pandas.DataFrame: A row per model, a column per unit.
-        """
+        """Return a pandas table, a row per model; pandas must be installed."""
         import pandas
         return pandas.DataFrame(self.values, self.models, self.columns.units)
 
@@ -242,17 +227,18 @@ class FeatureTable:
 def mean_token_loss(
         table: LossTable,
         tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
-    """Mean loss in nats per token, `(M,)`: the all-token loss.
+    """Return the mean loss in nats per token, `(M,)`: the all-token loss.
 
     Scored: the tokens that every model scored; of these the given ones, such
-    as those of answers for the label-token loss. An `InputError` if none is.
+    as those of answers for the label-token loss. An `InputError` if there is
+    none.
     """
     tokens = table.scored if tokens is None else tokens
     return _common_losses(table, tokens).mean(axis=1)
 
 
 def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
-    """Summed loss in bits over the bytes of all raw texts, `(M,)`.
+    """Return the summed loss in bits over the bytes of all raw texts, `(M,)`.
 
     Scored: the tokens that every model scored, so this is a lower bound if
     there are others. Raises as `mean_token_loss`.
@@ -261,7 +247,7 @@ def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
 
 
 def bits_per_character(table: LossTable) -> NDArray[np.float64]:
-    """As `bits_per_byte`, with characters (code points) in place of bytes."""
+    """Return bits per character (code point); otherwise as `bits_per_byte`."""
     return _bits(table) / table.n_chars.sum()
 
 
@@ -271,7 +257,7 @@ def _bits(table: LossTable) -> NDArray[np.float64]:
 
 def _common_losses(table: LossTable,
                    tokens: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Losses of the tokens that every model scored, of those given."""
+    """Losses of the given tokens that every model scored."""
     _, counted = counted_losses(table, tokens & table.scored)
     return table.losses[:, counted]
 
@@ -279,20 +265,17 @@ def _common_losses(table: LossTable,
 def counted_losses(
         table: LossTable,
         scored: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
-    """Losses of the tokens that features count, and a mask of these.
+    """Return the losses of counted tokens, and the mask of these.
 
-    Args:
-        table (LossTable): Losses of M models on T tokens.
-        scored (Optional[NDArray]): Tokens to count, bool, `(T,)`, such as
-            those of the training; by default the tokens that every model of
-            the table scored.
+    `scored` is a mask of tokens to count, `(T,)`, such as those of the
+    training; by default the tokens that every model scored.
 
     Returns:
-        tuple[NDArray, NDArray]: Losses, 0 elsewhere, `(M, T)`; and the
-        tokens, `(T,)`.
+        tuple[NDArray, NDArray]: Losses, 0 elsewhere, `(M, T)`; and the mask,
+        `(T,)`.
 
     Raises:
-        InputError: No token is left, or a model misses one of them.
+        InputError: No token is left, or one is missing from a model.
     """
     counted = table.scored if scored is None else scored
     if counted.shape != table.scored.shape or not counted.any():
@@ -316,10 +299,8 @@ def counted_losses(
 class TokenColumns:
     """Feature columns as sums of token losses: `losses @ matrix`.
 
-    Args:
-        columns (Columns): The K columns.
-        matrix (csc_array): Value in each column of a nat of each token,
-            `(T, K)`.
+    The matrix, `(T, K)`, contains the value of a nat of each token in each
+    column.
     """
     columns: Columns
     matrix: csc_array
@@ -327,10 +308,9 @@ class TokenColumns:
     __repr__ = short_repr
 
     def features(self, table: LossTable) -> FeatureTable:
-        """The columns of M models.
+        """Return the columns of M models.
 
-        Scored: the tokens of `columns.scored`, all of which every model
-        must have.
+        Scored: the tokens of `columns.scored`, which every model must have.
 
         Raises:
             InputError: The losses are on other texts, or as in
@@ -341,23 +321,19 @@ class TokenColumns:
         return FeatureTable(table.models, self.columns, losses @ self.matrix)
 
     def combine(self, coefficients: csc_array) -> csc_array:
-        """Weighted sums of the columns, `(K, n)` to `(T, n)`."""
+        """Return weighted sums of the columns, `(K, n)` to `(T, n)`."""
         return csc_array(self.matrix @ coefficients)
 
 
 def group_columns(table: LossTable,
                   groups: Sequence[str],
                   scored: Optional[NDArray] = None) -> TokenColumns:
-    """One column per group of tokens, sorted by name: its mean token loss.
+    """Return one column per group of tokens, sorted by name: its mean loss.
 
-    Scored: the tokens of `counted_losses`, with its errors; groups without
-    one are left out. The `uniform` of a group is its number of scored tokens
-    per character of all texts.
-
-    Args:
-        table (LossTable): Losses of M models on T tokens.
-        groups (Sequence[str]): T names, such as those of `answer_groups`.
-        scored (Optional[NDArray]): As in `counted_losses`.
+    Scored: the tokens of `counted_losses`, with its errors; groups without one
+    are left out. The `uniform` of a group is its number of scored tokens per
+    character of all texts. Groups are T names, such as those of
+    `answer_groups`.
     """
     _, counted = counted_losses(table, scored)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
@@ -371,17 +347,11 @@ def group_columns(table: LossTable,
 def text_columns(table: LossTable,
                  scored: Optional[NDArray] = None,
                  part: Optional[NDArray] = None) -> TokenColumns:
-    """One column per text: its loss per character.
+    """Return one column per text: its loss per character.
 
-    Scored: the tokens of `counted_losses`, with its errors, and of these the
-    given part; texts without one are left out. The characters are those of
-    the whole text, and its `uniform` is its share of all characters.
-
-    Args:
-        table (LossTable): Losses of M models on T tokens.
-        scored (Optional[NDArray]): As in `counted_losses`.
-        part (Optional[NDArray]): Tokens that get a weight, bool, `(T,)`; by
-            default all that count.
+    Scored: the tokens of `counted_losses`, with its errors; of these only the
+    mask `part`, `(T,)`, if given. Texts without one are left out. Characters
+    are those of the whole text. Its `uniform` is its share of all characters.
     """
     _, counted = counted_losses(table, scored)
     weighted = counted if part is None else counted & part
@@ -404,7 +374,7 @@ def _indicator(counted: NDArray, member: NDArray,
 
 def answer_mask(texts: Iterable[Text],
                 spans: Sequence[TokenSpans]) -> NDArray[np.bool_]:
-    """Tokens of S texts that touch the answer of their text, `(T,)`."""
+    """Return the mask of tokens that touch their text's answer, `(T,)`."""
     masks = []
     for text, tokens in zip(texts, spans):
         start, end = (
@@ -415,7 +385,7 @@ def answer_mask(texts: Iterable[Text],
 
 def answer_groups(texts: Sequence[Text],
                   spans: Sequence[TokenSpans]) -> list[str]:
-    """'source/answer' or 'source/text' for every token, length T."""
+    """Return 'source/answer' or 'source/text' for every token, length T."""
     sources = np.repeat([text.source for text in texts],
                         [len(tokens) for tokens in spans])
     return [

@@ -1,4 +1,4 @@
-"""From losses and observed accuracies to a `Predictor`."""
+"""Fits of a `Predictor` to losses and observed accuracies."""
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -28,7 +28,7 @@ from csv_plugin.core.stated_errors import (ErrorsByReach, FoldPredictions,
                                            HeldOutFamily, errors_by_reach,
                                            held_out_families, mean_unseen)
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
-                                       tells_alike, usual_limit)
+                                       equivalent, usual_limit)
 
 #: Called with a benchmark, its task, and its fit.
 Watch = Callable[[str, Task, SalienceFit], None]
@@ -42,13 +42,7 @@ LEAST_LOSS = 1e-150
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fit to a benchmark, and the predictions of its folds.
-
-    Args:
-        task (Task): The models that were run on the benchmark.
-        fit (SalienceFit): Fitted to them.
-        folds (FoldPredictions): Of the same models.
-    """
+    """Fit of a task, and predictions of its folds."""
     task: Task
     fit: SalienceFit
     folds: FoldPredictions
@@ -57,7 +51,7 @@ class Fitted:
 
     @classmethod
     def of(cls, task: Task, fit: SalienceFit) -> 'Fitted':
-        """The fit with the predictions of its folds."""
+        """Add the predictions of its folds to a fit."""
         return cls(
             task, fit,
             FoldPredictions.of(fit.folds, fit.masks, task.values,
@@ -67,8 +61,8 @@ class Fitted:
     def held_out(self) -> NDArray[np.float64]:
         """Predictions of each model by fits to other families, `(n,)`.
 
-        If the solver was chosen, the choice excluded them, too. NaN where
-        nothing was held out.
+        A choice of the solver excluded them, too. NaN where nothing was held
+        out.
         """
         if self.fit.held_out is not None:
             return self.fit.held_out.predicted
@@ -105,17 +99,17 @@ def fit_predictor(
 
     Args:
         features (FeatureTable): Contains every model of `accuracies`.
-        accuracies (AccuracyTable): The training models, `(M, B)`; those that
-            were not run on a benchmark are left out of its fit.
+        accuracies (AccuracyTable): The training models; those without a score
+            on a benchmark are left out of its fit.
         families (Sequence[str]): Family of each model of `accuracies`.
         solver (Solvers): One of `salience.SOLVERS` or your own, for all
             benchmarks or by benchmark.
         seed (int): Seed of the cross-validation folds.
-        progress (Progress): Wraps the benchmarks, once for their fits and
-            once for their intervals.
+        progress (Progress): Wraps the benchmarks, once for their fits and once
+            for their intervals.
         watch (Optional[Watch]): Called after every fit.
         labels (Mapping[str, int]): Column of the label-token loss by
-            benchmark. There, it and the mean loss may contradict predictions.
+            benchmark. There, it and the mean loss are reference predictors.
 
     Raises:
         InputError: A model has no features or no family, or losses are too
@@ -162,7 +156,7 @@ def fit_models(features: FeatureTable,
                seed: int = 0,
                progress: Progress = iter,
                watch: Optional[Watch] = None) -> list[SalienceModel]:
-    """The models of `fit_predictor` alone; arguments and errors as there."""
+    """Return the models of `fit_predictor`; arguments and errors as there."""
     features = _checked(features, accuracies, families)
     tasks = _tasks(features, accuracies, np.asarray(families))
     with threadpool_limits(limits=1, user_api='blas'):
@@ -172,7 +166,7 @@ def fit_models(features: FeatureTable,
 
 def _checked(features: FeatureTable, accuracies: AccuracyTable,
              families: Sequence[str]) -> FeatureTable:
-    """The features of the models with accuracies, checked."""
+    """Checked features of the models with accuracies."""
     if isinstance(families, Mapping):
         raise InputError(
             'families', 'a list, in the order of the accuracies',
@@ -193,7 +187,7 @@ def _checked(features: FeatureTable, accuracies: AccuracyTable,
 
 def _tasks(features: FeatureTable, accuracies: AccuracyTable,
            families: NDArray) -> dict[str, Task]:
-    """All benchmarks by name, each of the models that were run on it."""
+    """Tasks by benchmark, each with the models that were run on it."""
     shared = SharedFeatures(features.values, features.columns.uniform)
     tasks = {}
     for name, chance in zip(accuracies.benchmarks, accuracies.chance):
@@ -206,7 +200,7 @@ def _tasks(features: FeatureTable, accuracies: AccuracyTable,
 
 def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
              progress: Progress, watch: Optional[Watch]) -> dict[str, Fitted]:
-    """Fits to all benchmarks, by name."""
+    """Fits of all benchmarks, by name."""
     masks = {name: fold_masks(tasks[name].families, seed) for name in tasks}
     joint: dict[str, SalienceFit] = {}
     if isinstance(solver, JointSolver):
@@ -217,8 +211,8 @@ def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
     fitted = {}
     together = isinstance(solver, JointSolver)
     for name in list(tasks) if together else progress(list(tasks)):
-        one = solver[name] if isinstance(solver, Mapping) else solver
-        fit = joint.get(name) or _fit(tasks[name], one, masks[name])
+        method = solver[name] if isinstance(solver, Mapping) else solver
+        fit = joint.get(name) or _fit(tasks[name], method, masks[name])
         fitted[name] = Fitted.of(tasks[name],
                                  _unless_mean(tasks[name], fit, masks[name]))
         if watch:
@@ -227,7 +221,7 @@ def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
 
 
 def _fit(task: Task, solver: Solver, masks: NDArray) -> Optional[SalienceFit]:
-    """A fit whose error is that of predictions outside of any choice."""
+    """Fit with the error of predictions that took no part in any choice."""
     if task.problems:
         return None
     fit = solver.fit(task, masks)
@@ -259,13 +253,10 @@ def _unless_mean(task: Task, fit: Optional[SalienceFit],
 def learn_intervals(fitted: Mapping[str, Fitted],
                     backtest: Callable[[str, NDArray], NDArray],
                     progress: Progress = iter) -> dict[str, Intervals]:
-    """Intervals of fits that share the shape of their errors' variance.
+    """Return intervals by benchmark; variances of errors share their shape.
 
-    Args:
-        fitted (Mapping[str, Fitted]): By benchmark.
-        backtest (Callable): Function of a benchmark and the variance of its
-            errors `(2,)`; returns `Intervals.backtest`.
-        progress (Progress): Wraps the benchmarks.
+    `backtest` maps a benchmark and the variance of its errors `(2,)` to
+    `Intervals.backtest`.
     """
     folds = [part.folds for part in fitted.values()]
     variances = dict(zip(fitted, shared_variances(folds)))
@@ -297,15 +288,8 @@ def run_backtests(task: Task, solver: Solver, seed: int,
                   variance: NDArray) -> NDArray[np.float64]:
     """Fit to the worse models; return the errors on the better ones.
 
-    Args:
-        task (Task): All models.
-        solver (Solver): Fits to the worse models, with their own
-            cross-validation.
-        seed (int): Seed of its folds.
-        variance (NDArray): As in `Intervals`.
-
-    Returns:
-        NDArray: See `backtest_errors`; empty if nothing can be fitted.
+    See `backtest_errors`; empty if nothing can be fitted. The solver runs its
+    own cross-validation on the worse models.
     """
     errors = [np.zeros(0)]
     for worse in worse_models(task.features.mean_loss):
@@ -322,16 +306,11 @@ def run_backtests(task: Task, solver: Solver, seed: int,
 
 def learn_witnesses(part: Fitted,
                     measures: Mapping[str, NDArray]) -> tuple[Witness, ...]:
-    """Reference predictors beside a fit: the mean loss and other measures.
+    """Return reference predictors: the mean loss and other measures.
 
-    Args:
-        part (Fitted): Its folds are held out from the references, too.
-        measures (Mapping[str, NDArray]): Coefficients `(K,)` of the other
-            measures, by name.
-
-    Returns:
-        tuple[Witness, ...]: Without measures that equal the learned score;
-        empty where nothing was held out, or the mean accuracy is predicted.
+    `measures` are their coefficients `(K,)` by name. Measures that equal the
+    learned score are left out. Empty where nothing was held out, or the mean
+    accuracy is predicted.
     """
     task, fit, folds = part.task, part.fit, part.folds
     if not len(fit.masks) or fit.solver == Constant.name:
@@ -340,7 +319,7 @@ def learn_witnesses(part: Fitted,
     for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
         score = task.values @ coefficients
         alone = task.on(score[:, None], np.ones(1))
-        if alone.problems or tells_alike(fit.model.scores(task.values), score):
+        if alone.problems or equivalent(fit.model.scores(task.values), score):
             continue
         other = Fitted.of(alone, Uniform().fit(alone, fit.masks))
         limit = usual_limit(
@@ -374,7 +353,7 @@ def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
 
 def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,
                                                          Fitted]) -> NDArray:
-    """`Fitted.held_out` of all benchmarks, else NaN, `(M, B)`."""
+    """Held-out predictions of all benchmarks, else NaN, `(M, B)`."""
     held_out = np.full(accuracies.values.shape, np.nan)
     for b, name in enumerate(accuracies.benchmarks):
         rows = ~np.isnan(accuracies.values[:, b])

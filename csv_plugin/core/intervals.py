@@ -1,27 +1,25 @@
-"""Prediction intervals from models that were held out.
+"""Prediction intervals from held-out models.
 
 Inside the range of capability scores of the training models: CV+ (Barber et
 al., "Predictive inference with the jackknife+", Annals of Statistics 49(1),
 2021) over family-grouped folds. Outside, back-tests widen the interval: fits
-to the worse models predict the better ones, and their errors count, the more
-the further a model lies from the range.
+to the worse models predict the better ones. Their errors count more, the
+further a model lies from the range.
 
-Models of a family err alike, so n families count as n errors, and quantiles
-are those of Student's t distribution. Errors on families left out are squared
-about zero, which leaves n degrees of freedom. The back-tests predict models of
-the families that they fit to, whose curve has two parameters: n - 2 degrees,
-but 1 of two families.
+Models of a family have correlated errors, so n families count as n errors, and
+quantiles are those of Student's t distribution. Errors on families left out
+have n degrees of freedom. Back-tests predict models of families that they fit
+to, with a curve of two parameters: n - 2 degrees, at least 1.
 
 Errors are pooled in standard deviations. Their variance is a constant part
-plus a part that grows with the squared slope of the curve: where it is steep,
-an error of the score moves the accuracy most. Few families cannot tell these
-parts apart. So benchmarks of the same models share the *shape* of the
-variance, the ratio of the parts, the more the fewer families they have; each
-has its own size.
+plus a part that grows with the squared slope of the curve. Few families cannot
+separate these parts. So benchmarks share the *shape* of the variance, the
+ratio of the parts, the more the fewer families they have; each has its own
+size.
 
 A score is a share of right answers, so it has binomial noise. All models
-answer the same items, and most of them the same ones rightly, so only a part
-of this noise is a model's own. No interval is narrower than that.
+answer the same items, so only a part of this noise is a model's own. No
+interval is narrower than this part.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,22 +67,22 @@ class Intervals:
         folds (SalienceModel): Models without the held-out families, `(F,)`.
         n_models (int): Number of training models.
         errors (NDArray): Absolute errors of the fold models on unseen models,
-            in standard deviations. Shape `(N,)`; `N` is `n_models` times the
-            repeats of the cross-validation.
-        fold (NDArray): The fold model that made each error, `(N,)` integers.
-        variance (NDArray): Of an error: the constant part, and the part per
-            squared slope (`SalienceModel.slopes`). Shape `(2,)`.
+            in standard deviations, `(N,)`; N is `n_models` times the repeats
+            of the cross-validation.
+        fold (NDArray): The fold model of each error, `(N,)` integers.
+        variance (NDArray): Constant part of the variance of an error, and part
+            per squared slope (`SalienceModel.slopes`), `(2,)`.
         backtest (NDArray): Absolute errors of the back-tests, in standard
-            deviations at the border of the range. Shape `(n_b,)`.
+            deviations at the border of the range, `(n_b,)`.
         n_families (int): Families of the training models.
         score_low (float): Lowest capability score of the training models,
             infinite without a model.
         score_high (float): The highest, negative infinite without a model.
         score_spread (float): Standard deviation of these scores, infinite
             without a model: errors double at this distance from the range.
-        highest (Optional[NDArray]): Highest value of each column, `(K,)`:
-            a model with a higher one has the interval 0 to 1. None where
-            columns are so many that sound models have one, too.
+        highest (Optional[NDArray]): Highest value of each column, `(K,)`: a
+            model above one has the interval 0 to 1. None for solvers of many
+            columns.
     """
     folds: SalienceModel
     n_models: int
@@ -104,7 +102,7 @@ class Intervals:
                 'back-tests)')
 
     def extrapolated(self, score: NDArray) -> NDArray:
-        """True for scores `(M,)` outside those of the training models."""
+        """Return True for scores `(M,)` outside the range of the training."""
         return side(score, self.score_low, self.score_high) != 0
 
     @property
@@ -115,12 +113,12 @@ class Intervals:
         return float(np.sqrt(np.mean(self.backtest**2)))
 
     def growth(self, score: NDArray) -> NDArray:
-        """Size of errors at scores `(M,)`, 1 at the border of the range."""
+        """Return the size of errors at scores `(M,)`; 1 within the range."""
         return _growth(score, self.score_low, self.score_high,
                        self.score_spread)
 
     def beyond(self, values: NDArray) -> NDArray[np.bool_]:
-        """True for models with a loss above all of the training, `(M,)`.
+        """Return True for models with a loss above those of training, `(M,)`.
 
         False if `highest` is None.
         """
@@ -131,16 +129,11 @@ class Intervals:
 
     def bounds(self, model: SalienceModel, values: NDArray,
                level: float) -> tuple[NDArray, NDArray]:
-        """Lower and upper ends, `(M,)` each, clipped to 0..1.
+        """Return lower and upper ends, `(M,)` each, clipped to 0..1.
 
-        They are 0 and 1 where too few models or families were held out for
-        the level, and for models that are `beyond`.
-
-        Args:
-            model (SalienceModel): Fitted on all models; its predictions
-                always lie inside.
-            values (NDArray): Feature columns, shape `(M, K)`.
-            level (float): Expected coverage, in (0, 1).
+        They are 0 and 1 where too few models or families were held out for the
+        level, and for models that are `beyond`. The predictions of `model`,
+        fitted to all models, always lie inside.
 
         Raises:
             InputError: The level is not in (0, 1).
@@ -194,13 +187,13 @@ def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
 
 
 def deviation(variance: NDArray, slopes: NDArray) -> NDArray[np.float64]:
-    """Standard deviation of errors at slopes; see `Intervals.variance`."""
+    """Return the standard deviation of errors; see `Intervals.variance`."""
     modelled = variance[0] + variance[1] * slopes**2
     return np.maximum(np.sqrt(modelled), LEAST_DEVIATION)
 
 
 def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
-    """Both parts of the variance, by weighted least squares, `(2,)`.
+    """Fit both parts of the variance by weighted least squares, `(2,)`.
 
     Sizes are absolute errors, `(N,)`; without one, it is `[1, 0]`.
     """
@@ -214,17 +207,12 @@ def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
 
 
 def shared_variances(folds: Sequence[FoldPredictions]) -> list[NDArray]:
-    """Variance of each benchmark, shrunk to the shape that all share.
+    """Return the variance of each benchmark, shrunk to a shared shape.
 
     With n families, the variance of the benchmark's own errors counts n times,
     and the shared shape at the benchmark's level `SHARED_FAMILIES` times.
-
-    Args:
-        folds (Sequence[FoldPredictions]): Of B benchmarks. Those without an
-            error, or with flat curves only, keep their own variances.
-
-    Returns:
-        list[NDArray]: B variances, `(2,)` each.
+    Benchmarks without an error, or with flat curves only, keep their own
+    variance.
     """
     errors = [(np.abs(part.errors), part.slopes[part.unseen])
               for part in folds]
@@ -259,7 +247,7 @@ def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
-    """Masks of the models that the back-tests fit to, `(3, n)`."""
+    """Return masks of the models that the back-tests fit to, `(3, n)`."""
     order = np.argsort(-mean_loss, kind='stable')
     worse = np.zeros((len(BACKTEST_SHARES), len(order)), dtype=bool)
     for mask, share in zip(worse, BACKTEST_SHARES):
@@ -269,17 +257,11 @@ def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
 
 def backtest_errors(model: SalienceModel, values: NDArray, accuracy: NDArray,
                     worse: NDArray, variance: NDArray) -> NDArray:
-    """Absolute errors on the better models, in standard deviations.
+    """Return absolute errors on the better models, in standard deviations.
 
-    They are divided by the growth of errors outside the range of the worse
-    models.
-
-    Args:
-        model (SalienceModel): Fitted to the worse models.
-        values (NDArray): Feature columns of all n models, `(n, K)`.
-        accuracy (NDArray): Fractions, `(n,)`.
-        worse (NDArray): Mask of the worse models, `(n,)`.
-        variance (NDArray): As in `Intervals`.
+    They are divided by the growth of errors outside the range of the `worse`
+    models (a mask), to which the model was fitted. Feature columns are `(n,
+    K)`, accuracies and mask `(n,)`.
     """
     score = model.scores(values)
     fitted, score = score[worse], score[~worse]
@@ -290,11 +272,9 @@ def backtest_errors(model: SalienceModel, values: NDArray, accuracy: NDArray,
 
 def item_variance(accuracy: NDArray,
                   n_items: ArrayLike) -> NDArray[np.float64]:
-    """Variance of the answer to one item, above 0 even for none right.
+    """Return the variance of the answer to one item, always above 0.
 
-    Args:
-        accuracy (NDArray): Fractions, NaN if missing, any shape.
-        n_items (ArrayLike): Number of items, 0 if unknown; broadcasts.
+    Accuracies are fractions or NaN; numbers of items, 0 if unknown, broadcast.
     """
     n_items = np.asarray(n_items)
     share = (accuracy * n_items + _IMAGINED_ITEMS / 2) / (
@@ -305,7 +285,7 @@ def item_variance(accuracy: NDArray,
 def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
                    n_items: ArrayLike,
                    level: float) -> tuple[NDArray, NDArray]:
-    """Both ends of intervals, no narrower than a model's own noise.
+    """Return ends of intervals, no narrower than a model's own noise.
 
     Ends and predictions are fractions in one shape, `n_items` as in
     `item_variance`; unknown numbers change nothing.
@@ -318,7 +298,7 @@ def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
 
 
 def inverse(n_items: ArrayLike) -> NDArray[np.float64]:
-    """1 / n, and 0 where n is 0."""
+    """Return 1 / n, and 0 where n is 0."""
     n_items = np.asarray(n_items)
     return np.divide(
         1, n_items, where=n_items > 0, out=np.zeros(n_items.shape))

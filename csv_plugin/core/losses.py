@@ -23,31 +23,30 @@ ROUNDING = 1e-3
 class TokenLosses:
     """Losses of one model on the tokens of one text.
 
-    Scored: every token whose loss is not NaN. NaN stands for a token that
-    the model did not score, such as the first one when no BOS precedes it.
+    Scored: every token whose loss is not NaN. NaN marks a token without a
+    loss, such as the first one when no BOS precedes it.
 
     Args:
         text_id (str): Name of the text.
         losses (NDArray): `-log p` of each token, nats, 0 or more except for
-            `ROUNDING`. Shape `(n,)`.
-        spans (TokenSpans): Where the n tokens lie.
+            `ROUNDING`. `(n,)`.
+        spans (TokenSpans): Places of the n tokens.
         n_chars (int): Characters (code points) of the raw text.
         token_ids (Optional[NDArray]): Vocabulary index of each token, None if
-            not recorded. Shape `(n,)`.
-        entropy (Optional[NDArray]): Of the distribution that predicted each
-            token, nats; NaN where unscored, None if not recorded. Shape
-            `(n,)`.
+            not recorded. `(n,)`.
+        entropy (Optional[NDArray]): Entropy of the distribution that predicted
+            each token, nats; NaN where unscored, None if not recorded. `(n,)`.
         rank (Optional[NDArray]): Number of vocabulary entries with a larger
-            logit than the token, 0 for the most likely one; -1 where
-            unscored, None if not recorded. Shape `(n,)`.
-        sha256 (str): Of the UTF-8 text, 64 hexadecimal digits; empty if
+            logit than the token, 0 for the most likely one; -1 where unscored,
+            None if not recorded. `(n,)`.
+        sha256 (str): Hash of the UTF-8 text, 64 hexadecimal digits; empty if
             not recorded.
 
     Raises:
-        InputError: There is not one loss, id, entropy and rank per token,
-            one of them is out of its range, entropies or ranks are not of
-            the scored tokens, the hash is malformed, or no text has that
-            many characters in that many bytes.
+        InputError: There is not one loss, id, entropy and rank per token, one
+            of them is out of its range, entropies or ranks are not those of
+            the scored tokens, the hash is malformed, or no text has that many
+            characters in that many bytes.
     """
     text_id: str
     losses: NDArray[np.float64]
@@ -141,14 +140,14 @@ class LossTable:
     `scored` marks the tokens that all models scored.
 
     Args:
-        models (tuple[str, ...]): Names, unique. Shape `(M,)`.
-        text_ids (tuple[str, ...]): Names, unique. Shape `(S,)`.
-        losses (NDArray): `-log p`, nats. Shape `(M, T)`.
+        models (tuple[str, ...]): M names, unique.
+        text_ids (tuple[str, ...]): S names, unique.
+        losses (NDArray): `-log p`, nats. `(M, T)`.
         token_offsets (NDArray): Tokens of text `s` are
-            `token_offsets[s]:token_offsets[s + 1]`. Shape `(S + 1,)`.
-        n_chars (NDArray): Characters of each raw text. Shape `(S,)`.
-        n_bytes (NDArray): UTF-8 bytes of each raw text. Shape `(S,)`.
-        fingerprint (str): Of the texts; see `texts.fingerprint`.
+            `token_offsets[s]:token_offsets[s + 1]`. `(S + 1,)`.
+        n_chars (NDArray): Characters of each raw text. `(S,)`.
+        n_bytes (NDArray): UTF-8 bytes of each raw text. `(S,)`.
+        fingerprint (str): Validation set; see `texts.fingerprint`.
     """
     models: tuple[str, ...]
     text_ids: tuple[str, ...]
@@ -159,7 +158,7 @@ class LossTable:
     fingerprint: str
 
     def select(self, models: Sequence[str]) -> 'LossTable':
-        """The given models, in the given order.
+        """Return the given models, in the given order.
 
         Raises:
             InputError: A model is missing from the table, or given twice.
@@ -175,7 +174,7 @@ class LossTable:
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Tokens that every model scored in full. Shape `(T,)`."""
+        """Mask of the tokens that every model scored in full, `(T,)`."""
         return ~np.isnan(self.losses).any(axis=0)
 
     def __repr__(self) -> str:
@@ -184,7 +183,7 @@ class LossTable:
                 f'texts {self.fingerprint[:12]})')
 
     def to_frame(self) -> Any:
-        """A pandas table in nats, a row per text and token.
+        """Return a pandas table in nats, a row per text and token.
 
         NaN where a token was not scored. pandas must be installed.
         """
@@ -197,7 +196,7 @@ class LossTable:
         return pandas.DataFrame(self.losses.T, index, list(self.models))
 
     def text_of_token(self) -> NDArray[np.int64]:
-        """Index of each token's text, 0..S-1. Shape `(T,)`."""
+        """Return the index of each token's text, 0..S-1, `(T,)`."""
         return np.repeat(
             np.arange(len(self.text_ids)), np.diff(self.token_offsets))
 
@@ -208,9 +207,9 @@ class TargetTokens:
 
     Args:
         text_ids (tuple[str, ...]): S names, in the order of the set.
-        hashes (tuple[str, ...]): SHA-256 of each text. Length S.
-        spans (tuple[TokenSpans, ...]): Tokens of each text. Length S.
-        fingerprint (str): Of the set; see `texts.fingerprint`.
+        hashes (tuple[str, ...]): SHA-256 of each text.
+        spans (tuple[TokenSpans, ...]): Tokens of each text.
+        fingerprint (str): Validation set; see `texts.fingerprint`.
 
     Raises:
         InputError: A name occurs twice, or the lengths differ.
@@ -232,7 +231,7 @@ class TargetTokens:
 
     @classmethod
     def of(cls, texts: TextSet, spans: Sequence[TokenSpans]) -> 'TargetTokens':
-        """Tokens of a validation set, in its order."""
+        """Make tokens of a validation set, in its order."""
         return cls(texts.ids, tuple(text.sha256 for text in texts),
                    tuple(spans), texts.fingerprint)
 
@@ -242,15 +241,11 @@ class TargetTokens:
 
     @property
     def n_tokens(self) -> int:
-        """T, the tokens of all texts."""
+        """Number of tokens of all texts, T."""
         return sum(len(spans) for spans in self.spans)
 
     def check_table(self, table: LossTable) -> None:
-        """Refuse losses on other tokens of the same texts.
-
-        Raises:
-            InputError: A text has more or fewer tokens than expected.
-        """
+        """Raise an `InputError` for losses on other tokens of these texts."""
         counts = [len(spans) for spans in self.spans]
         if np.diff(table.token_offsets).tolist() != counts:
             raise InputError(
@@ -259,7 +254,7 @@ class TargetTokens:
                 'Map the losses onto the tokens of the training.')
 
     def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:
-        """Losses of M models on these tokens (Algorithm 1).
+        """Return losses of M models on these tokens (Algorithm 1).
 
         Scored: the target tokens all of whose bytes the model scored.
 
@@ -290,13 +285,13 @@ class TargetTokens:
 
     def _mapped(self,
                 rows: Sequence[Sequence[TokenLosses]]) -> NDArray[np.float64]:
-        """Losses of M models on the texts in order. Shape `(M, T)`."""
+        """Losses of M models on the texts in order, `(M, T)`."""
         # Models with one tokenizer share one operator.
-        alike: dict[tuple[TokenSpans, ...], list[int]] = defaultdict(list)
+        by_tokens: dict[tuple[TokenSpans, ...], list[int]] = defaultdict(list)
         for row, texts in enumerate(rows):
-            alike[tuple(text.spans for text in texts)].append(row)
+            by_tokens[tuple(text.spans for text in texts)].append(row)
         mapped = np.empty((len(rows), self.n_tokens))
-        for source, members in alike.items():
+        for source, members in by_tokens.items():
             losses = [
                 np.concatenate([text.losses for text in rows[row]])
                 for row in members

@@ -1,10 +1,10 @@
 """Algorithm 1: token losses of one tokenizer on the tokens of another.
 
 Source: Ge et al., ACL 2025, arXiv 2506.13216. Every source token spreads its
-loss evenly over its bytes, and every target token adds up the bytes that it
-covers. On ASCII text this is the paper's algorithm. Bytes take the place of
-its characters because byte-level tokenizers cut inside a character: there the
-paper's line 6 keeps the last piece's loss alone, while bytes keep the sum.
+loss evenly over its bytes, and every target token adds up its bytes. On ASCII
+text this is the paper's algorithm. Bytes replace characters because byte-level
+tokenizers cut inside a character: there the paper's line 6 keeps only the last
+piece's loss, while bytes keep the sum.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,19 +20,13 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
                targets: Sequence[TokenSpans]) -> NDArray[np.float64]:
     """Map losses of M models onto other tokens of the same S texts.
 
-    Scored: the target tokens all of whose bytes the model scored. The tokens
-    of all texts stand in one row, text after text. A source token without
-    bytes gives its loss to the target token of the byte it stands before, or
+    Scored: the target tokens all of whose bytes the model scored. A source
+    token without bytes gives its loss to the target token of the next byte, or
     of the last byte. A loss is dropped where no target token covers a byte.
 
-    Args:
-        losses (NDArray): Nats, NaN for unscored tokens. Shape
-            `(M, n_source)`.
-        sources (Sequence[TokenSpans]): Tokens with these losses, by text.
-        targets (Sequence[TokenSpans]): Tokens that receive them, by text.
-
-    Returns:
-        NDArray: Nats, NaN for unscored tokens. Shape `(M, n_target)`.
+    Losses are in nats, NaN for unscored tokens, `(M, n_source)`, all texts in
+    one row; the result is `(M, n_target)`. Sources and targets are spans by
+    text.
 
     >>> source = TokenSpans([0, 1], [1, 3], n_bytes=3)
     >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)

@@ -35,10 +35,10 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def pairwise_accuracy(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of pairs of models whose order is predicted.
+    """Share of pairs of models in the right order.
 
-    Only pairs with different observed accuracies count; one with equal
-    predictions counts one half.
+    Only pairs with different observed accuracies count; equal predictions
+    count one half.
     """
     actual, forecast = _complete(observed, predicted)
     first, second = np.triu_indices(actual.size, k=1)

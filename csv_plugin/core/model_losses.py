@@ -1,4 +1,4 @@
-"""Token losses of models on a validation set, and how they were made."""
+"""Token losses of models on a validation set, and their settings."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,19 +20,19 @@ _TYPES = {'context': _COUNT, 'stride': _COUNT, 'versions': 'texts by name'}
 
 @dataclass(frozen=True)
 class DumpInfo:
-    """How the losses of a dump were made.
+    """Settings of the scoring that made a dump.
 
     Args:
-        fingerprint (str): Of the whole validation set, even if the dump
-            contains a part of it; see `texts.fingerprint`.
+        fingerprint (str): Whole validation set, even if the dump contains a
+            part of it; see `texts.fingerprint`.
         model (str): Name of the model.
         tokenizer (str): Name of its tokenizer.
-        prefix (str): Token in front of every text, such as 'bos 1' or
-            'eos 2' with its vocabulary index; 'none' without one.
+        prefix (str): Token in front of every text, such as 'bos 1' or 'eos 2'
+            with its vocabulary index; 'none' without one.
         dtype (str): Number format of the model's body, such as 'bfloat16'.
         context (int): Longest window in tokens, 0 if unlimited.
-        stride (int): Tokens scored by each window after the first of a text;
-            0 if unlimited.
+        stride (int): Tokens scored by each window after the first of a text; 0
+            if unlimited.
         versions (Mapping[str, str]): Versions of packages by name.
         engine (str): Name of the engine, such as 'transformers'.
         cache_dtype (str): Number format of the cache of keys and values, as
@@ -73,12 +73,10 @@ class DumpInfo:
         object.__setattr__(self, 'versions', dict(self.versions))
 
     def is_of(self, path: str) -> bool:
-        """True if names say that the losses are those of a model.
+        """Return True if a name or folder fits the model of the losses.
 
-        Args:
-            path (str): Folder or name of a model. It may be the end of the
-                model's name, or the other way round, if it has two parts or
-                more: folders differ between machines.
+        It may be the end of the model's name, or the other way round, if it
+        has two parts or more: folders differ between machines.
         """
         path, model = path.rstrip('/'), self.model.rstrip('/')
         if path in (model, self.folder):
@@ -88,10 +86,9 @@ class DumpInfo:
 
 
 def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
-    """Note about models with several engines or number formats, if any.
+    """Return a note about models with several engines or number formats.
 
-    Args:
-        infos (Mapping[str, DumpInfo]): By model.
+    The list is empty if all models were scored the same way.
     """
     ways: dict[str, list[str]] = {}
     for model, info in infos.items():
@@ -119,13 +116,13 @@ class TokenLossDump:
 
     Args:
         info (DumpInfo): Settings of the scoring.
-        texts (tuple[TokenLosses, ...]): Of different texts, each with its
-            `sha256`. Each of the `OPTIONAL_FIELDS` is recorded for all
+        texts (tuple[TokenLosses, ...]): Losses on different texts, each with
+            its `sha256`. Each of the `OPTIONAL_FIELDS` is recorded for all
             texts or for none.
 
     Raises:
-        InputError: A text occurs twice or has no hash, UTF-8 cannot encode
-            its id, or an optional field is recorded for some texts only.
+        InputError: A text occurs twice or has no hash, UTF-8 cannot encode its
+            id, or an optional field is recorded for some texts only.
     """
     info: DumpInfo
     texts: tuple[TokenLosses, ...]
@@ -188,11 +185,11 @@ class ModelLosses(Mapping[str, TokenLossDump]):
                 f'{self.texts.fingerprint[:12]})')
 
     def __or__(self, losses: 'ModelLosses') -> 'ModelLosses':
-        """The models of both; the second losses win."""
+        """Return the models of both; the second losses win."""
         return ModelLosses(self.texts, {**self.dumps, **losses.dumps})
 
     def select(self, models: Sequence[str]) -> 'ModelLosses':
-        """The given models, in the given order.
+        """Return the given models, in the given order.
 
         Raises:
             InputError: There are no losses of a model.
@@ -208,7 +205,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
                             for model in models})
 
     def select_texts(self, texts: TextSet) -> 'ModelLosses':
-        """The losses on some of the texts, a validation set of its own.
+        """Return the losses on some texts, as a validation set of its own.
 
         Raises:
             InputError: A text is not among them.
@@ -225,7 +222,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
             })
 
     def tokens_of(self, model: str) -> TargetTokens:
-        """The tokens of a model's own tokenizer, to map all losses onto.
+        """Return the tokens of a model's own tokenizer as target tokens.
 
         Raises:
             InputError: There are no losses of the model.

@@ -1,4 +1,4 @@
-"""Means over benchmarks, and the ranks of models that follow from them."""
+"""Means over benchmarks, and ranks of models by these means."""
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,15 +17,9 @@ LEAST_MODELS = 5
 class Overall:
     """Means of M models over the same benchmarks, real and by P methods.
 
-    A model without a number on one of the benchmarks has no mean.
-
-    Args:
-        benchmarks (tuple[str, ...]): Benchmarks of the means.
-        methods (tuple[str, ...]): P names.
-        real (NDArray): Real means, fractions or NaN, `(M,)`.
-        values (NDArray): Predicted means, fractions or NaN, `(M, P)`.
-        in_sample (NDArray): There is a mean, and the model is a training
-            model on one of the benchmarks; bool, `(M, P)`.
+    A model without a number on one of the benchmarks has no mean (NaN). Means
+    are fractions, real `(M,)` and predicted `(M, P)`. `in_sample`, `(M, P)`,
+    marks means of training models of one of the benchmarks.
     """
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
@@ -37,10 +31,10 @@ class Overall:
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'Overall':
-        """Means over benchmarks that the first method predicts.
+        """Make means over benchmarks that the first method predicts.
 
-        A benchmark with real accuracies of few models is left out if more
-        accuracies count without it, as other models would have no mean.
+        A benchmark with few real accuracies is left out if more accuracies
+        count without it, as other models would have no mean.
         """
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
@@ -52,7 +46,7 @@ class Overall:
             fitted & ~np.isnan(values))
 
     def of_methods_with_means(self) -> 'Overall':
-        """The same without methods that have no mean at all."""
+        """Return the same without methods that have no mean at all."""
         kept = ~np.isnan(self.values).all(axis=0)
         return replace(
             self,
@@ -64,8 +58,8 @@ class Overall:
     def ranked(self) -> NDArray[np.bool_]:
         """Models with a rank, `(M,)`.
 
-        They have a real mean and one by the first method that has means; all
-        models have a rank if there are no real means.
+        They have a real mean and one by the first method with means; without
+        any real mean, all models have a rank.
         """
         has_real = ~np.isnan(self.real)
         has_mean = ~np.isnan(self.of_methods_with_means().values)
@@ -74,30 +68,29 @@ class Overall:
         return has_real & has_mean[:, :1].all(axis=1)
 
     def real_ranks(self) -> NDArray[np.float64]:
-        """Ranks of `ranked` models by the real means. `(M,)`."""
+        """Return ranks of `ranked` models by the real means, `(M,)`."""
         return ranks(np.where(self.ranked, self.real, np.nan))
 
     def predicted_ranks(self) -> NDArray[np.float64]:
-        """Ranks of `ranked` models by the predicted means. `(M, P)`."""
+        """Return ranks of `ranked` models by the predicted means, `(M, P)`."""
         return ranks(np.where(self.ranked[:, None], self.values, np.nan))
 
     def differences(self) -> NDArray[np.float64]:
-        """Predicted minus real mean, NaN without either. `(M, P)`."""
+        """Return predicted minus real means, NaN without either, `(M, P)`."""
         return self.values - self.real[:, None]
 
     def mean_differences(self) -> list[float]:
-        """Mean absolute difference by method, of held-out models."""
+        """Return mean absolute differences on held-out models by method."""
         return [
             metrics.mae(self._held_out(p), column)
             for p, column in enumerate(self.values.T)
         ]
 
     def agreement(self, method: str) -> tuple[float, int]:
-        """Spearman's rank correlation of predicted and real means.
+        """Return Spearman's rank correlation and the number of its models.
 
-        Returns:
-            tuple[float, int]: Correlation, and number of held-out models with
-            both means; NaN with fewer than `LEAST_MODELS`.
+        These are held-out models with both means; the correlation is NaN with
+        fewer than `LEAST_MODELS`.
         """
         p = self.methods.index(method)
         real, predicted = self._held_out(p), self.values[:, p]
@@ -107,7 +100,7 @@ class Overall:
         return metrics.spearman(real, predicted), n_models
 
     def _held_out(self, p: int) -> NDArray[np.float64]:
-        """Real means, NaN of models that method p was fitted on."""
+        """Real means, NaN for training models of method p."""
         return np.where(self.in_sample[:, p], np.nan, self.real)
 
 
@@ -115,17 +108,10 @@ class Overall:
 class FilledMeans:
     """Means of M models over the same benchmarks, real or predicted.
 
-    Where a model was not run on a benchmark, its prediction by the first
-    method with predictions counts.
-
-    Args:
-        benchmarks (tuple[str, ...]): Benchmarks of the means.
-        method (str): Name of this method.
-        values (NDArray): Fractions, NaN where a number is missing, `(M,)`.
-        low (NDArray): Means if all predictions are at the lower ends of
-            their intervals, `(M,)`.
-        high (NDArray): The same with the upper ends, `(M,)`.
-        n_predicted (NDArray): Number of predicted benchmarks, `(M,)`.
+    Predictions of `method`, the first with any, fill the gaps of real
+    accuracies. Values are fractions or NaN, `(M,)`; `low` and `high` are the
+    means if all predictions are at that end of their intervals. `n_predicted`
+    counts predicted benchmarks, `(M,)`.
     """
     benchmarks: tuple[str, ...]
     method: str
@@ -138,7 +124,7 @@ class FilledMeans:
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'FilledMeans':
-        """Means of all models of a table."""
+        """Make means of all models of a table."""
         holes = np.isnan(predictions.real)
         predicts = ~np.isnan(predictions.values).all(axis=(0, 1))
         p = int(predicts.argmax())
@@ -160,7 +146,7 @@ class FilledMeans:
             })
 
     def ranks(self) -> NDArray[np.float64]:
-        """Ranks of all models that have a mean, NaN of others. `(M,)`."""
+        """Return ranks of all models with a mean, else NaN, `(M,)`."""
         return ranks(self.values)
 
     @property
@@ -174,7 +160,7 @@ class FilledMeans:
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
-    """Benchmarks of the means. `(B,)`."""
+    """Mask of the benchmarks of the means, `(B,)`."""
     predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
     if not predicted.any():
         predicted = ~predicted
@@ -187,7 +173,7 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
 
 
 def _most_counted(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Benchmarks over which means count most accuracies, `(B,)`."""
+    """Mask of the benchmarks whose means count most accuracies, `(B,)`."""
     n_models = known.sum(axis=0)
     # The first of those that are equal: the one of most benchmarks.
     return max((n_models >= least for least in np.unique(n_models) if least),
@@ -204,11 +190,9 @@ def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Ranks from 1 for the largest; equal values share the better rank.
+    """Return ranks from 1 for the largest; equal values share the better rank.
 
-    Args:
-        values (ArrayLike): Shape `(M,)`, or `(M, P)` to rank each column.
-            NaN gets NaN.
+    Columns of `(M, P)` are ranked apart. NaN stays NaN.
 
     >>> ranks([0.2, float('nan'), 0.7, 0.2])
     array([ 2., nan,  1.,  2.])

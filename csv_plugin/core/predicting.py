@@ -23,7 +23,7 @@ Change = Callable[[Predictor, Predictions], Predictions]
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Result of a function or, if its input is bad, a `Missing`."""
+    """Return the result of a function or, if its input is bad, a `Missing`."""
     try:
         return function(*arguments)
     except InputError as error:
@@ -31,7 +31,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
-    """Benchmarks of at least one of the predictors, each once."""
+    """Return the benchmarks of at least one of the predictors, each once."""
     return tuple(
         dict.fromkeys(name for predictor in predictors.values()
                       if isinstance(predictor, Predictor)
@@ -44,16 +44,10 @@ def collect_features(
     read: ReadDump,
     progress: Progress = iter
 ) -> dict[str, dict[str, Union[FeatureTable, Missing]]]:
-    """Feature columns by predictor and model, or why there are none.
+    """Return feature columns by predictor and model, or reasons for gaps.
 
     A dump is read once for all predictors of one validation set, and mapped
-    once for all that share their tokens.
-
-    Args:
-        predictors (Predictors): By label, a predictor or why it is unusable.
-        models (Sequence[str]): M names.
-        read (ReadDump): Reads the dump of a model.
-        progress (Progress): Wraps the models.
+    once for all that share their tokens. `progress` wraps the models.
     """
     columns: dict[str, dict[str, Union[FeatureTable, Missing]]] = {
         label: {}
@@ -86,13 +80,10 @@ def predict_models(predictors: Predictors,
                                                             Missing]]],
                    benchmarks: Sequence[str],
                    change: Optional[Change] = None) -> Predictions:
-    """Predictions of all models by all predictors, or why there are none.
+    """Return predictions of all models by all predictors, or reasons for gaps.
 
-    Args:
-        predictors (Predictors): As in `collect_features`.
-        columns (Mapping): The result of `collect_features`.
-        benchmarks (Sequence[str]): Benchmarks to predict.
-        change (Optional[Change]): Changes the predictions of each predictor.
+    Columns are those of `collect_features`. `change` is applied to the
+    predictions of each predictor.
     """
     by_label: dict[str, Optional[Predictions]] = {}
     missing = {}
@@ -106,8 +97,9 @@ def predict_models(predictors: Predictors,
                 if isinstance(table, FeatureTable)
             ]
             if tables:
-                said = predictor.predict(FeatureTable.concatenate(tables))
-                by_label[label] = change(predictor, said) if change else said
+                predicted = predictor.predict(FeatureTable.concatenate(tables))
+                by_label[label] = change(predictor,
+                                         predicted) if change else predicted
         for model, table in columns[label].items():
             if isinstance(table, Missing):
                 missing.update({
@@ -122,14 +114,10 @@ def predict_models(predictors: Predictors,
 def without_fractions(
         real: RealScores, predictors: Predictors
 ) -> dict[tuple[str, str], Union[float, Missing]]:
-    """Real accuracies without those that seem to be fractions of a percent.
+    """Replace real accuracies that seem to be fractions of a percent.
 
-    On a benchmark where they seem to be, all are missing, with the reason.
-
-    Args:
-        real (Mapping): Accuracies, or why there are none, by model and
-            benchmark.
-        predictors (Mapping): By label; they have the chance levels.
+    All accuracies on such a benchmark become `Missing`, with the reason. The
+    predictors contain the chance levels.
     """
     chances = {
         part.benchmark: part.chance

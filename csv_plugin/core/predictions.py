@@ -34,11 +34,7 @@ _MARKS = {'in_sample': '*', 'extrapolated': '>', 'alarm': '!',
 
 
 def check_labels(where: str, labels: Sequence[str]) -> None:
-    """Refuse labels of predictors that are not unique, or are `REAL`.
-
-    Raises:
-        InputError: A label occurs twice or is `REAL`; `where` names them.
-    """
+    """Raise an `InputError` if labels are not unique, or one is `REAL`."""
     if REAL in labels:
         raise InputError(where, 'labels of predictors', f'{REAL!r}, which is '
                          'what the real accuracies are called',
@@ -48,22 +44,17 @@ def check_labels(where: str, labels: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Missing:
-    """Stands in place of a value, with the reason in one line."""
+    """Reason for a missing value, one line."""
     reason: str
 
 
 #: Why a predictor has no prediction on a benchmark.
-UNKNOWN_BENCHMARK = Missing('the predictor does not know the benchmark')
+UNKNOWN_BENCHMARK = Missing('the predictor was not fitted to the benchmark')
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """What another measure of the same losses predicts instead.
-
-    Args:
-        witness (str): The measure, such as 'mean loss'.
-        value (float): The accuracy that it predicts, a fraction.
-    """
+    """Accuracy, a fraction, that a reference predictor predicts instead."""
     witness: str
     value: float
 
@@ -79,11 +70,10 @@ class Prediction:
         level (float): Intended coverage of the interval, such as 0.9.
         extrapolated (bool): The capability score lies outside those of the
             training models.
-        in_sample (bool): The model is a training model of this benchmark,
-            so that the prediction proves nothing.
-        with_scores (bool): Known scores of the model changed it.
-        alarm (bool): The mean loss or the label-token loss contradicts it
-            more than is usual on held-out families.
+        in_sample (bool): The model is a training model of this benchmark.
+        with_scores (bool): Known scores of the model changed the prediction.
+        alarm (bool): Disagreement flag: the mean loss or the label-token loss
+            contradicts it more than is usual on held-out families.
     """
     value: float
     low: float
@@ -97,7 +87,7 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Accuracies of M models on B benchmarks as P methods predict them.
+    """Accuracies of M models on B benchmarks, predicted by P methods.
 
     All accuracies are fractions. An array of shape `()` stands for the same
     value in all cells.
@@ -115,13 +105,13 @@ class Predictions:
         real (NDArray): Observed accuracies, NaN where unknown, `(M, B)`.
         level (float): Level of the intervals; NaN if unknown.
         missing (Mapping): Reasons for missing values by model, benchmark and
-            method (or `REAL`); not every gap has one.
+            method (or `REAL`); some gaps have none.
         chance (Mapping[str, float]): Accuracy at random guessing, by
             benchmark, where known.
         with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`.
         alarm (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        contradictions (Mapping): By model, benchmark and method, what
-            contradicts a prediction.
+        contradictions (Mapping): Contradicting predictions of reference
+            predictors, by model, benchmark and method.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit, or an accuracy
@@ -183,15 +173,15 @@ class Predictions:
         benchmarks: Sequence[str],
         missing: Mapping[Cell, Missing] = MappingProxyType({})
     ) -> 'Predictions':
-        """Predictions of several predictors, without real accuracies.
+        """Join predictions of several predictors, without real accuracies.
 
         Args:
-            by_method (Mapping): Predictions of one method each, at one
-                level, by the name to call it; None if it has none at all.
+            by_method (Mapping): Predictions of one method each, at one level,
+                by its new name; None if it has none at all.
             models (Sequence[str]): Models of the result.
             benchmarks (Sequence[str]): Benchmarks of the result.
             missing (Mapping): Reasons for missing values, as in the class.
-                A benchmark that a method does not know has one already.
+                Benchmarks unknown to a method get a reason without it.
         """
         shape = len(models), len(benchmarks), len(by_method)
         parts: dict[str, Any] = {part: {} for part in _BY_CELL}
@@ -226,7 +216,7 @@ class Predictions:
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
-        """The models of all tables; benchmarks, methods and level agree."""
+        """Join the models of tables with equal other names and level."""
         parts: dict[str, Any] = {
             part: np.concatenate([getattr(table, part) for table in tables])
             for part in (*_CUBES, REAL)
@@ -241,13 +231,10 @@ class Predictions:
         return replace(tables[0], models=models, **parts)
 
     def _arranged(self, *axes: Mapping[str, str]) -> 'Predictions':
-        """The same cells in other places, under other names.
+        """The same cells in other places, under other names, else empty.
 
-        Cells are empty where the table has no such name.
-
-        Args:
-            *axes (Mapping[str, str]): Models, benchmarks and methods: the
-                name in this table by the new one.
+        For models, benchmarks and methods, axes map each new name to the old
+        one.
         """
         own = self.models, self.benchmarks, self.methods
         found = [_places(axis, names) for axis, names in zip(axes, own)]
@@ -279,7 +266,7 @@ class Predictions:
             **parts)
 
     def of_models(self, names: Mapping[str, str]) -> 'Predictions':
-        """Some of the models, under other names.
+        """Return some of the models, under other names.
 
         Args:
             names (Mapping[str, str]): Name in this table by the new name.
@@ -293,7 +280,7 @@ class Predictions:
                               _same(self.methods))
 
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
-        """The same predictions beside observed accuracies.
+        """Return the same predictions with observed accuracies.
 
         Raises:
             InputError: A model or a benchmark is missing from the accuracies.
@@ -305,7 +292,7 @@ class Predictions:
                models: Optional[Sequence[str]] = None,
                benchmarks: Optional[Sequence[str]] = None,
                methods: Optional[Sequence[str]] = None) -> 'Predictions':
-        """The given models, benchmarks and methods, in the given order.
+        """Return the given models, benchmarks and methods, in this order.
 
         All names of an axis by default.
 
@@ -325,11 +312,9 @@ class Predictions:
 
     def restricted(self, benchmarks: Sequence[str],
                    reason: Missing) -> 'Predictions':
-        """The same, with predictions on some of the benchmarks alone.
+        """Return predictions on some of the benchmarks alone.
 
-        Args:
-            benchmarks (Sequence[str]): Benchmarks with predictions.
-            reason (Missing): Why the others have none.
+        The others stay, without predictions, with the reason.
         """
         kept = [name for name in self.benchmarks if name in benchmarks]
         dropped = [name for name in self.benchmarks if name not in benchmarks]
@@ -348,7 +333,7 @@ class Predictions:
            model: str,
            benchmark: str,
            method: Optional[str] = None) -> Union[Prediction, Missing]:
-        """One prediction, or why there is none.
+        """Return one prediction, or the reason for its absence.
 
         The method is the first by default.
 
@@ -366,10 +351,10 @@ class Predictions:
         return Prediction(parts.pop('values'), level=self.level, **parts)
 
     def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
-        """Predictions of all models as texts: percent, interval and marks.
+        """Return predictions of all models as texts, explained by `legend`.
 
-        They are as `legend` explains them, '-' without a prediction. The
-        method is the first by default.
+        Percent, interval and marks, or '-' without a prediction. The method is
+        the first by default.
 
         Raises:
             InputError: A name is not in the table.
@@ -387,35 +372,41 @@ class Predictions:
         ]
 
     def legend(self) -> list[str]:
-        """The meaning of the cells and their marks, one line each."""
+        """Return the meaning of the cells and their marks, one line each."""
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
-        lines = [f'Percent ({share}interval); ({ANY}): it holds all from '
-                 'guessing to 100 and says nothing; * the real score was '
-                 'fitted on; > outside the range fitted on.']  # yapf: disable
+        lines = [
+            f'Percent ({share}interval); ({ANY}): anything from guessing to '
+            '100; * a training model; > outside the range of the training '
+            'models.'
+        ]
         if self.alarm.any():
             lines.append('! the mean loss or the label-token loss contradicts '
                          'the learned score more than is usual on held-out '
-                         'families; the interval reaches around both.')
+                         'families; the interval contains both.')
         if self.with_scores.any():
             lines.append('+ made from the losses and the known scores of the '
                          'model on other benchmarks.')
         return lines
 
     def has_real(self) -> bool:
-        """True if an observed accuracy is known."""
+        """Return True if there is an observed accuracy."""
         return bool(np.isfinite(self.real).any())
 
     def difference(self, method: str) -> NDArray[np.float64]:
-        """Predicted minus real accuracy, NaN without either. `(M, B)`."""
+        """Return predicted minus real accuracies, `(M, B)`; NaN if missing."""
         return self.values[:, :, self._place('methods', method)] - self.real
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
-        """Cells with a prediction and a held-out accuracy. `(M, B)`."""
+        """Return the mask of held-out accuracies with predictions, `(M, B)`.
+        """
         in_sample = self.in_sample[:, :, self._place('methods', method)]
         return ~np.isnan(self.difference(method)) & ~in_sample
 
     def mean_difference(self, method: str) -> NDArray[np.float64]:
-        """Mean absolute difference on held-out models; NaN of none. `(B,)`."""
+        """Return mean absolute differences on held-out models, `(B,)`.
+
+        NaN where there is none.
+        """
         sizes = np.abs(self.difference(method))
         held_out = self.held_out(method)
         totals = np.where(held_out, sizes, 0).sum(axis=0)
@@ -426,14 +417,14 @@ class Predictions:
             where=held_out.any(axis=0))
 
     def covered(self, method: str) -> NDArray[np.bool_]:
-        """Held-out cells with the real accuracy in the interval. `(M, B)`."""
+        """Return True for held-out cells inside their intervals, `(M, B)`."""
         p = self._place('methods', method)
         inside = (self.low[:, :, p] <= self.real) & (
             self.real <= self.high[:, :, p])
         return inside & self.held_out(method)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One record for every model, benchmark and method, in this order.
+        """Yield a record for every model, benchmark and method, in this order.
 
         Yields:
             dict: `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
@@ -467,14 +458,14 @@ class Predictions:
             }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold: the level and all records."""
+        """Return the level and all records as plain values for JSON."""
         return {
             'level': None if np.isnan(self.level) else self.level,
             'predictions': list(self.records())
         }
 
     def to_frame(self) -> Any:
-        """A pandas table of the records; pandas must be installed."""
+        """Return a pandas table of the records; pandas must be installed."""
         import pandas
         return pandas.DataFrame(list(self.records()))
 

@@ -31,22 +31,20 @@ class BenchmarkPredictor:
     Args:
         benchmark (str): Its name.
         chance (float): Accuracy at random guessing.
-        n_items (int): Number of items, 0 = unknown.
+        n_items (int): Number of items, 0 if unknown.
         fit_models (tuple[str, ...]): Training models.
         solver (str): Name of the solver, 'constant' for the mean accuracy.
         penalty (float): Shrinkage toward uniform, infinite for uniform.
-        cv_mse (float): Mean squared error on held-out families; NaN if
-            nothing could be held out.
+        cv_mse (float): Mean squared error on held-out families, or NaN.
         model (SalienceModel): Salience weights and the curve.
         intervals (Intervals): See `intervals`.
         notes (tuple[str, ...]): Remarks of the training.
         families (tuple[HeldOutFamily, ...]): Families of the training models,
-            and how well the others predict each; empty if not recorded.
-        witnesses (tuple[Witness, ...]): Reference predictors, which may
-            contradict this one.
-        errors_by_reach (Optional[ErrorsByReach]): Cross-validated errors of
-            models up to the accuracy that most families reach, and of better
-            ones; None if nothing could be held out, or not recorded.
+            each predicted by the others; empty if not recorded.
+        witnesses (tuple[Witness, ...]): Reference predictors.
+        errors_by_reach (Optional[ErrorsByReach]): Cross-validated errors up to
+            the accuracy that most families reach, and above; None if nothing
+            was held out, or not recorded.
     """
     benchmark: str
     chance: float
@@ -86,18 +84,17 @@ class BenchmarkPredictor:
                             self.errors_by_reach)
 
     def predict(self, values: NDArray, level: float) -> dict[str, NDArray]:
-        """Predictions of M models with features `(M, K)`.
+        """Return predictions of M models from features `(M, K)`.
 
-        Returns:
-            dict[str, NDArray]: `values`, `low`, `high`, `extrapolated` and
-            `alarm` as in `Predictions`, each `(M,)`.
+        `values`, `low`, `high`, `extrapolated` and `alarm` as in
+        `Predictions`, `(M,)` each.
         """
         scores = self.model.scores(values)
         predicted = self.model.curve.accuracies(scores)
-        said = self.contradictions(values)
+        opposed = self.contradictions(values)
         low, high = self.intervals.bounds(self.model, values, level)
         low, high = at_least_noise(low, predicted, high, self.n_items, level)
-        low, high = widened(low, predicted, high, said)
+        low, high = widened(low, predicted, high, opposed)
         return {
             'values':
             predicted,
@@ -108,13 +105,13 @@ class BenchmarkPredictor:
             'extrapolated': (self.intervals.extrapolated(scores)
                              | self.intervals.beyond(values)),
             'alarm':
-            ~np.isnan(said).all(axis=0)
+            ~np.isnan(opposed).all(axis=0)
         }
 
     def contradictions(self, values: NDArray) -> NDArray[np.float64]:
-        """Contradicting predictions of W reference predictors, else NaN.
+        """Return contradicting predictions of reference predictors, or NaN.
 
-        Shape `(W, M)`, of features `(M, K)`.
+        Shape `(W, M)`, from features `(M, K)`.
         """
         if not self.witnesses:
             return np.empty((0, len(values)))
@@ -133,12 +130,8 @@ class BenchmarkPredictor:
 class TrainingScores:
     """Scores of the n training models, and their held-out predictions.
 
-    Args:
-        families (tuple[str, ...]): Family of each model.
-        observed (NDArray): Accuracies on the B benchmarks, NaN where a model
-            was not run. `(n, B)`.
-        held_out (NDArray): Predictions by fits without the model, NaN where
-            there is none. `(n, B)`.
+    Fractions, `(n, B)`, NaN where missing; predictions are by fits without the
+    model.
     """
     families: tuple[str, ...]
     observed: NDArray[np.float64]
@@ -155,16 +148,16 @@ class Predictor:
         columns (Columns): The K feature columns, and the texts.
         benchmarks (tuple[BenchmarkPredictor, ...]): One per benchmark.
         versions (Mapping[str, str]): Package versions at training.
-        targets (Optional[TargetTokens]): The T tokens that losses are
-            mapped onto; None if it was fitted to tables.
+        targets (Optional[TargetTokens]): The T tokens that losses are mapped
+            onto; None if it was fitted to tables.
         matrix (Optional[csc_array]): Share of a token's nats in each column,
             `(T, K)`; see `TokenColumns`.
-        scoring_lm (str): Path or name of the scoring LM whose tokens have
-            the weights; empty without one.
+        scoring_lm (str): Path or name of the scoring LM whose tokens have the
+            weights; empty without one.
         training_scores (Optional[TrainingScores]): Scores of the training
             models; None if they are not kept.
-        licences (Mapping[str, str]): Licence of the texts of the training by
-            their source, as far as known.
+        licences (Mapping[str, str]): Licences of the training texts by source,
+            where known.
 
     Raises:
         InputError: There is no benchmark or one twice, or tokens and columns
@@ -212,7 +205,7 @@ class Predictor:
         return tuple(part.benchmark for part in self.benchmarks)
 
     def benchmark(self, name: str) -> BenchmarkPredictor:
-        """The predictor of one benchmark.
+        """Return the predictor of one benchmark.
 
         Raises:
             InputError: There is no such benchmark.
@@ -226,7 +219,7 @@ class Predictor:
 
     def with_tokens(self, targets: TargetTokens,
                     source: TokenColumns) -> 'Predictor':
-        """The same predictor, able to predict from token losses.
+        """Return the same predictor, able to predict from token losses.
 
         Args:
             targets (TargetTokens): The tokens that losses are mapped onto.
@@ -239,9 +232,9 @@ class Predictor:
         return replace(self, targets=targets, matrix=source.matrix)
 
     def noted(self, infos: Mapping[str, DumpInfo]) -> 'Predictor':
-        """The same predictor, with notes if models were scored differently.
+        """Add notes if the training models were scored differently.
 
-        `infos` describe the losses of the training models, by model.
+        `infos` describe their losses, by model.
         """
         notes = mixed_engines(infos)
         return replace(
@@ -252,9 +245,9 @@ class Predictor:
                 for part in self.benchmarks))
 
     def weights(self, benchmark: str) -> NDArray[np.float64]:
-        """Salience weight of every column, shape `(K,)`; uniform is 1.
+        """Return the salience weight of every column, `(K,)`; uniform is 1.
 
-        Of logarithmic scores, the slope at typical losses. NaN for columns
+        For logarithmic scores, the slope at typical losses. NaN for columns
         that are not part of the all-token loss, such as directions of a
         scoring LM.
 
@@ -266,13 +259,13 @@ class Predictor:
         return self.benchmark(benchmark).model.typical_coefficients / used
 
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
-        """Salience weight of every token, `(T,)`; uniform is 1.
+        """Return the salience weight of every token, `(T,)`; uniform is 1.
 
         NaN for tokens that the training did not count.
 
         Raises:
-            InputError: There is no such benchmark, or the predictor was
-                fitted to tables.
+            InputError: There is no such benchmark, or the predictor was fitted
+                to tables.
         """
         matrix = self._tokens()[1].matrix
         weights = matrix @ self.benchmark(benchmark).model.typical_coefficients
@@ -282,7 +275,7 @@ class Predictor:
             weights, per_nat, where=counted, out=np.full(len(counted), np.nan))
 
     def loss_table(self, dumps: Mapping[str, TokenLossDump]) -> LossTable:
-        """Losses of models on the predictor's own tokens (Algorithm 1).
+        """Return losses of models on the predictor's own tokens (Algorithm 1).
 
         Scored: the target tokens all of whose bytes the model scored.
 
@@ -290,8 +283,8 @@ class Predictor:
             dumps (Mapping): The dump of each model, by its name.
 
         Raises:
-            InputError: The predictor was fitted to tables, there is no dump
-                or no name for it, or a dump is not of the same texts.
+            InputError: The predictor was fitted to tables, there is no dump or
+                no name for it, or a dump is not on the same texts.
         """
         if not isinstance(dumps, Mapping):
             raise InputError('losses', 'features, a loss table or dumps by '
@@ -307,10 +300,10 @@ class Predictor:
         })
 
     def features(self, losses: Losses) -> FeatureTable:
-        """The feature columns of models, `(M, K)`.
+        """Return the feature columns of models, `(M, K)`.
 
-        Scored: the target tokens that the training counted, all of which
-        every model must have.
+        Scored: the target tokens that the training counted; every model must
+        have scored all of them.
 
         Args:
             losses (Losses): Features with the same columns, built with
@@ -319,8 +312,8 @@ class Predictor:
 
         Raises:
             InputError: The predictor was fitted to tables; the texts, the
-                columns or the tokens are not those of the training; or a
-                token that the training counted is unscored.
+                columns or the tokens are not those of the training; or a token
+                that the training counted is unscored.
         """
         if isinstance(losses, FeatureTable):
             losses.columns.check_same(self.columns)
@@ -376,18 +369,17 @@ class Predictor:
             (features.models[m], part.benchmark, PREDICTED):
             tuple(
                 Contradiction(witness.name, float(value))
-                for witness, value in zip(part.witnesses, said[:, m])
+                for witness, value in zip(part.witnesses, opposed[:, m])
                 if not np.isnan(value))
-            for part, rung in zip(self.benchmarks, alarm.T)
-            for said in [part.contradictions(features.values)]
-            for m in np.flatnonzero(rung)
+            for part, flags in zip(self.benchmarks, alarm.T)
+            for opposed in [part.contradictions(features.values)]
+            for m in np.flatnonzero(flags)
         }
 
     def check_tokens(self, where: str = 'predictor') -> None:
-        """Refuse a predictor that was fitted to tables of losses.
+        """Raise an `InputError` if the predictor was fitted to tables.
 
-        Raises:
-            InputError: It was; `where` is its name in the error.
+        The error calls it `where`.
         """
         self._tokens(where)
 

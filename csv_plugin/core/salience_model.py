@@ -1,4 +1,4 @@
-"""Salience weights and the curve behind them: what predicts a benchmark."""
+"""Salience weights and curve of a benchmark."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
@@ -21,12 +21,9 @@ LEAST_SLOPE = 1e-50
 class LogTerms:
     """Logarithmic terms of capability scores.
 
-    A loss `x` counts as `typical (1 + log(x / typical))`, which equals `x`
-    and has its slope where the loss is typical.
-
-    Args:
-        coefficients (NDArray): Shape `(..., K)`.
-        typical (NDArray): `LEAST_TYPICAL` or more, shape `(K,)`.
+    A loss `x` counts as `typical (1 + log(x / typical))`, which equals `x` and
+    has its slope where the loss is typical. Coefficients are `(..., K)`,
+    typical losses `(K,)`, `LEAST_TYPICAL` or more.
     """
     coefficients: NDArray
     typical: NDArray
@@ -34,7 +31,7 @@ class LogTerms:
     __repr__ = short_repr
 
     def scores(self, values: NDArray) -> NDArray:
-        """Terms of feature columns `(M, K)`, shape `(..., M)`.
+        """Return the terms of feature columns `(M, K)`, shape `(..., M)`.
 
         Raises:
             InputError: A value is negative.
@@ -50,19 +47,19 @@ class LogTerms:
 
 
 def relative_logs(values: NDArray, typical: NDArray) -> NDArray:
-    """Logarithms of losses over typical ones, not below `LEAST_RATIO`."""
+    """Return logarithms of losses over typical ones.
+
+    Ratios below `LEAST_RATIO` count as this.
+    """
     return np.log(np.maximum(values / typical, LEAST_RATIO))
 
 
 @dataclass(frozen=True, eq=False)
 class SalienceModel:
-    """Salience weights and the curve behind them; stacks of them broadcast.
+    """Salience weights `(..., K)` and a curve `(...)`, or stacks of them.
 
-    Args:
-        coefficients (NDArray): Of the feature columns, shape `(..., K)`.
-        curve (Curve): Accuracy by capability score, of shape `(...)`.
-        logs (Optional[LogTerms]): Of the same shape; None where the score
-            is a weighted sum of the columns alone.
+    `logs` of the same shape are logarithmic terms; None where the score is a
+    weighted sum of the columns alone.
     """
     coefficients: NDArray
     curve: Curve
@@ -80,33 +77,28 @@ class SalienceModel:
         return self.coefficients + self.logs.coefficients
 
     def scores(self, values: NDArray) -> NDArray:
-        """Capability scores (Eq. 1): salience-weighted sums of losses.
+        """Return capability scores (Eq. 1), salience-weighted sums of losses.
 
         The division by the characters of the raw texts is part of the
         coefficients or of the columns (see `features.Columns.uniform`). The
-        score is a loss: lower is better.
-
-        Args:
-            values (NDArray): Feature columns of M models, `(M, K)`.
-
-        Returns:
-            NDArray: Shape `(..., M)`; nats per character where the columns
-            are made from tokens, else in the unit of the columns.
+        score is a loss: lower is better. Columns are `(M, K)`, scores `(...,
+        M)`, in nats per character where columns are made from tokens, else in
+        the unit of the columns.
         """
         scores = self.coefficients @ values.T
         return scores if self.logs is None else (scores +
                                                  self.logs.scores(values))
 
     def exponents(self, values: NDArray) -> NDArray:
-        """Exponents of the curve, shape `(..., M)`: higher is better."""
+        """Return exponents of the curve, `(..., M)`: higher is better."""
         return self.curve.exponents(self.scores(values))
 
     def predict(self, values: NDArray) -> NDArray:
-        """Accuracies, shape `(..., M)`, fractions."""
+        """Return accuracies, fractions, `(..., M)`."""
         return self.curve.accuracies(self.scores(values))
 
     def slopes(self, values: NDArray) -> NDArray:
-        """Accuracy per unit of exponent, shape `(..., M)`."""
+        """Return accuracy per unit of exponent, `(..., M)`."""
         return self.curve.slopes(self.scores(values))
 
     def __getitem__(self, index: Any) -> 'SalienceModel':
@@ -116,7 +108,7 @@ class SalienceModel:
 
     @classmethod
     def stack(cls, models: Sequence['SalienceModel']) -> 'SalienceModel':
-        """Models of one shape, stacked along a new leading axis.
+        """Stack models of one shape along a new leading axis.
 
         All have logarithmic terms, with the same typical losses, or none.
         """
@@ -130,7 +122,7 @@ class SalienceModel:
 
     def on_columns(self, taken: NDArray, places: NDArray,
                    width: int) -> 'SalienceModel':
-        """The same scores from `width` other columns.
+        """Return a model with the same scores from `width` other columns.
 
         Columns `taken`, indices or a mask, move to `places`; the others must
         have the coefficient 0.
@@ -153,19 +145,13 @@ class SalienceModel:
                     floor: ArrayLike,
                     uniform: NDArray,
                     logs: Optional[LogTerms] = None) -> 'SalienceModel':
-        """The model of accuracies `floor + (1 - floor) expit(offset + x . g)`.
+        """Make the model of accuracies `f + (1 - f) expit(offset + x . g)`.
 
-        `g` is divided into coefficients and slope such that the average
-        absolute weight is 1 and the mean loss counts positively. So `alpha`
-        is negative unless accuracy rises with the loss.
-
-        Args:
-            gradient (NDArray): `g`, shape `(..., K)`.
-            offset (NDArray): Shape `(...)`.
-            floor (ArrayLike): Broadcasts to `(...)`.
-            uniform (NDArray): Shape `(K,)`.
-            logs (Optional[LogTerms]): Logarithmic terms of the exponent;
-                divided alike.
+        The gradient `g`, `(..., K)`, is divided into coefficients and slope
+        such that the average absolute weight is 1 and the mean loss counts
+        positively. So `alpha` is negative unless accuracy rises with the loss.
+        Offset and floor `f` are `(...)`. Logarithmic terms of the exponent are
+        divided the same way.
         """
         typical = gradient if logs is None else gradient + logs.coefficients
         scale = np.abs(typical).sum(axis=-1) / np.abs(uniform).sum()
@@ -179,7 +165,7 @@ class SalienceModel:
 
     @classmethod
     def constant(cls, accuracy: NDArray, uniform: NDArray) -> 'SalienceModel':
-        """Models that predict one accuracy each, fractions, `(...)`.
+        """Make models that predict one accuracy each, fractions, `(...)`.
 
         Their score is the mean loss, with coefficients `uniform`.
         """
@@ -188,7 +174,7 @@ class SalienceModel:
 
 
 def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
-    """Position of scores: -1 below a range, 0 inside, 1 above."""
+    """Return the position of scores: -1 below a range, 0 inside, 1 above."""
     # The last bits of a score depend on the models beside it.
     slack = 1e-9 * (high - low)
     return np.where(score > high + slack, 1,

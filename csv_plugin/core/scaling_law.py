@@ -42,26 +42,26 @@ MAX_DAMPING = 1e6
 
 
 def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
-    """Eq. 2 over its exponent, `alpha (score - beta)`; shapes broadcast."""
+    """Return Eq. 2 of exponents `alpha (score - beta)`; shapes broadcast."""
     floor = np.asarray(floor)
     return floor + (1 - floor) * expit(exponent)
 
 
 def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
-    """Derivative of Eq. 2 in its exponent; arguments as in `accuracy_at`."""
+    """Return the derivative of Eq. 2 in its exponent."""
     share = expit(exponent)
     return (1 - np.asarray(floor)) * share * (1 - share)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Eq. 2 with its parameters, or a stack of such curves.
+    """Eq. 2 with its parameters, or a stack of such curves, `(...)`.
 
     Args:
-        alpha (NDArray): Slope per unit of score, shape `(...)`.
-        beta (NDArray): Score half-way between the floor and 1, `(...)`.
-        floor (NDArray): Accuracy at infinitely bad scores, a fraction,
-            `(...)`. Where alpha is 0 it may lie below 0, down to -1.
+        alpha (NDArray): Slope per unit of score.
+        beta (NDArray): Score half-way between the floor and 1.
+        floor (NDArray): Accuracy at infinitely bad scores, a fraction. Where
+            alpha is 0 it may lie below 0, down to -1.
 
     Raises:
         InputError: A floor is out of its range.
@@ -85,15 +85,15 @@ class Curve:
         return f'Curve({self.alpha:.6g}, {self.beta:.6g}, {self.floor:.6g})'
 
     def exponents(self, scores: NDArray) -> NDArray:
-        """`alpha (score - beta)`, `(..., M)`; scores `(..., M)` or `(M,)`."""
+        """Return `alpha (score - beta)`, `(..., M)`; scores may be `(M,)`."""
         return self.alpha[..., None] * (scores - self.beta[..., None])
 
     def accuracies(self, scores: NDArray) -> NDArray:
-        """Accuracies, fractions, shape `(..., M)`; scores as above."""
+        """Return accuracies, fractions, `(..., M)`; scores as above."""
         return accuracy_at(self.exponents(scores), self.floor[..., None])
 
     def slopes(self, scores: NDArray) -> NDArray:
-        """Accuracy per unit of exponent, `(..., M)`; scores as above."""
+        """Return accuracy per unit of exponent, `(..., M)`."""
         return slope_at(self.exponents(scores), self.floor[..., None])
 
     def __getitem__(self, index: Any) -> 'Curve':
@@ -101,13 +101,13 @@ class Curve:
 
     @classmethod
     def stack(cls, curves: Sequence['Curve']) -> 'Curve':
-        """Curves of one shape as one stack with a new leading axis."""
+        """Stack curves of one shape along a new leading axis."""
         return cls(*(np.stack([getattr(curve, part.name) for curve in curves])
                      for part in fields(cls)))
 
     @classmethod
     def constant(cls, accuracy: ArrayLike) -> 'Curve':
-        """Flat curves: `alpha` is 0, and the floor only places them."""
+        """Make flat curves: `alpha` is 0, and the floor places them."""
         accuracy = np.asarray(accuracy, dtype=np.float64)
         zeros = np.zeros_like(accuracy)
         return cls(zeros, zeros, 2 * accuracy - 1)
@@ -115,7 +115,7 @@ class Curve:
 
 def diagnose(score: NDArray, accuracy: NDArray,
              chance: float) -> tuple[str, ...]:
-    """Keys of `PROBLEMS`: why no slope fits scores and accuracies `(n,)`."""
+    """Return keys of `PROBLEMS` of scores and accuracies `(n,)`."""
     # Equal losses may have sums that differ in their last bits.
     rounding = 1e-12 * np.abs(score).max(initial=0)
     present = {
@@ -132,17 +132,10 @@ class Regressions:
     """Q penalised regressions (Eq. 4) on one design matrix.
 
     Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2 + penalty
-    |theta'|^2`, where `A` is Eq. 2 over its exponent and `theta'` are the
-    coefficients behind the first `n_free`. They are solved together, by
-    damped Gauss-Newton (Levenberg-Marquardt): cross-validation needs hundreds
-    that differ in mask, floor and penalty only.
-
-    Args:
-        design (NDArray): Shape `(n, p)`.
-        accuracy (NDArray): Shape `(n,)`, fractions.
-        masks (NDArray): Rows that count, 0 or 1, shape `(Q, n)`.
-        floors (NDArray): Shape `(Q,)`, fractions in [0, 1).
-        n_free (int): Leading coefficients that are not penalised.
+    |theta'|^2`, where `A` is Eq. 2 of its exponent and `theta'` are the
+    coefficients behind the first `n_free`. They are solved together, by damped
+    Gauss-Newton (Levenberg-Marquardt). The design is `(n, p)`, accuracies
+    `(n,)`, masks of 0 and 1 `(Q, n)`, floors `(Q,)`, in [0, 1).
     """
     design: NDArray
     accuracy: NDArray
@@ -153,7 +146,7 @@ class Regressions:
     __repr__ = short_repr
 
     def start(self) -> NDArray:
-        """Logit regression on the second column, `(Q, p)`.
+        """Return logit regressions on the second column, `(Q, p)`.
 
         The first column must be ones; the other coefficients are 0.
         """
@@ -174,17 +167,17 @@ class Regressions:
         return theta
 
     def predict(self, theta: NDArray) -> NDArray:
-        """Accuracies of all rows, shape `(Q, n)`, fractions."""
+        """Return accuracies of all rows, fractions, `(Q, n)`."""
         return accuracy_at(theta @ self.design.T, self.floors[:, None])
 
     def solve(self,
               penalty: float,
               start: NDArray,
               tolerance: float = 1e-6) -> NDArray:
-        """Coefficients `(Q, p)` that minimise all objectives, from a start.
+        """Return the coefficients `(Q, p)` that minimise all objectives.
 
-        A problem is solved once a step improves its objective by less than
-        the tolerance, as a share.
+        A problem is solved once a step improves its objective by less than the
+        tolerance, as a share.
         """
         theta, damping = start.copy(), np.full(len(start), 1e-6)
         ridge = np.full(self.design.shape[1], penalty)
@@ -234,10 +227,7 @@ class Regressions:
 
 
 def weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
-    """`design.T @ diag(w) @ design` for every row `w` of weights `(Q, n)`.
-
-    One product of large matrices instead of many of small ones.
-    """
+    """Return `design.T @ diag(w) @ design` for every row `w` of `(Q, n)`."""
     n, p = design.shape
     total = np.zeros((len(weights), p * p))
     n_rows = max(1, PRODUCTS // p**2)
@@ -254,21 +244,12 @@ def fit_curve(
     floor: float,
     guess: Optional[NDArray[np.float64]] = None
 ) -> tuple[Curve, NDArray[np.float64]]:
-    """Eq. 4: alpha and beta of one benchmark, on standardised scores.
+    """Fit alpha and beta of one benchmark (Eq. 4), on standardised scores.
 
     Solved from a logit regression and from the guess, if any; the solution
-    with the smaller error is returned.
-
-    Args:
-        score (NDArray): Capability scores, finite, shape `(n,)`.
-        accuracy (NDArray): Fractions, none missing, shape `(n,)`.
-        floor (float): Lower end of Eq. 2.
-        guess (Optional[NDArray]): Intercept and slope in standardised
-            scores, such as those returned for scores nearby, `(2,)`.
-
-    Returns:
-        tuple[Curve, NDArray]: The curve; intercept and slope in
-        standardised scores, `(2,)`.
+    with the smaller error is returned. Scores and accuracies are finite,
+    `(n,)`. Intercept and slope in standardised scores, `(2,)`, are the guess
+    and the second result.
     """
     centre = score.mean()
     spread = max(score.std(), np.finfo(float).tiny)

@@ -1,4 +1,4 @@
-"""Where each token lies in a text, in UTF-8 bytes."""
+"""Places of tokens in a text, in UTF-8 bytes."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
@@ -11,19 +11,19 @@ from csv_plugin.core.conventions import InputError, utf8_bytes
 
 @dataclass(frozen=True, eq=False)
 class TokenSpans:
-    """The bytes `starts[i]:ends[i]` that each token of one text covers.
+    """Bytes `starts[i]:ends[i]` of each token of one text.
 
-    Tokens stand in the order of the text and share no byte. A token may have
-    no bytes, and a byte no token. Spans with the same offsets are equal.
+    Tokens are in the order of the text and share no byte. A token may have no
+    bytes, and a byte no token. Spans with the same offsets are equal.
 
     Args:
-        starts (NDArray): First byte of each token. Shape `(n,)`.
-        ends (NDArray): Byte after the last of each token. Shape `(n,)`.
+        starts (NDArray): First byte of each token. `(n,)`.
+        ends (NDArray): Byte after the last of each token. `(n,)`.
         n_bytes (int): Length of the text in bytes.
 
     Raises:
-        InputError: An offset is outside the text, or tokens overlap or are
-            out of order.
+        InputError: An offset is outside the text, or tokens overlap or are out
+            of order.
 
     >>> TokenSpans([0, 2], [2, 5], n_bytes=5).widths
     array([2, 3])
@@ -44,7 +44,7 @@ class TokenSpans:
     @classmethod
     def from_token_bytes(cls, tokens: Sequence[bytes],
                          text: str) -> 'TokenSpans':
-        r"""Spans of tokens whose own bytes are known; they tile the text.
+        r"""Make spans from the bytes of the tokens, which tile the text.
 
         Raises:
             InputError: The tokens, joined, are not the text's UTF-8 bytes.
@@ -66,11 +66,11 @@ class TokenSpans:
     @classmethod
     def from_char_offsets(cls, text: str, starts: ArrayLike,
                           ends: ArrayLike) -> 'TokenSpans':
-        """Spans of tokens whose character offsets are known.
+        """Make spans from character offsets.
 
         Byte-level tokenizers cut inside a character and report the whole
-        character for every piece. Such consecutive tokens share its bytes
-        in order, as evenly as whole bytes allow.
+        character for every piece. Such consecutive tokens share its bytes in
+        order, as evenly as whole bytes allow.
 
         Args:
             text (str): The text.
@@ -111,12 +111,12 @@ class TokenSpans:
 
     @property
     def widths(self) -> NDArray[np.int64]:
-        """Bytes of each token. Shape `(n,)`."""
+        """Bytes of each token, `(n,)`."""
         return self.ends - self.starts
 
     @property
     def tiles(self) -> bool:
-        """Whether every byte of the text belongs to a token."""
+        """True if every byte of the text belongs to a token."""
         return int(self.widths.sum()) == self.n_bytes
 
 
@@ -141,7 +141,7 @@ def _offset_arrays(
 
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                  length: int, unit: str, tokens: NDArray[np.int64]) -> None:
-    """Refuse offsets outside the text or out of order."""
+    """Raise for offsets outside the text or out of order."""
     if length < 0:
         raise InputError('text length', f'at least 0 {unit}s', str(length),
                          'Pass the length of the text.')
@@ -162,9 +162,8 @@ def _sharers(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Runs of tokens that report the same single character.
 
-    Returns:
-        tuple: First token of each run, `(runs,)`; number of tokens in the
-        run of each token, and its place among them, `(n,)`.
+    Returns the first token of each run, `(runs,)`; then the number of tokens
+    in the run of each token, and its place among them, `(n,)`.
     """
     n = len(starts)
     shares = (np.diff(starts) == 0) & (np.diff(ends) == 0)

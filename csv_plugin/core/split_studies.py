@@ -31,15 +31,15 @@ def split_study(
     """Fit to some of the models, predict all of them.
 
     Args:
-        features (FeatureTable): Of all models.
-        accuracies (AccuracyTable): Of all models, in any order.
-        families (Mapping[str, str]): Family of each model to fit to.
-        fit_models (Sequence[str]): Models to fit to.
+        features (FeatureTable): Features of all models.
+        accuracies (AccuracyTable): Accuracies of all models, in any order.
+        families (Mapping[str, str]): Family of each training model.
+        fit_models (Sequence[str]): Training models.
         solver (Solver): The method under study.
         seed (int): Seed of the cross-validation folds.
         progress (Progress): Wraps the benchmarks of the solver's fit.
-        change (Optional[Callable]): Replaces the predictor under study
-            before it predicts.
+        change (Optional[Callable]): Replaces the predictor under study before
+            it predicts.
 
     Raises:
         InputError: A model has no features, accuracies or family.
@@ -67,8 +67,8 @@ def leave_families_out(features: FeatureTable,
     """Predict every model from models of other families.
 
     Families are dealt to folds. Each fold is predicted by a fit to the others,
-    cross-validation included, on the benchmarks that these were run on. The
-    study's predictor is fitted to all models. Arguments and errors as in
+    cross-validation included, on the benchmarks of these models. The study's
+    predictor is fitted to all models. Arguments and errors are as in
     `split_study`, but `progress` wraps the folds.
     """
     observed = accuracies.select(features.models)
@@ -96,7 +96,7 @@ def _groups(families: Mapping[str, str], models: Iterable[str]) -> list[str]:
 
 
 def _methods(solver: Solver) -> dict[str, Solver]:
-    """The solver and the baselines it is compared to, by name."""
+    """The solver and its baselines, by name."""
     methods: dict[str, Solver] = {solver.name: solver}
     for baseline in (Uniform(), Constant()):
         methods.setdefault(baseline.name, baseline)

@@ -9,19 +9,12 @@ from csv_plugin.core.conventions import InputError
 
 def grouped_folds(families: Sequence[str], n_folds: int,
                   seed: int) -> NDArray[np.int64]:
-    """Assign models to folds that never divide a family.
+    """Assign models to folds that never divide a family, `(n,)`, from 0.
 
     The largest family goes first, always into the fold with the fewest models
     so far; families of equal size go in a random order. The order of the
-    models does not matter.
-
-    Args:
-        families (Sequence[str]): Family of each model, `(n,)`.
-        n_folds (int): At least 2; fewer if there are fewer families.
-        seed (int): Seed of the random order.
-
-    Returns:
-        NDArray: Fold of each model, counted from 0; no fold is empty. `(n,)`.
+    models does not matter. With fewer families there are fewer folds, none of
+    them empty.
 
     Raises:
         InputError: Fewer than two folds or two families.
@@ -47,18 +40,11 @@ def grouped_folds(families: Sequence[str], n_folds: int,
 
 def split_by_size(families: Sequence[str],
                   sizes: Sequence[float]) -> NDArray[np.str_]:
-    """Split models so that the larger ones are predicted from the smaller.
+    """Split models into 'train', 'validation' and 'test' by size, `(n,)`.
 
     In every family the largest size is for test, the next largest for
     validation and the rest for training. The smallest size is always for
-    training, so two sizes leave none for validation.
-
-    Args:
-        families (Sequence[str]): Family of each model, `(n,)`.
-        sizes (Sequence[float]): Parameters in any unit, `(n,)`.
-
-    Returns:
-        NDArray: 'train', 'validation' or 'test', `(n,)`.
+    training. Sizes are parameters in any unit.
     """
     family, size = np.asarray(families), np.asarray(sizes, np.float64)
     split = np.full(family.shape, 'train', dtype='<U10')

@@ -1,8 +1,7 @@
-"""Held-out predictions, and the cross-validated errors that come from them.
+"""Held-out predictions and cross-validated errors.
 
-Errors on held-out families are a mixture: of models that most other families
-match, and of better ones, which few families have. A new model is of one kind,
-so the errors of both kinds are stated apart.
+Errors on held-out families are a mixture: of models within the reach of most
+other families, and of better ones. Both are reported apart.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ STATED_LEGEND = (
 class HeldOut:
     """Predictions of n models by fits to other families, `(n,)`.
 
-    `beyond` is True where one is above the `reach` of these families.
+    `beyond` is True for those above the `reach` of these families.
     """
     predicted: NDArray[np.float64]
     beyond: NDArray[np.bool_]
@@ -50,13 +49,9 @@ class HeldOut:
 class FoldPredictions:
     """Predictions of n models by F fold models, each fitted to some of them.
 
-    Args:
-        masks (NDArray): True where a fold was fitted to a model, `(F, n)`.
-        exponents (NDArray): Of the folds' curves (Eq. 2), `(F, n)`.
-        predicted (NDArray): Accuracies, fractions, `(F, n)`.
-        slopes (NDArray): Accuracy per unit of exponent, `(F, n)`.
-        accuracy (NDArray): The real ones, `(n,)`.
-        families (NDArray): Of the models, `(n,)`.
+    `masks` is True for the training models of a fold. Exponents (Eq. 2),
+    predicted accuracies (fractions) and slopes (accuracy per unit of exponent)
+    are `(F, n)`; real accuracies and families are `(n,)`.
     """
     masks: NDArray[np.bool_]
     exponents: NDArray[np.float64]
@@ -70,7 +65,7 @@ class FoldPredictions:
     @classmethod
     def of(cls, folds: SalienceModel, masks: NDArray, values: NDArray,
            accuracy: NDArray, families: NDArray) -> 'FoldPredictions':
-        """Predictions from feature columns `(n, K)`."""
+        """Predict from feature columns `(n, K)`."""
         # Each sum over all columns once: there may be many thousands.
         scores = folds.scores(values)
         return cls(masks, folds.curve.exponents(scores),
@@ -96,7 +91,7 @@ class FoldPredictions:
 
 
 def mean_unseen(values: NDArray, masks: NDArray) -> NDArray[np.float64]:
-    """Means over the folds that were not fitted to a model, `(n,)`.
+    """Return means over the folds that were not fitted to a model, `(n,)`.
 
     Values and masks, as in `FoldPredictions`, are `(F, n)`; NaN where all
     folds were fitted to a model.
@@ -111,13 +106,8 @@ def mean_unseen(values: NDArray, masks: NDArray) -> NDArray[np.float64]:
 class HeldOutFamily:
     """One family of the training models, predicted by the others.
 
-    Args:
-        family (str): Its name.
-        n_models (int): Its training models, 1 or more.
-        lowest (float): Lowest of their accuracies.
-        highest (float): The highest.
-        bias (float): Mean of predicted minus real accuracy, or NaN.
-        error (float): Root mean square of these differences, or NaN.
+    Lowest and highest real accuracy of its models; mean (`bias`) and root mean
+    square (`error`) of predicted minus real accuracies, or NaN.
     """
     family: str
     n_models: int
@@ -129,10 +119,9 @@ class HeldOutFamily:
 
 def held_out_families(families: Sequence[str], accuracies: NDArray,
                       predicted: NDArray) -> tuple[HeldOutFamily, ...]:
-    """Errors of predictions by fits to other families, by family.
+    """Return errors of predictions by fits to other families, by family.
 
-    Families, accuracies and predictions are those of n models; predictions
-    are NaN where nothing was held out.
+    Arguments are those of n models; predictions may be NaN.
     """
     names = np.asarray(families)
     found = []
@@ -148,10 +137,10 @@ def held_out_families(families: Sequence[str], accuracies: NDArray,
 
 
 def typical_error(families: Sequence[HeldOutFamily]) -> float:
-    """Median over families of their root mean square errors, a fraction.
+    """Return the median over families of their root mean square errors.
 
-    Unlike the mean over all models, it does not depend on one unusual family.
-    NaN with fewer than three families.
+    It does not depend on one unusual family. NaN with fewer than three
+    families.
     """
     if len(families) < LEAST_FAMILIES:
         return float('nan')
@@ -159,7 +148,7 @@ def typical_error(families: Sequence[HeldOutFamily]) -> float:
 
 
 def reach(predicted: NDArray, families: NDArray) -> float:
-    """Predicted accuracy that most families reach with their best models.
+    """Return the prediction that most families reach with their best models.
 
     A fraction from predictions and families of n training models, `(n,)`;
     infinite without a model.
@@ -171,19 +160,16 @@ def reach(predicted: NDArray, families: NDArray) -> float:
 
 
 def is_beyond(predicted: NDArray, limit: ArrayLike) -> NDArray[np.bool_]:
-    """True for predictions above a `reach`; both of any shape."""
+    """Return True for predictions above a `reach`; both of any shape."""
     # The last bits of a prediction depend on the models beside it.
     return predicted > np.asarray(limit) + 1e-9
 
 
 @dataclass(frozen=True)
 class StatedError:
-    """The cross-validated error on models of one kind.
+    """Cross-validated mean squared error on some models.
 
-    Args:
-        mse (float): Mean squared error; NaN with fewer than three families.
-        n_models (int): Number of models.
-        n_families (int): Number of their families.
+    NaN with fewer than three families.
     """
     mse: float
     n_models: int
@@ -192,7 +178,7 @@ class StatedError:
     @classmethod
     def of(cls, squares: NDArray, models: NDArray,
            families: NDArray) -> 'StatedError':
-        """Error of N predictions; arguments as in `ErrorsByReach.of`."""
+        """Make the error of N predictions as in `ErrorsByReach.of`."""
         n_families = len(np.unique(families))
         enough = n_families >= LEAST_FAMILIES
         return cls(
@@ -204,11 +190,8 @@ class StatedError:
 class ErrorsByReach:
     """Cross-validated errors within the reach of most families, and beyond.
 
-    Args:
-        reach (float): The predicted accuracy that most training families
-            reach; a fraction.
-        within (StatedError): The error of predictions up to there.
-        beyond (StatedError): The error of predictions above.
+    `reach` is the predicted accuracy that most training families reach, a
+    fraction.
     """
     reach: float
     within: StatedError
@@ -217,16 +200,11 @@ class ErrorsByReach:
     @classmethod
     def of(cls, limit: float, squares: NDArray, models: NDArray,
            families: NDArray, beyond: NDArray) -> 'ErrorsByReach':
-        """Errors of N predictions of held-out models.
+        """Make errors of N predictions of held-out models.
 
-        Args:
-            limit (float): The `reach` of the training families.
-            squares (NDArray): Squared errors, `(N,)`.
-            models (NDArray): The predicted models; one may occur more than
-                once. `(N,)`.
-            families (NDArray): Their families, `(N,)`.
-            beyond (NDArray): True for predictions beyond the reach of the
-                families that were fitted to, `(N,)`.
+        Squared errors, models, their families and `beyond` are `(N,)`; a model
+        may occur several times. `beyond` is True for predictions beyond the
+        reach of the families that were fitted to.
         """
         kinds = (
             StatedError.of(squares[rows], models[rows], families[rows])
@@ -234,7 +212,7 @@ class ErrorsByReach:
         return cls(limit, *kinds)
 
     def is_beyond(self, predicted: NDArray) -> NDArray[np.bool_]:
-        """True for accuracies beyond the reach of most families."""
+        """Return True for accuracies beyond the reach of most families."""
         return is_beyond(predicted, self.reach)
 
 
@@ -242,16 +220,12 @@ def errors_by_reach(
         fitted: NDArray,
         folds: FoldPredictions,
         nested: Optional[HeldOut] = None) -> Optional[ErrorsByReach]:
-    """Cross-validated errors of a fit; None where nothing was held out.
+    """Return cross-validated errors of a fit; None if nothing was held out.
 
     A held-out model is beyond the reach of most families if the fit to the
-    other families predicts more than most of these reach.
-
-    Args:
-        fitted (NDArray): Predictions of the n training models, `(n,)`.
-        folds (FoldPredictions): Predictions of the same models by the folds.
-        nested (Optional[HeldOut]): Replaces the predictions of the folds if
-            the solver was chosen by them.
+    other families predicts more than most of these reach. `fitted` are
+    predictions of the n training models, `(n,)`. `nested` replaces the
+    predictions of the folds if the solver was chosen by them.
     """
     if not len(folds.masks):
         return None
@@ -274,7 +248,7 @@ def errors_by_reach(
 
 def stated_cells(mse: float, typical: float,
                  errors: Optional[ErrorsByReach]) -> tuple[str, ...]:
-    """Cells of `STATED_HEADER`; '-' where no error is stated or it is NaN."""
+    """Return cells of `STATED_HEADER`; '-' where there is no error."""
     both = number(percent(mse**0.5)), number(percent(typical))
     if errors is None:
         return *both, '-', '-', '-'

@@ -1,4 +1,4 @@
-"""Errors of predictions beside real accuracies."""
+"""Errors of predictions against real accuracies."""
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class BenchmarkErrors:
         pairwise (float): Share of pairs of models in the right order.
         coverage (float): Share of intervals that contain the observed value.
         width (float): Mean width of the intervals.
-        noise (float): Mean squared standard error of the observed values,
-            NaN if the number of items is unknown. No lower bound: all models
-            answer the same items, so their accuracies deviate together.
+        noise (float): Mean squared standard error of the observed values, NaN
+            if the number of items is unknown. No lower bound: all models
+            answer the same items, so their deviations are correlated.
     """
     n_models: int
     mse: float
@@ -61,18 +61,18 @@ class Study:
     @classmethod
     def of(cls, predictors: Mapping[str, 'Predictor'], losses: 'Losses',
            observed: AccuracyTable) -> 'Study':
-        """Predictions of several predictors from the same losses.
+        """Predict the same models with several predictors.
 
         Args:
             predictors (Mapping[str, Predictor]): By method, the one under
                 study first; benchmarks may be missing from the others.
-            losses (Losses): Of the observed models; dumps are mapped onto
-                the tokens of the first predictor, which all share.
-            observed (AccuracyTable): Of the same models and perhaps more.
+            losses (Losses): Losses of the observed models; dumps are mapped
+                onto the tokens of the first predictor, which all share.
+            observed (AccuracyTable): Accuracies of the same models and perhaps
+                more.
 
         Raises:
-            InputError: As in `Predictor.predict`, or a model was not
-                observed.
+            InputError: As in `Predictor.predict`, or a model was not observed.
         """
         first = next(iter(predictors.values()))
         if not isinstance(losses, (FeatureTable, LossTable)):
@@ -90,7 +90,7 @@ class Study:
         return f'Study({self.predictions})'
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
-        """Errors by benchmark, without the training models."""
+        """Return errors by benchmark, without the training models."""
         table = self.predictions.select(methods=[method])
         return {
             benchmark: _errors(table, b, int(self.n_items[b]))
@@ -99,7 +99,7 @@ class Study:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Geometric mean without NaN; NaN if nothing is left."""
+    """Return the geometric mean without NaN; NaN if nothing is left."""
     numbers = [value for value in values if not np.isnan(value)]
     return float(gmean(numbers)) if numbers else float('nan')
 
@@ -124,15 +124,8 @@ def _errors(table: Predictions, b: int, n_items: int) -> BenchmarkErrors:
 class Outlier:
     """An accuracy of a model that its losses do not explain.
 
-    Args:
-        model (str): Name of the model.
-        benchmark (str): Name of the benchmark.
-        observed (float): Real accuracy, a fraction.
-        predicted (float): Predicted accuracy, a fraction.
-        low (float): Lower end of the interval.
-        high (float): Upper end.
-        distance (float): Observed minus predicted, in halves of the
-            interval on that side; infinite if that half has no width.
+    Accuracies are fractions. `distance` is observed minus predicted, in halves
+    of the interval on that side; infinite if that half has no width.
     """
     model: str
     benchmark: str
@@ -146,7 +139,7 @@ class Outlier:
 def outliers(predictions: Predictions,
              method: Optional[str] = None,
              limit: float = 1.0) -> list[Outlier]:
-    """Accuracies far from their predictions, the farthest first.
+    """Return accuracies far from their predictions, the farthest first.
 
     Training models are left out.
 

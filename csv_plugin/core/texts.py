@@ -9,14 +9,13 @@ from csv_plugin.core.conventions import InputError, utf8_bytes
 
 
 def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
-    """SHA-256 of the ids and texts of a validation set, 64 hex digits.
+    """Return the SHA-256 of the ids and texts of a validation set.
 
     Every id and every text is hashed behind its length in bytes (8 bytes,
-    big-endian).
+    big-endian). 64 hexadecimal digits.
 
     Raises:
-        InputError: An id occurs twice, or UTF-8 cannot encode an id or a
-            text.
+        InputError: An id occurs twice, or UTF-8 cannot encode an id or a text.
     """
     digest = hashlib.sha256()
     seen: set[str] = set()
@@ -39,15 +38,15 @@ class Text:
 
     Args:
         text_id (str): Its name, unique in the set.
-        text (str): What language models read, as it is.
-        source (str): Where it comes from, such as a benchmark, or empty.
+        text (str): Input of language models, unchanged.
+        source (str): Its source, such as a benchmark, or empty.
         answer (Optional[tuple[int, int]]): First character of the answer in
             the text, and the character after its last; None without answer.
-        licence (str): Such as 'CC BY 4.0'; empty if unknown.
+        licence (str): Licence such as 'CC BY 4.0'; empty if unknown.
 
     Raises:
-        InputError: The answer is empty or not inside the text, or UTF-8
-            cannot encode the id, the text, the source or the licence.
+        InputError: The answer is empty or not inside the text, or UTF-8 cannot
+            encode the id, the text, the source or the licence.
     """
     text_id: str
     text: str
@@ -106,12 +105,12 @@ class TextSet:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Names of the texts. Length S."""
+        """S names of the texts."""
         return tuple(text.text_id for text in self.texts)
 
     @property
     def licences(self) -> dict[str, str]:
-        """Licences of the texts, as far as known, by source."""
+        """Licences of the texts by source, where known."""
         licences: dict[str, dict[str, None]] = {}
         for text in self.texts:
             if text.licence:

@@ -1,4 +1,4 @@
-"""Training of predictors on token losses: blocks of columns and choices."""
+"""Training of predictors on token losses, with a choice of columns."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -44,12 +44,7 @@ class LossColumns(Protocol):
 class Block:
     """Feature columns that are fitted together.
 
-    Args:
-        name (str): Such as 'groups'.
-        source (LossColumns): The columns.
-        solvers (tuple[Solver, ...]): Solvers that may fit them.
-        answers_of (Optional[str]): The source of the texts if all columns are
-            of its answers.
+    `answers_of` is the source of the texts if all columns are of its answers.
     """
     name: str
     source: LossColumns
@@ -66,13 +61,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class JoinedColumns:
-    """The columns of several blocks side by side.
+    """Columns of several blocks side by side.
 
-    The first block gives the all-token loss.
-
-    Args:
-        blocks (Sequence[Block]): With different names and the same counted
-            tokens.
+    The first block gives the all-token loss. Blocks have different names and
+    the same counted tokens.
     """
     blocks: Sequence[Block]
 
@@ -80,7 +72,7 @@ class JoinedColumns:
 
     @property
     def columns(self) -> Columns:
-        """Units are named after their blocks: 'groups: sums/answer'."""
+        """Columns named after their blocks: 'groups: sums/answer'."""
         units = tuple(f'{block.name}: {unit}' for block in self.blocks
                       for unit in block.units)
         first = self.blocks[0].source.columns
@@ -89,20 +81,19 @@ class JoinedColumns:
         return Columns(units, uniform, first.fingerprint, first.scored)
 
     def solvers(self, benchmark: str) -> tuple[OnColumns, ...]:
-        """Candidate solvers of a benchmark, such as 'groups ridge'.
+        """Return candidate solvers of a benchmark, such as 'groups ridge'.
 
-        If a source of texts is named after the benchmark, the answers of
-        other sources are left out: with few families, they may look good by
-        chance.
+        If a source of texts is named after the benchmark, answers of other
+        sources are left out.
         """
         has_own = any(block.answers_of == benchmark for block in self.blocks)
         return tuple(solver for block, solver in self._solvers()
                      if not has_own or block.answers_of in (None, benchmark))
 
     def auto(self, benchmark: str) -> Auto:
-        """Choice among the candidates of a benchmark.
+        """Return the choice among the candidates of a benchmark.
 
-        Its own answers are kept unless another one is better by a test.
+        Its own answers are kept unless another candidate is better by a test.
         """
         own = (solver.name for block, solver in self._solvers()
                if block.answers_of == benchmark)
@@ -128,7 +119,7 @@ class JoinedColumns:
 
 
 def _ends(blocks: Sequence[Block]) -> list[int]:
-    """The column after the last one of each block."""
+    """Column after the last one of each block."""
     return list(accumulate(len(block.units) for block in blocks))
 
 
@@ -140,13 +131,7 @@ def _solver(block: Block, solver: Solver, end: int) -> OnColumns:
 
 def loss_blocks(table: LossTable, texts: TextSet,
                 targets: TargetTokens) -> list[Block]:
-    """Blocks of one mean loss per (source, answer or not), and per text.
-
-    Args:
-        table (LossTable): Losses of M models on T tokens.
-        texts (TextSet): The S texts.
-        targets (TargetTokens): Their tokens.
-    """
+    """Return blocks of mean losses per source and answer, and per text."""
     groups = group_columns(table, answer_groups(texts.texts, targets.spans))
     return [
         Block(GROUPS, groups, (NonNegative(), Ridge())),
@@ -156,9 +141,9 @@ def loss_blocks(table: LossTable, texts: TextSet,
 
 def answers_by_source(table: LossTable, texts: TextSet,
                       targets: TargetTokens) -> dict[str, NDArray[np.bool_]]:
-    """Masks of scored answer tokens by source, `(T,)`, sorted by name.
+    """Return masks of scored answer tokens by source, `(T,)`, sorted.
 
-    Args as in `loss_blocks`; sources without answers are left out.
+    Sources without answers are left out.
     """
     sources = np.repeat([text.source for text in texts],
                         [len(spans) for spans in targets.spans])
@@ -170,7 +155,7 @@ def answers_by_source(table: LossTable, texts: TextSet,
 
 
 def answer_block(source: str, columns: LossColumns) -> Block:
-    """A block of the answers of one source, shrunk to its label-token loss."""
+    """Return a block of one source's answers, shrunk to their mean loss."""
     return Block(f'answers of {source}', columns, (Ridge(), ), source)
 
 
@@ -178,13 +163,8 @@ def answer_block(source: str, columns: LossColumns) -> Block:
 class Training:
     """Training data of all methods.
 
-    Args:
-        losses (LossTable): Of the models to fit to, on the target tokens.
-        texts (TextSet): The validation set.
-        accuracies (AccuracyTable): Of these models or more.
-        families (Mapping[str, str]): Of these models or more.
-        targets (TargetTokens): Tokens that get the weights.
-        seed (int): Seed of the cross-validation folds.
+    Losses of the training models are on the target tokens, which get the
+    weights. Accuracies and families may contain more models.
     """
     losses: LossTable
     texts: TextSet
@@ -202,10 +182,7 @@ class Training:
             watch: Optional[Watch] = None) -> Predictor:
         """Fit a predictor; `Auto` chooses among blocks of feature columns.
 
-        Args:
-            blocks (Sequence[Block]): Made of the losses.
-            progress (Progress): Wraps the benchmarks.
-            watch (Optional[Watch]): As in `fit_predictor`.
+        `progress` wraps the benchmarks; `watch` is as in `fit_predictor`.
 
         Raises:
             InputError: The losses are not those of the tokens' texts.
@@ -219,7 +196,7 @@ class Training:
         return on_tokens(predictor, self.targets, source)
 
     def baselines(self) -> dict[str, Predictor]:
-        """The baselines by name."""
+        """Return the baselines by name."""
         predictors = {
             'uniform': self.all_token_loss(),
             'constant': self.constant(),
@@ -229,18 +206,18 @@ class Training:
         return predictors
 
     def all_token_loss(self) -> Predictor:
-        """The baseline with the weight 1 for every token."""
+        """Fit the baseline with the weight 1 for every token."""
         return self._of_tokens(self._one_column(), Uniform())
 
     def constant(self) -> Predictor:
-        """The baseline that predicts the mean accuracy."""
+        """Make the baseline that predicts the mean accuracy."""
         return self._of_tokens(self._one_column(), Constant())
 
     def label_token_loss(self) -> Optional[Predictor]:
-        """The baseline of the loss on a benchmark's own answers.
+        """Fit the baseline of the loss on a benchmark's own answers.
 
-        Benchmarks without a source of answers of their name are left out;
-        None if no benchmark is left.
+        Benchmarks without a source of answers of their name are left out; None
+        if no benchmark is left.
         """
         source = group_columns(
             self.losses, answer_groups(self.texts.texts, self.targets.spans))
@@ -287,17 +264,12 @@ class Training:
 
 def on_tokens(predictor: Predictor, targets: TargetTokens,
               source: LossColumns) -> Predictor:
-    """A predictor of token losses with no more columns than it needs.
+    """Return a predictor of token losses with only the columns it needs.
 
     Directions of hidden states are thousands of columns, each with a number
-    per token. They are replaced by the 1 + F capability scores of each
-    benchmark, of the fit to all models and of its folds. Columns of the
-    all-token loss are kept.
-
-    Args:
-        predictor (Predictor): Fitted to features of these columns.
-        targets (TargetTokens): The tokens that losses are mapped onto.
-        source (LossColumns): The columns.
+    per token. The 1 + F capability scores of each benchmark (fit to all
+    models, then its folds) replace them. Columns of the all-token loss are
+    kept.
 
     Raises:
         InputError: The columns or the tokens are not those of the training.
@@ -356,7 +328,7 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
 
 
 def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:
-    """The column of the label-token loss by benchmark."""
+    """Column of the label-token loss by benchmark."""
     places = {
         unit.removeprefix(f'{GROUPS}: '): k
         for k, unit in enumerate(units)
@@ -369,16 +341,11 @@ def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class TrainingCurve:
-    """Mean squared errors in the course of a training.
+    """Mean squared errors in the course of a training, by step.
 
-    Args:
-        benchmarks (tuple[str, ...]): B names.
-        x (NDArray): Steps, `(n,)`.
-        x_label (str): Description of a step.
-        train (NDArray): Errors on the training models, `(n, B)`; NaN after a
-            benchmark has stopped.
-        validation (NDArray): Errors on held-out models, likewise.
-        best (NDArray): Index into `x` of the chosen step, int, `(B,)`.
+    Steps `x` are `(n,)`. Errors on training and held-out models are `(n, B)`,
+    NaN after a benchmark has stopped. `best` is the index of the chosen step,
+    `(B,)`.
     """
     benchmarks: tuple[str, ...]
     x: NDArray
@@ -393,10 +360,10 @@ class TrainingCurve:
 def path_curve(
         fits: Mapping[str, tuple[Task,
                                  SalienceFit]]) -> Optional[TrainingCurve]:
-    """Errors along the regularisation paths of fits, by benchmark.
+    """Return errors along the regularisation paths of fits, by benchmark.
 
-    Step 0 has uniform weights, every further step a weaker penalty. None if
-    no fit has a path.
+    Step 0 has uniform weights, every further step a weaker penalty. None if no
+    fit has a path.
     """
     paths = {
         name: (task, fit, fit.path)

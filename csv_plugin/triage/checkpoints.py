@@ -1,4 +1,4 @@
-"""Checkpoints of pretraining runs: the run, the step and the tokens."""
+"""Run, step and tokens of checkpoints of pretraining runs."""
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +18,10 @@ _NAME = re.compile(r'(?P<run>.+)@(?P<step>[0-9]{1,18})')
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The pretraining run of a checkpoint, and how far it had come.
+    """Place of a checkpoint in its pretraining run.
 
-    Args:
-        run (str): Name of the run.
-        step (float): Optimiser steps up to the checkpoint.
-        tokens (float): Training tokens up to the checkpoint, NaN if not
-            known.
-        budget (float): Training tokens at the end of the run, NaN if not
-            known.
+    Steps, training tokens and the budget (tokens at the end of the run);
+    tokens and budget are NaN where unknown.
     """
     run: str
     step: float
@@ -35,18 +30,15 @@ class Checkpoint:
 
 
 def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
-    """Read the runs and steps of checkpoints from a table, by model.
+    """Read the runs and steps of checkpoints from a CSV file, by model.
 
-    Args:
-        path (FilePath): A CSV file with the columns `model`, `run` and
-            `step`, and perhaps `tokens` and `budget`. These two are in any
-            unit, the same for all rows, and empty where they are not known.
-            A budget in one row of a run counts for all.
+    Columns are `model`, `run`, `step` and optionally `tokens` and `budget`.
+    These two have one unit in all rows and are empty where unknown. A budget
+    in one row of a run counts for all.
 
     Raises:
-        InputError: The file is not such a table, a step or a number of
-            tokens is negative, a budget is not positive, or a run has two
-            budgets.
+        InputError: The file is not such a table, a step or a number of tokens
+            is negative, a budget is not positive, or a run has two budgets.
     """
     checkpoints = {}
     for row in read_rows(path, ('model', 'run', 'step')):
@@ -64,7 +56,7 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
 
 
 def _number_of_tokens(row: CsvRow, column: str) -> float:
-    """The number in a cell; NaN if it is empty or there is no column."""
+    """Number in a cell; NaN if it is empty or there is no column."""
     if not row.cells.get(column):
         return math.nan
     number = row.number(column)
@@ -78,17 +70,14 @@ def describe_checkpoints(
         models: Iterable[str],
         table: Optional[Mapping[str,
                                 Checkpoint]] = None) -> dict[str, Checkpoint]:
-    """Return the run and step of each model, from a table or its name.
+    """Return the run and step of each model.
 
-    Args:
-        models (Iterable[str]): Names; those that are not in the table must
-            read `run@step`.
-        table (Optional[Mapping[str, Checkpoint]]): As `read_checkpoints`
-            returns it.
+    They come from the table of `read_checkpoints`, else from a name
+    `run@step`.
 
     Raises:
-        InputError: A name has no step, or two models are one step of one
-            run.
+        InputError: A name has no step, or two models have the same run and
+            step.
     """
     checkpoints: dict[str, Checkpoint] = {}
     names: dict[tuple[str, float], str] = {}
@@ -131,7 +120,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
-    """Return the budgets of the runs that have one, by run.
+    """Return the budgets of runs by name, as far as known.
 
     Raises:
         InputError: A run has two budgets.
@@ -151,15 +140,13 @@ def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
 def rows_by_run(
     checkpoints: Sequence[Checkpoint]
 ) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
-    """Return where the checkpoints of each run are, the earliest first.
+    """Return the checkpoints of each run, the earliest first.
 
-    Args:
-        checkpoints (Sequence[Checkpoint]): Of all runs. Those before the
-            first step are left out.
+    Checkpoints at 0 tokens are left out.
 
     Returns:
-        dict[str, tuple[NDArray, NDArray]]: By run, sorted: the indices of
-        its n checkpoints, and the tokens (or steps) done there, `(n,)` each.
+        dict: By run, sorted: indices of its n checkpoints, and tokens (or
+        steps) at each, `(n,)`.
 
     Raises:
         InputError: As in `choose_measure`.

@@ -16,11 +16,7 @@ _SUFFIX = '.safetensors'
 
 @dataclass(frozen=True)
 class DumpPlace:
-    """The place of one checkpoint's dump.
-
-    Args:
-        path (Path): The file, or the work directory of an OpenCompass run.
-        model (str): Name of the checkpoint.
+    """Place of one checkpoint's dump: a file, or the work directory of a run.
     """
     path: Path
     model: str
@@ -28,10 +24,8 @@ class DumpPlace:
     def read(self, fingerprint: str) -> TokenLossDump:
         """Read the losses, texts sorted by id.
 
-        Args:
-            fingerprint (str): Of the validation set. A work directory may
-                hold dumps on several; the dump in a file is returned
-                whatever its texts.
+        The fingerprint chooses among the validation sets of a work directory;
+        a file is returned whatever its texts.
 
         Raises:
             InputError: There is no dump, or it cannot be read.
@@ -84,7 +78,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
 
 
 def _matches(place: str) -> list[Path]:
-    """The path itself or, of a pattern, all paths that match it."""
+    """Paths that match a pattern, or the path itself."""
     paths = [place] if os.path.exists(place) else sorted(glob.glob(place))
     if not paths:
         raise InputError(f'dumps {place!r}', 'a file, a folder or a pattern',
@@ -93,7 +87,7 @@ def _matches(place: str) -> list[Path]:
 
 
 def _dumps_in(path: Path) -> list[DumpPlace]:
-    """The dumps of a file or folder that exists."""
+    """Dumps in a file or folder that exists."""
     if not path.is_dir():
         return [DumpPlace(path, path.name.removesuffix(_SUFFIX))]
     if (path / 'predictions').is_dir():

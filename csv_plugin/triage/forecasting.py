@@ -1,17 +1,14 @@
 """Forecasts of the capability score at the end of a pretraining run.
 
-A forecast is the exponent at the last checkpoint plus what earlier runs gained
-from the same share of their budgets on. Two gains are averaged, by the inverse
-squares of their mean squared errors on earlier runs left out: the median gain,
-which is right where a capability emerges in a part of the runs only; and the
-gain regressed on how good the runs were there, which is right where better
-runs gain more. Earlier checkpoints of the run add nothing: much of the gain
-comes with the decay of the learning rate.
+A forecast is the exponent at the last checkpoint plus the gain of earlier runs
+from the same share of their budgets on. Two gains are averaged, weighted by
+the inverse squares of their mean squared errors on earlier runs left out. The
+median gain suits capabilities that emerge in some of the runs only. The gain
+regressed on the level of the runs suits runs of which the better gain more.
 
-The errors to expect are those of a back-test, in which every earlier run is
-forecast from the others. They are stretched as far as errors are larger where
-better earlier runs are forecast from worse ones, since most runs that are
-forecast are larger than those before.
+Expected errors come from a back-test: every earlier run is forecast from the
+others. They are scaled up by the growth of errors where better earlier runs
+are forecast from worse ones.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,24 +25,23 @@ LEAST_RUNS = 4
 LEAST_ERROR, MOST_LEVERAGE = 1e-12, 0.99
 #: Better runs are forecast from these shares of all runs, the worst.
 WORSE = (1 / 2, 2 / 3, 5 / 6)
-#: Benchmarks on which errors of exponents are smaller tell nothing.
+#: Benchmarks with smaller errors of exponents are left out.
 LEAST_DEVIATION = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """Earlier runs, each truncated and forecast from the others.
+    """Forecasts of H earlier runs, each truncated and forecast from the
+    others.
 
     Args:
         runs (tuple[str, ...]): H names; none if fewer than two earlier runs
             have checkpoints early enough.
-        now (NDArray): Exponents at the last share before the truncation,
-            `(H, B)`.
+        now (NDArray): Exponents at the truncation, `(H, B)`.
         forecast (NDArray): Forecasts made there, `(H, B)`.
         actual (NDArray): Exponents at the end of the runs, `(H, B)`.
         forward (NDArray): Errors of forecasts of better runs from worse ones,
-            in root mean squares of `errors`: one for each run that was a
-            better one, `(n_b,)`.
+            one per better run, in root mean squares of `errors`, `(n_b,)`.
     """
     runs: tuple[str, ...]
     now: NDArray[np.float64]
@@ -60,7 +56,8 @@ class Backtest:
 
     @property
     def growth(self) -> float:
-        """How many times larger errors are on better runs; 1 or more."""
+        """Ratio of errors on better runs to those of the back-test; 1 or more.
+        """
         if not len(self.forward):
             return 1.0
         return max(1.0, float(np.sqrt(np.mean(self.forward**2))))
@@ -68,14 +65,11 @@ class Backtest:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Exponents of Eq. 2 that are expected of a run at its budget.
+    """Expected exponents of Eq. 2 of a run at its budget, `(B,)`.
 
-    Args:
-        run (str): Its name.
-        share (float): Share of the budget at its last checkpoint, NaN if
-            that is not known.
-        exponents (NDArray): Forecasts, `(B,)`; NaN where none can be made.
-        backtest (Backtest): Forecasts of the earlier runs from that share.
+    They are NaN where none can be made. `share` is the share of the budget at
+    the last checkpoint, NaN if unknown; the back-test starts at the same
+    share.
     """
     run: str
     share: float
@@ -84,7 +78,7 @@ class Forecast:
 
     @property
     def errors(self) -> NDArray[np.float64]:
-        """Errors to expect: stretched ones of the back-test, `(n, B)`.
+        """Expected errors: those of the back-test, scaled up, `(n, B)`.
 
         One row of zeros for a finished run.
         """
@@ -99,11 +93,7 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts runs from earlier runs that are finished.
-
-    Args:
-        history (Sequence[RunTrajectory]): H earlier runs whose last
-            checkpoint is at their budget; may be empty.
+    """Forecasts runs from H earlier runs that are finished; H may be 0.
 
     Raises:
         InputError: An earlier run is not finished.
@@ -123,8 +113,8 @@ class Forecaster:
     def forecast(self, run: RunTrajectory) -> Forecast:
         """Forecast a run at its budget.
 
-        All is NaN if the budget is not known, or if the run is unfinished and
-        no earlier run has checkpoints as early.
+        All is NaN if the budget is unknown, or if the run is unfinished and no
+        earlier run has checkpoints as early.
 
         Raises:
             InputError: The run is part of the history.
@@ -184,10 +174,8 @@ def forecast_exponents(now: NDArray, then: NDArray,
                        final: NDArray) -> NDArray[np.float64]:
     """Forecast the exponents of a run at its end, `(B,)`.
 
-    Args:
-        now (NDArray): Exponents of the run at a share of its budget, `(B,)`.
-        then (NDArray): Those of n earlier runs at the same share, `(n, B)`.
-        final (NDArray): Those at their ends, `(n, B)`.
+    From its exponents now, `(B,)`, and those of n earlier runs at the same
+    share of the budget and at their ends, `(n, B)`.
     """
     gains = final - then
     median = np.median(gains, axis=0)
@@ -212,8 +200,7 @@ def worse_and_better(
         final: NDArray) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield rows of the worst 1/2, 2/3 and 5/6 of runs, and of the rest.
 
-    Args:
-        final (NDArray): Ends of H runs, higher is better, `(H, B)`.
+    Exponents at the end of H runs, `(H, B)`, order the runs.
     """
     order = np.argsort(final.mean(axis=1), kind='stable')
     for share in WORSE:
@@ -223,20 +210,18 @@ def worse_and_better(
 
 def _forward_errors(then: NDArray, final: NDArray,
                     left_out: NDArray) -> NDArray[np.float64]:
-    """Errors of forecasts of better runs from worse ones; see `Backtest`.
+    """Errors of forecasts of better runs from worse ones, one per run.
 
-    One root mean square for each run, since a run errs alike on all
-    benchmarks; none where the forecasts `left_out` of each run from the
-    others have no errors.
+    Empty where the forecasts `left_out` have no errors.
     """
     unit = np.sqrt(np.mean((final - left_out)**2, axis=0))
-    tells = unit > LEAST_DEVIATION
-    if not tells.any():
+    usable = unit > LEAST_DEVIATION
+    if not usable.any():
         return np.zeros(0)
     squares: dict[int, list[float]] = {}
     for worse, better in worse_and_better(final):
         for run in better:
             forecast = forecast_exponents(then[run], then[worse], final[worse])
-            errors = (final[run] - forecast)[tells] / unit[tells]
+            errors = (final[run] - forecast)[usable] / unit[usable]
             squares.setdefault(run, []).append(float(np.mean(errors**2)))
     return np.sqrt([np.mean(of_run) for of_run in squares.values()])

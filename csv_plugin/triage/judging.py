@@ -1,4 +1,4 @@
-"""Which pretraining run is worth continuing, from the losses so far."""
+"""Forecasts and ranks of pretraining runs, from the losses so far."""
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -35,19 +35,18 @@ class Triage:
     """Predictions and forecasts of R runs on B benchmarks.
 
     Args:
-        measure (str): 'tokens', or 'steps' where no tokens are known: the
-            unit of `RunTrajectory.tokens` and budgets.
+        measure (str): Unit of training: 'tokens', or 'steps' where no tokens
+            are known.
         runs (tuple[RunTrajectory, ...]): R runs, sorted by name.
-        predictions (Predictions): Of all checkpoints of the runs.
-        expected (Mapping[str, Expectation]): Accuracies at the budget, by
-            run.
+        predictions (Predictions): All checkpoints of the runs.
+        expected (Mapping[str, Expectation]): Accuracies at the budget, by run.
         rankings (Mapping[str, Ranking]): By benchmark and `OVERALL`.
         backtests (Mapping[str, Backtest]): Earlier runs, forecast from the
             same share of the budget, by unfinished run.
-        floors (NDArray): Of the curves of Eq. 2, fractions, `(B,)`.
-        off_trajectory (tuple[OffTrajectory, ...]): Checkpoints that do not
-            fit their neighbours.
-        notes (tuple[str, ...]): What else a user should know.
+        floors (NDArray): Floors of the curves (Eq. 2), fractions, `(B,)`.
+        off_trajectory (tuple[OffTrajectory, ...]): Checkpoints that do not fit
+            their neighbours.
+        notes (tuple[str, ...]): Remarks for users.
     """
     measure: str
     runs: tuple[RunTrajectory, ...]
@@ -78,24 +77,21 @@ class Triage:
 
     @property
     def forecast_runs(self) -> tuple[str, ...]:
-        """Runs that have a forecast, by its mean the best first."""
+        """Runs with a forecast, the best mean first."""
         ranking = self.rankings[OVERALL]
         return tuple(run for run, value in zip(ranking.runs, ranking.values)
                      if not math.isnan(value))
 
     def error_to_expect(
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean absolute errors on earlier runs, in the back-test.
+        """Return mean absolute errors of the back-test of a run.
 
-        An error is the difference from the accuracy that is predicted at the
-        end of the earlier run.
-
-        Args:
-            run (str): A run of `backtests`.
+        Errors are differences from the accuracies predicted at the ends of the
+        earlier runs. The run is one of `backtests`.
 
         Returns:
-            tuple[NDArray, NDArray]: Of the forecasts, and of the accuracies
-            predicted where they were made; fractions, `(B,)` each.
+            tuple[NDArray, NDArray]: Errors of the forecasts, and of the
+            predictions where they were made; fractions, `(B,)` each.
         """
         test = self.backtests[run]
         actual, forecasts, now = (
@@ -107,8 +103,8 @@ class Triage:
     def checkpoint_records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every checkpoint and benchmark.
 
-        Its names are the columns of `checkpoints.csv`; accuracies are
-        fractions, and what is not known is None.
+        Keys are the columns of `checkpoints.csv`. Accuracies are fractions;
+        unknown values are None.
         """
         places = {
             name: (run, i)
@@ -133,8 +129,8 @@ class Triage:
     def forecast_records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every ranking and run, the best run first.
 
-        Its names are the columns of `forecasts.csv`; accuracies are
-        fractions, and what is not known is None.
+        Keys are the columns of `forecasts.csv`. Accuracies are fractions;
+        unknown values are None.
         """
         runs = {run.run: run for run in self.runs}
         for benchmark, ranking in self.rankings.items():
@@ -154,7 +150,7 @@ class Triage:
                 }
 
     def forecast_cells(self, run: str) -> list[str]:
-        """Return the forecast of a run as texts, percent and interval.
+        """Return the forecast of a run as texts: percent and interval.
 
         The mean over the benchmarks is first, then each benchmark.
         """
@@ -170,7 +166,7 @@ class Triage:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, those of `triage.json`."""
+        """Return the values of `triage.json`."""
         above = {
             name: {
                 'runs': list(ranking.runs),
@@ -192,7 +188,7 @@ class Triage:
         }
 
     def _named_errors(self, run: str) -> dict[str, dict[str, float]]:
-        """The errors to expect, by the accuracy that is taken for the end."""
+        """Expected errors of forecast and current prediction, by benchmark."""
         labels = ('forecast', 'prediction now')
         return {
             label: dict(zip(self.benchmarks, errors.tolist()))
@@ -202,7 +198,6 @@ class Triage:
 
 
 def _or_none(value: float) -> Optional[float]:
-    """JSON has no NaN."""
     return None if math.isnan(value) else float(value)
 
 
@@ -213,37 +208,36 @@ def forecast(predictor: Predictor,
              budget: float = math.nan) -> Triage:
     """Forecast the accuracies of pretraining runs at the end of training.
 
-    Every checkpoint gets the accuracies that the predictor expects of it now.
-    Every run gets a forecast of its accuracies when the training tokens reach
-    its budget, and a rank among the runs. A forecast adds to the capability
-    scores of the run what earlier runs gained from the same share of their
-    budgets on; docs/triage.md describes it.
+    Every checkpoint gets predicted accuracies. Every run gets a forecast of
+    its accuracies at its budget of training tokens, and a rank among the runs.
+    A forecast adds to the capability scores of the run the gain of earlier
+    runs from the same share of their budgets on; see docs/triage.md.
 
     Args:
-        predictor (Predictor): Made from token losses.
+        predictor (Predictor): Fitted to token losses.
         losses (Mapping[str, TokenLossDump]): Token losses in nats of the
-            checkpoints of the runs to judge, by the checkpoint's name. A
-            checkpoint at 0 tokens is left out.
-        history (Optional[Mapping[str, TokenLossDump]]): The same of earlier
+            checkpoints to judge, by name. A checkpoint at 0 tokens is left
+            out.
+        history (Optional[Mapping[str, TokenLossDump]]): Losses of earlier
             runs, each up to its end. Without them, no unfinished run is
             forecast.
-        checkpoints (Optional[Mapping[str, Checkpoint]]): Run, step, tokens
-            and budget of checkpoints, by name; see `read_checkpoints`. Other
-            names must read `run@step`. Training is measured in tokens if
-            they are known of all checkpoints, else in steps.
-        budget (float): Tokens (or steps) at the end of those runs that have
-            no budget of their own. By default the median of the earlier
-            runs; without any, nothing is forecast for these runs.
+        checkpoints (Optional[Mapping[str, Checkpoint]]): Run, step, tokens and
+            budget of checkpoints, by name; see `read_checkpoints`. Other names
+            must have the form `run@step`. Training is measured in tokens if
+            all checkpoints have them, else in steps.
+        budget (float): Tokens (or steps) at the end of runs without a budget
+            of their own. By default the median of the earlier runs; without
+            any, these runs have no forecast.
 
     Returns:
         Triage: All accuracies are fractions, all intervals 90 % intervals.
 
     Raises:
-        InputError: There is no checkpoint beyond 0 tokens; a name has no
-            step or is among both the losses and the history; the tokens of
-            only some checkpoints are known; a run is part of the history,
-            beyond its budget or has two; an earlier run ends before its
-            budget; or as in `Predictor.features`.
+        InputError: There is no checkpoint beyond 0 tokens; a name has no step
+            or is among both the losses and the history; the tokens of only
+            some checkpoints are known; a run is part of the history, beyond
+            its budget or has two; an earlier run ends before its budget; or as
+            in `Predictor.features`.
     """
     earlier = {} if history is None else history
     features = predictor.features({**losses, **earlier})
@@ -262,18 +256,9 @@ def judge(
 ) -> Triage:
     """Judge runs by the features of their checkpoints.
 
-    Checkpoints at 0 tokens are left out, since trajectories are functions of
-    the log of the tokens.
-
-    Args:
-        predictor (Predictor): Predicts the accuracies.
-        features (FeatureTable): The predictor's columns of checkpoints;
-            checkpoints without them are left out.
-        checkpoints (Mapping[str, Checkpoint]): Of the runs to judge.
-        history (Mapping[str, Checkpoint]): Of earlier, finished runs.
-        budget (float): As in `forecast`.
-        refused (Mapping[str, str]): The reason why a checkpoint has no
-            features, by name; becomes a note if it is one of these.
+    Checkpoints at 0 tokens or without features are left out. `refused` maps
+    names to the reasons why they have no features; these become notes. Other
+    arguments are as in `forecast`.
 
     Raises:
         InputError: A benchmark is called `OVERALL`, or as in `forecast`.
@@ -325,7 +310,7 @@ def judge(
 
 def _check_names(predictor: Predictor, checkpoints: Collection[str],
                  history: Collection[str]) -> None:
-    """Refuse names that would stand for two things."""
+    """Raise for names that would stand for two things."""
     if OVERALL in predictor.names:
         raise InputError(
             'predictor', 'benchmarks with other names than that of the mean '
@@ -352,9 +337,9 @@ def _trajectories(predictor: Predictor,
                   features: FeatureTable,
                   checkpoints: Mapping[str, Checkpoint],
                   budget: Optional[float] = None) -> list[RunTrajectory]:
-    """Runs sorted by name, of the given budget if they have none of their own.
+    """Runs sorted by name; those without a budget get the given one.
 
-    Without one (None), they ended at their last checkpoints.
+    If it is None, they end at their last checkpoints.
     """
     names = tuple(checkpoints)
     table = features.select(names)
@@ -377,20 +362,20 @@ def _trajectories(predictor: Predictor,
 def _notes(measure: str, refused: Mapping[str, str]) -> list[str]:
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
     if measure == 'steps':
-        notes.append('No tokens are known, so training goes by steps.')
+        notes.append('No tokens are known, so training is measured in steps.')
     return notes
 
 
 def _notes_on_runs(runs: Sequence[RunTrajectory],
                    described: Mapping[str, Checkpoint],
                    forecaster: Forecaster) -> list[str]:
-    """Notes on what is missing for the forecast of a run."""
-    endless = [run.run for run in runs if math.isnan(run.budget)]
+    """Notes on missing input for the forecast of a run."""
+    unlimited = [run.run for run in runs if math.isnan(run.budget)]
     notes = [
-        f'Nothing is forecast for {", ".join(endless)}, for want of a budget, '
-        'the end of the training: give --budget (budget=), or earlier, '
-        'finished runs by --history (history=).'
-    ] if endless else []
+        f'Nothing is forecast for {", ".join(unlimited)}: the end of training '
+        'is unknown. Give --budget (budget=), or earlier, finished runs by '
+        '--history (history=).'
+    ] if unlimited else []
     missing: dict[tuple[float, str], list[str]] = {}
     for run in runs:
         share = float(run.shares[-1])
@@ -399,7 +384,7 @@ def _notes_on_runs(runs: Sequence[RunTrajectory],
     begun = {run.run for run in runs}
     for name in sorted({point.run for point in described.values()} - begun):
         missing.setdefault(
-            (0.0, 'nothing is forecast, for want of a checkpoint yet.'),
+            (0.0, 'nothing is forecast: there is no checkpoint yet.'),
             []).append(name)
     return notes + [
         f'After {100 * share:.3g} % of the training of {", ".join(names)}, '
@@ -408,15 +393,15 @@ def _notes_on_runs(runs: Sequence[RunTrajectory],
 
 
 def _missing(forecaster: Forecaster, share: float) -> Iterator[str]:
-    """What is missing for a forecast from a share of the budget."""
+    """Missing input for a forecast from a share of the budget."""
     early = forecaster.members(share)
     late = [past.run for past in forecaster.history if past not in early]
     if late:
-        yield (f'the losses of {", ".join(late)} do not count, for want of a '
-               'checkpoint as early.')
+        yield (f'the losses of {", ".join(late)} do not count: no checkpoint '
+               'is as early.')
     if not early:
-        yield ('nothing is forecast, for want of an earlier run (--history) '
-               'with a checkpoint as early.')
+        yield ('nothing is forecast: no earlier run (--history) has a '
+               'checkpoint as early.')
     if len(early) == 1:
-        yield ('the error of the forecast is not known, for want of a second '
-               'earlier run (--history) with a checkpoint as early.')
+        yield ('the error of the forecast is unknown: only one earlier run '
+               '(--history) has a checkpoint as early.')

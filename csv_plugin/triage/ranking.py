@@ -1,4 +1,4 @@
-"""Accuracies to expect of pretraining runs, and which will end above which."""
+"""Expected accuracies of pretraining runs, and their order."""
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,17 +22,10 @@ UNKNOWN, NOT_FORECAST = 'no error known', 'not forecast'
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """Accuracies to expect of a run at its budget, fractions.
+    """Expected accuracies of a run at its budget, fractions.
 
-    Args:
-        run (str): Its name.
-        values (NDArray): Forecast on each benchmark, `(B,)`; NaN where none
-            can be made.
-        low (NDArray): Lower ends of the intervals, `(B,)`; NaN where the
-            error of the forecast is not known.
-        high (NDArray): Upper ends, `(B,)`; NaN likewise.
-        draws (NDArray): Draws of the accuracies, `(N_DRAWS, B)`; NaN
-            likewise.
+    Forecasts and ends of intervals are `(B,)`, draws `(N_DRAWS, B)`. Forecasts
+    are NaN where none can be made, the others where the error is unknown.
     """
     run: str
     values: NDArray[np.float64]
@@ -43,16 +36,11 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """R runs ordered by one benchmark, or by the mean of all.
+    """R runs ordered by one benchmark or by the mean of all, the best first.
 
-    Args:
-        runs (tuple[str, ...]): Names, the best forecast first.
-        values (NDArray): Forecast accuracies, fractions, `(R,)`.
-        low (NDArray): Lower ends of the intervals, `(R,)`.
-        high (NDArray): Upper ends, `(R,)`.
-        above (NDArray): Probability that run i ends above run j, 0.5 on the
-            diagonal; NaN where the error of a forecast is not known. Shape
-            `(R, R)`.
+    Forecasts and interval ends are fractions, `(R,)`. `above` is the
+    probability that run i ends above run j, `(R, R)`: 0.5 on the diagonal, NaN
+    where the error of a forecast is unknown.
     """
     runs: tuple[str, ...]
     values: NDArray[np.float64]
@@ -88,22 +76,15 @@ class Ranking:
 
 def expect(forecast: Forecast, predictor: Predictor,
            level: float) -> Expectation:
-    """Return accuracies to expect of a run, with intervals.
+    """Return expected accuracies of a run, with intervals of the given level.
 
     A draw of the exponent is the forecast, plus an error like those of the
     back-test, plus an error like those of the predictor on held-out models.
-    The first follows a multivariate t distribution: few earlier runs make
-    wide intervals, and benchmarks err together as in the back-test. A draw
-    of the accuracy is the curve at this exponent, plus the part of the
-    predictor's error that does not depend on the curve.
-
-    Args:
-        forecast (Forecast): Exponents of B benchmarks.
-        predictor (Predictor): Curves and errors of the same benchmarks.
-        level (float): Share of intervals that should hold the accuracy.
-
-    Returns:
-        Expectation: The same for the same run, whatever else is compared.
+    The first follows a multivariate t distribution: few earlier runs make wide
+    intervals, and errors on benchmarks are correlated as in the back-test. A
+    draw of the accuracy is the curve at this exponent, plus the part of the
+    predictor's error that does not depend on the curve. Draws depend on the
+    run alone.
     """
     rng = np.random.default_rng(
         zlib.crc32(forecast.run.encode('utf-8', 'surrogatepass')))
@@ -123,7 +104,7 @@ def expect(forecast: Forecast, predictor: Predictor,
 
 
 def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
-    """Return the lower end of Eq. 2 for each benchmark, a fraction. `(B,)`"""
+    """Return the floor of Eq. 2 for each benchmark, fractions, `(B,)`."""
     return np.array([
         benchmark.model.curve.floor for benchmark in predictor.benchmarks
     ])  # yapf: disable
@@ -133,11 +114,7 @@ def rank(expectations: Sequence[Expectation], benchmark: Union[int, slice],
          level: float) -> Ranking:
     """Order R runs by their forecasts on a benchmark; NaN comes last.
 
-    Args:
-        expectations (Sequence[Expectation]): One per run.
-        benchmark (Union[int, slice]): Index of a benchmark, or a slice of
-            benchmarks whose mean counts.
-        level (float): Of the intervals.
+    A slice of benchmarks stands for their mean.
     """
 
     def select(values: NDArray) -> NDArray:
@@ -158,9 +135,7 @@ def rank(expectations: Sequence[Expectation], benchmark: Union[int, slice],
 
 def _deviations(benchmark: BenchmarkPredictor,
                 exponent: float) -> tuple[float, float]:
-    """Standard deviations of a predictor's error: in the exponent, and in
-    the accuracy whatever the curve.
-    """
+    """Standard deviations of a predictor's error: of exponent, of accuracy."""
     intervals, curve = benchmark.intervals, benchmark.model.curve
     constant, per_slope = np.sqrt(intervals.variance)
     # Where nothing depends on the score, nothing is extrapolated.

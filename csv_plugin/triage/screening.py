@@ -1,10 +1,9 @@
-"""Checkpoints that leave the trajectory of their run.
+"""Checkpoints that leave the trajectory of their run, such as broken saves.
 
-A wrong upload or a broken save stands out from its neighbours. Every
-checkpoint is predicted from those next to it, linearly in the log of the
-tokens: from its two neighbours or, at an end of the run, from the two nearest
-checkpoints. Residuals are compared with the median size of all residuals, so
-that a few bad checkpoints do not hide each other.
+Every checkpoint is predicted from its two neighbours, linearly in the log of
+the tokens; at an end of the run, from the two nearest checkpoints. Residuals
+are divided by their median size, so a few bad checkpoints do not hide each
+other.
 """
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -32,16 +31,15 @@ class OffTrajectory:
 
     Args:
         checkpoint (str): Its name.
-        run (str): The run.
-        loss_ratio (float): Its mean loss over the mean loss that its
-            neighbours lead to expect.
-        loss_deviations (float): The log of that ratio, in robust standard
+        run (str): Its run.
+        loss_ratio (float): Mean loss over that expected from its neighbours.
+        loss_deviations (float): Log of this ratio in robust standard
             deviations.
-        score_deviations (float): Capability scores minus those that its
-            neighbours lead to expect, in robust standard deviations, median
-            of the benchmarks; negative if worse than expected.
-        same_as (str): Another checkpoint of the run with the very same
-            losses; empty if there is none.
+        score_deviations (float): Capability scores minus the expected ones, in
+            robust standard deviations, median of the benchmarks; negative if
+            worse than expected.
+        same_as (str): Another checkpoint of the run with exactly the same
+            losses, or empty.
     """
     checkpoint: str
     run: str
@@ -63,10 +61,7 @@ def screen(
 ) -> list[OffTrajectory]:
     """Find checkpoints that leave their trajectories, in the order of runs.
 
-    Args:
-        runs (Sequence[RunTrajectory]): Runs to screen.
-        history (Sequence[RunTrajectory]): Earlier runs, whose residuals
-            count in the usual size of residuals, too.
+    The usual size of residuals comes from the runs and the history.
     """
     scale = _usual_size([*runs, *history])
     off = []
@@ -96,10 +91,10 @@ def _usual_size(runs: Sequence[RunTrajectory]) -> NDArray:
 
 
 def _expected(tokens: NDArray, values: NDArray) -> tuple[NDArray, NDArray]:
-    """What their neighbours lead to expect of n checkpoints, `(n, q)`.
+    """Values of n checkpoints expected from their neighbours, `(n, q)`.
 
-    And the weights of the later neighbours, `(n, 1)`; one less they are those
-    of the earlier.
+    With the weights of the later neighbours, `(n, 1)`; those of the earlier
+    ones are 1 minus these.
     """
     place, n = np.log(tokens)[:, None], len(tokens)
     near = np.array([1, *range(n - 2), n - 3])
@@ -120,7 +115,7 @@ def _unfitting(run: RunTrajectory, scale: NDArray,
     values = _quantities(run)
 
     def excess(rows: list[int]) -> float:
-        """The largest residual of some checkpoints over what is allowed."""
+        """Largest residual of the given checkpoints over the limit."""
         deviations = _residuals(run.tokens[rows], values[rows]) / scale
         return max(
             np.abs(deviations[:, 0]).max() / MOST_LOSS,

@@ -24,18 +24,15 @@ class RunTrajectory:
 
     Args:
         run (str): Its name.
-        checkpoints (tuple[str, ...]): Names of the checkpoints. Length n.
-        tokens (NDArray): Training tokens at each checkpoint, in any unit,
-            or steps; positive and rising. Shape `(n,)`.
-        budget (float): Training tokens at the end of the run, same unit;
-            NaN if not known.
-        exponents (NDArray): Exponents of Eq. 2, `alpha (C - beta)`: the
-            capability scores in the unit of the curve, higher is better.
-            Shape `(n, B)`.
-        mean_loss (NDArray): All-token loss, nats per character. `(n,)`.
+        checkpoints (tuple[str, ...]): n names.
+        tokens (NDArray): Training tokens (any unit) or steps, rising, `(n,)`.
+        budget (float): The same at the end of the run; NaN if unknown.
+        exponents (NDArray): Exponents of Eq. 2, `alpha (C - beta)`; higher is
+            better. `(n, B)`.
+        mean_loss (NDArray): All-token loss, nats per character, `(n,)`.
 
     Raises:
-        InputError: The budget is smaller than the last of the tokens.
+        InputError: Tokens do not rise, or exceed the budget.
     """
     run: str
     checkpoints: tuple[str, ...]
@@ -68,26 +65,28 @@ class RunTrajectory:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Share of the budget at each checkpoint, in (0, 1]; or NaN. `(n,)`"""
+        """Share of the budget at each checkpoint, in (0, 1] or NaN, `(n,)`."""
         return self.tokens / self.budget
 
     @property
     def finished(self) -> bool:
-        """Whether the last checkpoint is at the budget."""
+        """True if the last checkpoint is at the budget."""
         return bool(self.shares[-1] == 1)
 
     def truncated(self, n: int) -> 'RunTrajectory':
-        """Return the run as it was after n checkpoints, of the same budget."""
+        """Return the run after n checkpoints, with the same budget."""
         return RunTrajectory(self.run, self.checkpoints[:n], self.tokens[:n],
                              self.budget, self.exponents[:n],
                              self.mean_loss[:n])
 
     def covers(self, share: float) -> bool:
-        """Whether the run can be looked up at a share of its budget."""
+        """Return True if the run has exponents at a share of its budget."""
         return bool(self.shares[0] <= SLACK * share)
 
     def at(self, share: float) -> NDArray[np.float64]:
-        """Return exponents there, linear in the log of the tokens, `(B,)`."""
+        """Return exponents at a share, linear in the log of the tokens,
+        `(B,)`.
+        """
         places = np.log(self.shares)
         return np.array([
             np.interp(np.log(share), places, column)
@@ -97,15 +96,9 @@ class RunTrajectory:
 
 def clipped_exponents(predictor: Predictor,
                       features: FeatureTable) -> NDArray[np.float64]:
-    """Return exponents of Eq. 2 for every model and benchmark.
+    """Return exponents of Eq. 2, `alpha (C - beta)`, `(M, B)`.
 
-    Args:
-        predictor (Predictor): Eq. 1 and Eq. 2 of B benchmarks.
-        features (FeatureTable): The predictor's columns of M models.
-
-    Returns:
-        NDArray: `alpha (C - beta)` or, if that is lower, `LEAST_EXPONENT`.
-        Shape `(M, B)`.
+    Lower ones are replaced by `LEAST_EXPONENT`.
 
     Raises:
         InputError: The columns are not those of the predictor.

@@ -1,4 +1,4 @@
-"""A triage that is made anew whenever there are new checkpoints."""
+"""Triage that is repeated whenever there are new checkpoints."""
 import math
 import signal
 import threading
@@ -26,23 +26,14 @@ class Job(Protocol):
 
 
 class TriageJob:
-    """The places to look for checkpoints, and what was read there so far.
+    """Reads new checkpoints and judges them with those read before.
 
-    Args:
-        predictor (Predictor): Judges the checkpoints.
-        dumps (Sequence[FilePath]): Places of the runs to judge; see
-            `find_dumps`.
-        history (Sequence[FilePath]): Places of earlier, finished runs.
-        table (Optional[FilePath]): Describes checkpoints; see
-            `read_checkpoints`.
-        budget (float): Tokens (or steps) at the end of the runs that have
-            no budget in the table, NaN if not known.
+    Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
+    the budget holds for runs that have none in the table. `refused` contains
+    the reasons why dumps cannot be used, by checkpoint.
 
     Raises:
         InputError: The predictor was fitted to tables.
-
-    Attributes:
-        refused (dict[str, str]): Why dumps cannot be used, by checkpoint.
     """
 
     def __init__(self,
@@ -61,11 +52,11 @@ class TriageJob:
         self._judged = False
 
     def read_history(self) -> set[str]:
-        """Read the earlier runs ahead of the first update; return their names.
+        """Read the earlier runs before the first update; return their names.
 
         Raises:
-            InputError: There are places of them, but no checkpoint that can
-                be used, or as in `update`.
+            InputError: There are places but no usable checkpoint, or as in
+                `update`.
         """
         earlier = find_dumps(self.history)
         self._read(earlier)
@@ -82,9 +73,8 @@ class TriageJob:
         Returns None if nothing is new since the last call.
 
         Raises:
-            InputError: As in `find_dumps`, `read_checkpoints`,
-                `describe_checkpoints` and `judge`; or no checkpoint can be
-                used.
+            InputError: No checkpoint can be used; or as in `find_dumps`,
+                `read_checkpoints`, `describe_checkpoints` and `judge`.
         """
         table = self._described()
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
@@ -113,10 +103,10 @@ class TriageJob:
     def _read(self,
               dumps: Mapping[str, DumpPlace],
               progress: Progress = iter) -> bool:
-        """Read the dumps that were not read before; whether there were some.
+        """Read new dumps; return True if there were some.
 
-        A dump that was refused is read again once its files changed, since
-        it may have been half written.
+        A refused dump is read again once its files change, since it may have
+        been half written.
         """
         fingerprint = self.predictor.columns.fingerprint
         stamps = {
@@ -145,7 +135,7 @@ class TriageJob:
 
 @contextmanager
 def until_stopped() -> Iterator[threading.Event]:
-    """Have Ctrl-C and SIGTERM set an event, in place of ending at once."""
+    """Turn Ctrl-C and SIGTERM into an event."""
     stop = threading.Event()
 
     def note(*_: Any) -> None:
@@ -165,19 +155,12 @@ def until_stopped() -> Iterator[threading.Event]:
 def watch(job: Job, show: Callable[[Triage], None], complain: Callable[[str],
                                                                        None],
           stop: threading.Event, interval: float) -> None:
-    """Look for new checkpoints until told to stop.
+    """Look for new checkpoints until `stop` is set.
 
-    Files that cannot be used yet, such as half-written ones, are tried again
-    when they change, and named in the notes of the next triage. Why there is
-    none, such as a folder that does not exist yet, is reported once.
-
-    Args:
-        job (Job): Looks.
-        show (Callable): Gets every new triage.
-        complain (Callable): Gets every new reason why there is none.
-        stop (threading.Event): Ends the watch, at the latest when what is
-            being read has been shown.
-        interval (float): Seconds between two looks.
+    Unusable files, such as half-written ones, are tried again when they
+    change; the next triage has a note on them. `show` gets every new triage,
+    `complain` every new reason why there is none. A look that has begun is
+    finished first. `interval` is in seconds.
     """
     complaint = ''
     while not stop.is_set():

@@ -116,7 +116,7 @@ def test_benchmarks_that_only_one_predictor_knows(run, predictor):
     assert table.at('new', 'easy', 'u').value > 0
     assert 'found none' in table.at('none', 'easy', 'u').reason
     assert UNKNOWN_BENCHMARK.reason == (
-        'the predictor does not know the benchmark')
+        'the predictor was not fitted to the benchmark')
 
 
 def test_a_dump_is_read_and_mapped_once(run, predictor, monkeypatch):

@@ -65,9 +65,8 @@ def test_text():
         'm2                 50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
         'mean abs. diff                          10.0                 10.0',
         '',
-        'Percent (90% interval); (any): it holds all from guessing to 100 and '
-        'says nothing; * the real score was fitted on; > outside the range '
-        'fitted on.',
+        'Percent (90% interval); (any): anything from guessing to 100; '
+        '* a training model; > outside the range of the training models.',
         'diff is predicted minus real, its mean leaves out models marked *.',
         'all-token of m1 on bench-0: no dump',
         'predicted: 3 of 3 real scores lie outside of their interval, where '

@@ -56,7 +56,7 @@ def test_no_forecast_is_no_table():
     assert 'Predicted at 4 checkpoints of 2 runs' in text
     for word in ('Forecast at', 'above next', 'ahead', '(?)', ' - '):
         assert word not in text
-    assert 'nothing is forecast, for want of an earlier run' in text
+    assert 'nothing is forecast: no earlier run' in text
 
 
 def test_a_single_run_is_compared_with_none():

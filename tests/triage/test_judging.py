@@ -114,7 +114,7 @@ def test_a_run_without_a_budget_is_not_forecast(predictor):
         for step in STEPS[:3]
     }
     both = forecast(predictor, run_dumps(NEW, 3), checkpoints=table)
-    assert both.notes[-1].startswith('Nothing is forecast for bad, for want')
+    assert both.notes[-1].startswith('Nothing is forecast for bad: the end')
     assert np.isnan(both.expected['bad'].values).all()
     assert both.expected['good'].values[0] == pytest.approx(
         both.predictions.at('good@35', 'easy').value)
@@ -125,7 +125,7 @@ def test_a_run_without_a_budget_is_not_forecast(predictor):
 def test_budget_of_the_history(early, predictor, history):
     assert early.measure == 'steps'
     assert {run.budget for run in early.runs} == {100.0}
-    assert any('goes by steps' in note for note in early.notes)
+    assert any('measured in steps' in note for note in early.notes)
     given = forecast(predictor, run_dumps(NEW, 3), history, budget=200.0)
     assert {run.budget for run in given.runs} == {200.0}
 
@@ -133,9 +133,9 @@ def test_budget_of_the_history(early, predictor, history):
 def test_without_history(predictor):
     endless = forecast(predictor, run_dumps(NEW, 3))
     assert endless.notes[-1] == (
-        'Nothing is forecast for bad, good, for want of a budget, the end of '
-        'the training: give --budget (budget=), or earlier, finished runs by '
-        '--history (history=).')
+        'Nothing is forecast for bad, good: the end of training is unknown. '
+        'Give --budget (budget=), or earlier, finished runs by --history '
+        '(history=).')
     assert not any('After' in note for note in endless.notes)
     assert np.isfinite(endless.predictions.values).all()
     plain = endless.to_dict()
@@ -143,8 +143,8 @@ def test_without_history(predictor):
     assert plain['forecasts'][0]['budget'] is None
     unfinished = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
     assert unfinished.notes[-1] == (
-        'After 35 % of the training of bad, good, nothing is forecast, for '
-        'want of an earlier run (--history) with a checkpoint as early.')
+        'After 35 % of the training of bad, good, nothing is forecast: no '
+        'earlier run (--history) has a checkpoint as early.')
     for triage in (endless, unfinished):
         assert triage.rankings[OVERALL].verdicts == (NOT_FORECAST, ) * 2
         assert {(record['forecast'], record['rank'], record['verdict'])
@@ -157,9 +157,9 @@ def test_without_history(predictor):
 
 @pytest.mark.parametrize(('late', 'then'), [
     (('old-2', ), None),
-    (('old-1', 'old-2', 'old-4'), 'the error of the forecast is not known, '
-     'for want of a second earlier run'),
-    (tuple(EARLIER), 'nothing is forecast, for want of an earlier run'),
+    (('old-1', 'old-2', 'old-4'), 'the error of the forecast is unknown: '
+     'only one earlier run'),
+    (tuple(EARLIER), 'nothing is forecast: no earlier run'),
 ])
 def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
                                                 then):
@@ -173,8 +173,8 @@ def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
     about = [note for note in triage.notes if 'as early' in note]
     begin = 'After 20 % of the training of good, '
     names = ', '.join(late)
-    assert about[0] == (f'{begin}the losses of {names} do not count, for want '
-                        'of a checkpoint as early.')
+    assert about[0] == (f'{begin}the losses of {names} do not count: no '
+                        'checkpoint is as early.')
     assert len(about) == (2 if then else 1)
     assert about[-1].startswith(begin + (then or ''))
     without = {
@@ -193,8 +193,8 @@ def test_the_untrained_model_is_left_out(predictor):
     assert not any('After 0 %' in note for note in triage.notes)
     other = forecast(predictor, untrained | run_dumps({'bad': 1.0}, 1))
     assert other.notes[-1] == (
-        'After 0 % of the training of good, nothing is forecast, for want of '
-        'a checkpoint yet.')
+        'After 0 % of the training of good, nothing is forecast: there is no '
+        'checkpoint yet.')
     with pytest.raises(InputError, match='none beyond 0 tokens'):
         forecast(predictor, untrained)
 

@@ -1,4 +1,4 @@
-"""Salience solvers: which unit's loss matters for which benchmark."""
+"""Salience solvers, which weight the losses of units for a benchmark."""
 from csv_plugin.core.salience.averaged import Averaged
 from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
                                            SalienceFit, Solver, Task,

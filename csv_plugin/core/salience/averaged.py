@@ -1,16 +1,16 @@
-"""Ridges and means of the most informative units, averaged.
+"""Average of ridge regressions and of means of the most informative units.
 
-Cross-validation tells a good setting from a bad one, but hardly one good
-setting from the next. So fits with all settings are averaged, the better the
-more: all penalties of ridge regressions, and means over all numbers of units.
-What is good for other benchmarks counts as well.
+Cross-validation separates good settings from bad ones, but not good ones from
+each other. So fits with all settings are averaged, with larger weights for
+smaller errors: all penalties of ridge regressions, and means over all numbers
+of units. Errors on other benchmarks count as well.
 
 Equal weights: units are ordered by how much their losses fall as accuracy
-rises, and the mean over the logarithms of the first of them is the capability
-score (Eq. 1): of all units, the first half, the first quarter, and so on. The
-order by rank correlations and the equal weights are after the estimator of
-Thrush, Potts and Hashimoto, "Improving Pretraining Data Using Perplexity
-Correlations", ICLR 2025, arXiv 2409.05816; here, only accuracies are ranked.
+rises. The capability score (Eq. 1) is the mean over the logarithms of all
+units, of the first half, the first quarter, and so on. The order by rank
+correlations and the equal weights are after the estimator of Thrush, Potts and
+Hashimoto, "Improving Pretraining Data Using Perplexity Correlations", ICLR
+2025, arXiv 2409.05816; here, only accuracies are ranked.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -54,8 +54,7 @@ LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
 class Member(Protocol):
     """Fits of one kind to all models and without held-out families.
 
-    They differ in S settings, of which the first lets all columns count
-    alike, and in L floors.
+    They differ in S settings, the first with uniform weights, and in L floors.
     """
 
     @property
@@ -67,17 +66,15 @@ class Member(Protocol):
         """Average over settings with weights `(S,)`, for one of the floors.
 
         Returns exponents of all n models by each fit, the fit to all models
-        last, `(F + 1, n)`, and the same as models `(F + 1,)`.
+        last, `(F + 1, n)`, and the same fits as models `(F + 1,)`.
         """
 
 
 class _Shared(NamedTuple):
-    """Means over benchmarks, of logarithms of errors.
+    """Means over benchmarks of logarithms of errors.
 
-    Args:
-        excess (list[NDArray]): For each member, errors of its settings over
-            the least one, `(S,)`.
-        members (NDArray): The least error of each member.
+    For each member, errors of its settings over the least one, `(S,)`; and the
+    least error of each member.
     """
     excess: list[NDArray]
     members: NDArray
@@ -87,17 +84,17 @@ class _Shared(NamedTuple):
 class Averaged:
     """Signed weights of losses and their logarithms, shrunk toward uniform.
 
-    Three members predict together: ridge regressions on the losses, ridge
-    regressions on their logarithms, and equal weights of the logarithms that
-    follow accuracy most. Each is fitted with all its settings: penalties, or
-    numbers of units. Their exponents are averaged, which gives one capability
-    score. The weight of a setting, and that of a member, falls with its error
-    on held-out families, on the benchmark and, on average, on all benchmarks.
-    The fit records the penalty that counts most in both ridges.
+    Three members predict together: ridge regressions on losses, ridge
+    regressions on their logarithms, and equal weights of the logarithms most
+    correlated with accuracy. Each is fitted with all its settings: penalties,
+    or numbers of units. Their exponents are averaged, which gives one
+    capability score. The weight of a setting, and that of a member, falls with
+    its error on held-out families, on the benchmark and, on average, on all
+    benchmarks. The fit records the penalty with the largest weight in both
+    ridges.
 
-    These weights and the floor are the same in all fold models. So the
-    accuracies of the families that a fold holds out affect them, and nothing
-    else of it.
+    These weights and the floor are the same in all fold models. They are all
+    that the accuracies of held-out families affect in a fold.
 
     Args:
         penalties (tuple[float, ...]): Candidates, in falling order.
@@ -130,7 +127,7 @@ class Averaged:
         ]
 
     def _uniform(self, task: Task, masks: NDArray) -> SalienceFit:
-        """The mean loss, for a single family."""
+        """Fit of the mean loss, for a single family."""
         fit = Uniform().fit(task, masks)
         return replace(
             fit,
@@ -193,14 +190,9 @@ class Averaged:
 class Ridges:
     """Ridge regressions with all penalties, a `Member`.
 
-    Args:
-        ridge (RidgeRegressions): Solves them.
-        task (Task): Models and accuracies to fit to.
-        masks (NDArray): As in `Solver.fit`.
-        penalties (tuple[float, ...]): In falling order.
-        errors (NDArray): See `Member`; an infinite penalty is the first.
-        likely (int): Index of the best floor by these errors alone.
-        path (list[Solutions]): With this floor alone, to save memory.
+    An infinite penalty is the first. `likely` is the index of the best floor
+    by these errors alone; `path` has solutions with this floor only, to save
+    memory.
     """
     ridge: RidgeRegressions
     task: Task
@@ -272,16 +264,9 @@ class _Lines(NamedTuple):
 class EqualWeights:
     """Equal weights of the first units, a `Member`.
 
-    There are R fits: without each held-out part, and to all n models.
-
-    Args:
-        sizes (NDArray): Numbers of units that count, falling from K, `(S,)`.
-        orders (NDArray): Indices of the units for each fit, those first that
-            follow accuracy most, `(R, K)`.
-        uniform (NDArray): Coefficients of the mean loss, `(K,)`.
-        floors (NDArray): Fractions, `(L,)`.
-        lines (_Lines): The curves on means of logarithms.
-        errors (NDArray): See `Member`.
+    There are R fits: without each held-out part, and to all n models. `sizes`,
+    `(S,)`, are numbers of units, falling from K. `orders`, `(R, K)`, are
+    indices of units, those most correlated with accuracy first.
     """
     sizes: NDArray
     orders: NDArray
@@ -380,7 +365,7 @@ def _joined(task: Task, parts: Sequence[SalienceModel],
             shares: NDArray) -> SalienceModel:
     """Models `(F + 1,)` whose exponents are averages of the members'.
 
-    The first part is of the losses, the others are of their logarithms.
+    The first part uses losses, the others their logarithms.
     """
     typical = task.features.once(_typical)
     slopes = [share * part.curve.alpha for share, part in zip(shares, parts)]
@@ -396,7 +381,7 @@ def _joined(task: Task, parts: Sequence[SalienceModel],
 
 
 def _halves(n: int) -> NDArray:
-    """`n`, a half of it, and so on, down to `LEAST_UNITS`."""
+    """`n`, half of it, and so on, down to `LEAST_UNITS`."""
     sizes = n // 2**np.arange(n.bit_length())
     return sizes[sizes >= min(n, LEAST_UNITS)]
 
@@ -433,16 +418,10 @@ def _fit(values: NDArray, accuracy: NDArray, rows: NDArray, floors: NDArray,
 
 def fit_lines(scores: NDArray, accuracy: NDArray,
               floors: NDArray) -> tuple[NDArray, NDArray]:
-    """Exponents of Eq. 2 as weighted sums of p scores, with each of F floors.
+    """Fit exponents of Eq. 2 as weighted sums of p scores, with F floors.
 
-    Args:
-        scores (NDArray): Of n models, `(n, p)`; constant ones get the
-            slope 0.
-        accuracy (NDArray): Of the models, fractions, `(n,)`.
-        floors (NDArray): Fractions, `(F,)`.
-
-    Returns:
-        tuple[NDArray, NDArray]: Slopes `(F, p)` and offsets `(F,)`.
+    Scores are `(n, p)`, accuracies `(n,)`. Constant scores get the slope 0.
+    Returns slopes `(F, p)` and offsets `(F,)`.
     """
     centre, spread = scores.mean(axis=0), scores.std(axis=0)
     inverse = np.divide(

@@ -22,9 +22,9 @@ Made = TypeVar('Made')
 
 
 class SharedFeatures:
-    """Feature columns of n models, with a cache of what is computed from them.
+    """Feature columns `(n, K)` of n models, with a cache of derived values.
 
-    Values are `(n, K)`, uniform coefficients of the all-token loss `(K,)`.
+    `uniform` are the coefficients of the all-token loss, `(K,)`.
     """
 
     def __init__(self, values: NDArray, uniform: NDArray) -> None:
@@ -53,9 +53,9 @@ class SharedFeatures:
         return self.once(_mean_loss)
 
     def select(self, rows: NDArray) -> 'SharedFeatures':
-        """Features of some models, by indices or by a mask.
+        """Select models by indices or by a mask.
 
-        The last few selections are remembered, with their caches.
+        The last few selections are cached.
         """
         return self._parts(self._rows[rows].tobytes())
 
@@ -66,7 +66,7 @@ class SharedFeatures:
         return part
 
     def once(self, make: Callable[['SharedFeatures'], Made]) -> Made:
-        """The result of `make(self)`, which is called only once."""
+        """Return `make(self)`, computed once."""
         if make not in self._made:
             self._made[make] = make(self)
         return self._made[make]
@@ -80,12 +80,7 @@ def _mean_loss(features: SharedFeatures) -> NDArray:
 class Task:
     """One benchmark: features and accuracies of the n models to learn from.
 
-    Args:
-        features (SharedFeatures): Of the n models, with K columns; other
-            benchmarks may have the same.
-        accuracy (NDArray): Shape `(n,)`, fractions, none missing.
-        chance (float): Accuracy at random guessing, in [0, 1).
-        families (NDArray): Family of each model, shape `(n,)`.
+    Accuracies are fractions, none missing, `(n,)`; families are `(n,)`.
     """
     features: SharedFeatures
     accuracy: NDArray
@@ -95,7 +90,7 @@ class Task:
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
            chance: float, families: NDArray) -> 'Task':
-        """A task with features `(n, K)` of its own."""
+        """Make a task with features `(n, K)` of its own."""
         return cls(SharedFeatures(values, uniform), accuracy, chance, families)
 
     @property
@@ -109,13 +104,13 @@ class Task:
         return self.features.uniform
 
     def select(self, rows: NDArray) -> 'Task':
-        """The task on some of its models, by indices or by a mask."""
+        """Return the task on some of its models, by indices or by a mask."""
         return Task(
             self.features.select(rows), self.accuracy[rows], self.chance,
             self.families[rows])
 
     def on(self, values: NDArray, uniform: NDArray) -> 'Task':
-        """The task with other features `(n, K)`, and their uniform ones."""
+        """Return the task with other features `(n, K)`."""
         return replace(self, features=SharedFeatures(values, uniform))
 
     def __repr__(self) -> str:
@@ -125,7 +120,7 @@ class Task:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why no salience can be learned; keys of `scaling_law.PROBLEMS`."""
+        """Keys of `scaling_law.PROBLEMS` that prevent any learning."""
         problems = diagnose(self.features.mean_loss, self.accuracy,
                             self.chance)
         return tuple(name for name in problems if name != AT_CHANCE)
@@ -139,13 +134,10 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class RegularisationPath:
-    """Fits to all models, from uniform weights to ever freer ones.
+    """Fits to all models along P falling penalties, infinite first.
 
-    Args:
-        penalties (NDArray): Falling, infinite first, shape `(P,)`.
-        models (SalienceModel): One per penalty, stacked, `(P, ...)`.
-        held_out_mse (NDArray): Mean squared errors of their fold models on
-            held-out families; NaN if nothing was held out. Shape `(P,)`.
+    Models are stacked, `(P, ...)`. Mean squared errors of their fold models on
+    held-out families are `(P,)`, NaN if nothing was held out.
     """
     penalties: NDArray
     models: SalienceModel
@@ -159,19 +151,19 @@ class SalienceFit:
     """Fit of one benchmark.
 
     Args:
-        solver (str): Name of the solver that made it.
-        model (SalienceModel): Fitted on all n models of the task.
-        folds (SalienceModel): Fitted without the held-out models of each
-            of F folds, same penalty and floor; stacked, `(F, ...)`.
-        masks (NDArray): True where a model was fitted on, `(F, n)`.
-        penalty (float): Chosen shrinkage toward uniform; infinite for the
-            uniform weighting itself.
+        solver (str): Name of the solver.
+        model (SalienceModel): Fit to all n models of the task.
+        folds (SalienceModel): Fits without the held-out models of each of F
+            folds, same penalty and floor; stacked, `(F, ...)`.
+        masks (NDArray): True for the training models of a fold, `(F, n)`.
+        penalty (float): Chosen shrinkage toward uniform; infinite for uniform
+            weights.
         cv_mse (float): Mean squared error on the held-out models.
-        notes (tuple[str, ...]): Remarks for users, plain sentences.
-        path (Optional[RegularisationPath]): Candidates of the penalty; None
-            if there was no choice.
-        held_out (Optional[HeldOut]): See `ChoosingSolver.held_out`; None if
-            no solver was chosen, or this was not asked.
+        notes (tuple[str, ...]): Remarks for users.
+        path (Optional[RegularisationPath]): Candidates of the penalty; None if
+            there was no choice.
+        held_out (Optional[HeldOut]): See `ChoosingSolver.held_out`; None if no
+            solver was chosen.
     """
     solver: str
     model: SalienceModel
@@ -198,16 +190,14 @@ class Solver(Protocol):
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """Fit to all models, and without the held-out models of each fold.
 
-        Args:
-            task (Task): Its `problems` must be empty.
-            masks (NDArray): False where a model is held out, `(F, n)`; from
-                `fold_masks`.
+        The task must have no `problems`. Masks, `(F, n)`, are those of
+        `fold_masks`: False where a model is held out.
         """
 
 
 @runtime_checkable
 class JointSolver(Solver, Protocol):
-    """Learns from each benchmark something for the others."""
+    """Solver that fits all benchmarks together."""
 
     def fit_together(self,
                      tasks: Sequence[Task],
@@ -221,21 +211,18 @@ class JointSolver(Solver, Protocol):
 
 @runtime_checkable
 class ChoosingSolver(Solver, Protocol):
-    """Chooses among solvers by their errors on held-out families.
+    """Solver that chooses among others by errors on held-out families.
 
-    The error of the chosen one is too small, as the families that it is
-    measured on took part in the choice.
+    The error of the chosen one is too small, as its families took part in the
+    choice.
     """
 
     def held_out(self, task: Task, masks: NDArray) -> HeldOut:
         """Predict families that took no part in any choice.
 
         Nested cross-validation: each fold is predicted by a solver that was
-        chosen by cross-validation over the other folds.
-
-        Args:
-            task (Task): As in `fit`, of two families or more.
-            masks (NDArray): As in `fit`; the first repeat counts.
+        chosen by cross-validation over the other folds. There are two families
+        or more; only the first repeat of the masks counts.
         """
 
 
@@ -243,19 +230,11 @@ def fold_masks(families: NDArray,
                seed: int,
                n_folds: int = 5,
                n_repeats: int = 3) -> NDArray:
-    """Masks of repeated cross-validation that never separates a family.
+    """Make masks of repeated cross-validation that never separates a family.
 
-    Args:
-        families (NDArray): Family of each model, `(n,)`.
-        seed (int): Seed of the order in which families are dealt.
-        n_folds (int): Folds of each repeat; fewer if there are fewer
-            families.
-        n_repeats (int): Times that the families are dealt anew.
-
-    Returns:
-        NDArray: True where a model is fitted on, `(n_repeats * folds, n)`;
-        each repeat holds every model out once, and equal repeats are left
-        out. Shape `(0, n)` for a single family.
+    There are fewer folds if there are fewer families, and equal repeats are
+    left out. Returns True where a model is fitted on, `(repeats * folds, n)`;
+    each repeat holds every model out once. Shape `(0, n)` for a single family.
     """
     if len(np.unique(families)) < 2:
         return np.zeros((0, len(families)), dtype=bool)
@@ -271,7 +250,7 @@ def fold_masks(families: NDArray,
 
 def held_out_mse(predicted: NDArray, accuracy: NDArray,
                  masks: NDArray) -> NDArray:
-    """Mean squared error where `masks` is False, `(...)`; NaN if nowhere.
+    """Return mean squared errors where `masks` is False, `(...)`, or NaN.
 
     Predictions are `(..., F, n)`, accuracies `(n,)`, masks `(F, n)`.
     """
@@ -282,13 +261,13 @@ def held_out_mse(predicted: NDArray, accuracy: NDArray,
 
 
 def floor_candidates(chance: float) -> NDArray:
-    """Floors to choose from in `[0, chance]`, `chance` first."""
+    """Return candidate floors in `[0, chance]`, `chance` first."""
     return np.linspace(chance, 0, 6) if chance > 0 else np.zeros(1)
 
 
 def fit_notes(model: SalienceModel, masks: NDArray,
               gained: bool) -> tuple[str, ...]:
-    """Remarks for users about a fit, plain sentences.
+    """Return remarks for users about a fit.
 
     `gained`: it predicts held-out models better than the mean loss.
     """

@@ -27,7 +27,7 @@ SIGNIFICANCE = 0.05
 class Constant:
     """Predicts the mean accuracy of the training models, or else chance.
 
-    It takes any task, even one with `problems`.
+    It accepts any task, even with `problems`.
     """
     name: str = 'constant'
 
@@ -49,11 +49,8 @@ class Constant:
 class OnColumns:
     """A solver on k of K columns; the others get the coefficient 0.
 
-    Args:
-        name (str): Name of this solver.
-        solver (Solver): Fits the k columns.
-        columns (NDArray): Their indices, `(k,)`.
-        uniform (NDArray): Coefficients that weights are shrunk to, `(k,)`.
+    `columns` are their indices, `(k,)`; weights are shrunk to `uniform`,
+    `(k,)`.
     """
     name: str
     solver: Solver
@@ -86,7 +83,7 @@ class OnColumns:
 
 @dataclass(frozen=True)
 class Auto:
-    """The solver with the lowest error on held-out families, or a favourite.
+    """Solver with the lowest error on held-out families, or a favourite.
 
     That error is the smallest of several, so it is too small; `held_out`
     returns predictions without this bias.
@@ -95,9 +92,8 @@ class Auto:
         candidates (tuple[Solver, ...]): Solvers beside uniform weights with a
             learned floor, which win ties; by default ridge and, where every
             column has a positive uniform coefficient, non-negative weights.
-        favourite (Optional[str]): The candidate that is kept unless another
-            one predicts held-out families better by a test: with few
-            families, the lowest error is often low by chance.
+        favourite (Optional[str]): Candidate that is kept unless another one
+            predicts held-out families better by a test.
     """
     candidates: tuple[Solver, ...] = ()
     favourite: Optional[str] = None
@@ -126,7 +122,7 @@ class Auto:
         return [solver.fit(task, masks) for solver in offered]
 
     def _best(self, task: Task, fits: Sequence[SalienceFit]) -> SalienceFit:
-        """The favourite, or the one of the lowest held-out error."""
+        """The favourite, or the fit with the lowest held-out error."""
         best = min(fits, key=lambda fit: np.nan_to_num(fit.cv_mse, nan=np.inf))
         favourites = (fit for fit in fits if fit.solver == self.favourite)
         for fit in favourites:
@@ -158,8 +154,7 @@ class Auto:
 def _one_partition(task: Task, masks: NDArray) -> NDArray:
     """Masks that hold each model out once.
 
-    Few families are held out one by one, as a new model is of one more
-    family; else these are the masks of the first repeat.
+    Few families are held out one by one; else these are the first repeat.
     """
     families = np.unique(task.families)
     if 1 < len(families) <= ONE_BY_ONE:
@@ -175,14 +170,9 @@ def _defaults(task: Task) -> tuple[Solver, ...]:
 
 
 def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
-    """Mean predictions of each model by fits to other families, `(n,)`.
+    """Return mean predictions of each model by fits to other families, `(n,)`.
 
-    If the solver was chosen, the choice excluded them, too. NaN where nothing
-    was held out.
-
-    Args:
-        task (Task): The training models.
-        fit (SalienceFit): The fit and its folds.
+    A choice of the solver excluded them, too. NaN where nothing was held out.
     """
     if fit.held_out is not None:
         return fit.held_out.predicted
@@ -190,15 +180,11 @@ def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
 
 
 def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
-    """One-sided t-test that a fit predicts held-out families better.
+    """Return True if a fit predicts held-out families better than another.
 
-    The families are the sample, as models of a family err alike. False with
-    fewer than `LEAST_FAMILIES`.
-
-    Args:
-        task (Task): The training models of both.
-        fit (SalienceFit): A fit and its folds.
-        other (SalienceFit): Another fit with the same folds.
+    One-sided t-test with the families as sample, as errors within a family are
+    correlated. Both fits have the same folds. False with fewer than
+    `LEAST_FAMILIES`.
     """
     errors = [(held_out_predictions(task, each) - task.accuracy)**2
               for each in (other, fit)]

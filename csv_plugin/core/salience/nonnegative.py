@@ -95,15 +95,11 @@ class NonNegative:
 class _Regressions:
     """Q regressions, each on some of the n models of a task.
 
-    The place of one is its intercept and, for each column, slope times
-    weight, in units such that equal weights make standardised mean losses.
-    The slope keeps the sign that it has with uniform weights, and takes the
-    size that makes the penalty least.
-
-    Args:
-        task (Task): Of n models with K columns.
-        uniform (SalienceModel): Fits with uniform weights, `(Q,)`.
-        rows (NDArray): Models that these were fitted to, bool, `(Q, n)`.
+    The place of a regression is its intercept and, for each column, slope
+    times weight, in units such that equal weights make standardised mean
+    losses. The slope keeps the sign that it has with uniform weights, and its
+    size minimises the penalty. They start from fits with uniform weights,
+    `(Q,)`, to the models in `rows`, `(Q, n)`.
     """
 
     def __init__(self, task: Task, uniform: SalienceModel,

@@ -1,15 +1,15 @@
 """Signed weights, shrunk toward uniform.
 
-`min mean_m (A_m - Ahat_m)^2 + penalty min_a |c - a u|^2` over the
-coefficients `c`, with `u` the uniform ones: the mean loss keeps its own
-unpenalised coefficient, so without evidence the answer is the all-token
-baseline. Penalty and floor come from family-grouped cross-validation.
+`min mean_m (A_m - Ahat_m)^2 + penalty min_a |c - a u|^2` over the coefficients
+`c`, with `u` the uniform ones: the mean loss keeps its own unpenalised
+coefficient, so without evidence the answer is the all-token baseline. Penalty
+and floor come from family-grouped cross-validation.
 
-The penalised coefficients of a regression on n models are a sum of the
-models' features, each times a multiplier: n numbers hold them, however many
-columns there are, and only the inner products of the features are needed.
-Regressions on the same models are solved together, by Newton steps with a line
-search, each step by conjugate gradients.
+The penalised coefficients of a regression on n models are a sum of the models'
+features, each times a multiplier. So n numbers represent them, and only the
+inner products of the features are needed. Regressions on the same models are
+solved together, by Newton steps with a line search; each step is found by
+conjugate gradients.
 """
 from collections.abc import Sequence
 from copy import copy
@@ -57,11 +57,11 @@ MANY_MODELS = 400
 
 @dataclass(frozen=True)
 class Uniform:
-    """The all-token baseline: every weight 1, the curve fitted to the loss.
+    """All-token baseline: every weight 1, the curve fitted to the loss.
 
     Args:
-        learn_floor (bool): Choose the floor in [0, chance] by
-            cross-validation rather than fix it at chance.
+        learn_floor (bool): Choose the floor in [0, chance] by cross-validation
+            rather than fix it at chance.
     """
     learn_floor: bool = False
     name: str = 'uniform'
@@ -93,13 +93,10 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Plain:
-    """Signed weights, hardly shrunk, and nothing chosen: for few columns.
+    """Signed weights for few columns: hardly shrunk, nothing chosen.
 
     The floor is the chance level. With a handful of families and columns, a
     choice among many penalties and floors costs more than it gains.
-
-    Args:
-        penalty (float): The only one.
     """
     penalty: float = WEAK
     name: str = 'plain'
@@ -184,7 +181,7 @@ class Problems:
     @classmethod
     def of_folds(cls, task: Task, masks: NDArray,
                  floors: NDArray) -> 'Problems':
-        """Fits with each floor: by masks `(F, n)`, then to all models."""
+        """Make fits with each floor: by masks `(F, n)`, then to all models."""
         rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
         return cls(task.accuracy,
                    np.tile(rows, (len(floors), 1)).astype(float),
@@ -198,10 +195,8 @@ class Problems:
 class Solutions:
     """Solutions of Q regressions on n models.
 
-    Args:
-        free (NDArray): `b`, the coefficients that are not penalised, `(Q, 2)`.
-        penalised (NDArray): The multiplier of each model in `g`, `(Q, n)`.
-        exponents (NDArray): Of all models, `(Q, n)`.
+    `free` are the coefficients `b`, `(Q, 2)`, `penalised` the multiplier of
+    each model in `g`, `(Q, n)`, `exponents` those of all models, `(Q, n)`.
     """
     free: NDArray
     penalised: NDArray
@@ -215,14 +210,14 @@ class Solutions:
 
     @classmethod
     def concatenate(cls, parts: Sequence['Solutions']) -> 'Solutions':
-        """Solutions of the same kind as one."""
+        """Join solutions."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts])
                      for name in ('free', 'penalised', 'exponents')))
 
 
 def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
                     floors: NDArray) -> NDArray:
-    """Mean squared errors on held-out models, `(P, L)`; NaN without folds.
+    """Return mean squared errors on held-out models, `(P, L)`, or NaN.
 
     The path has the solutions of `Problems.of_folds` at P penalties.
     """
@@ -237,13 +232,10 @@ def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
 class Centre:
     """Centre and scale of the features of n models.
 
-    Args:
-        free (NDArray): Columns that are not penalised: ones and the
-            standardised mean loss, `(n, 2)`.
-        means (NDArray): Of the features, `(K,)`.
-        spread (float): Standard deviation of the mean loss.
-        scale (float): Makes the largest centred value 1, so that squares of
-            losses neither overflow nor vanish.
+    `free` are the unpenalised columns: ones and the standardised mean loss,
+    `(n, 2)`. `means` are those of the features, `(K,)`, `spread` is the
+    standard deviation of the mean loss. `scale` makes the largest centred
+    value 1, so that squares of losses neither overflow nor vanish.
     """
     free: NDArray
     means: NDArray
@@ -265,7 +257,7 @@ class Centre:
         return cls(free, means, spread / scale, scale)
 
     def centred(self, values: NDArray) -> NDArray:
-        """Features less their means, times `scale`, `(n, K)`."""
+        """Return features less their means, times `scale`, `(n, K)`."""
         centred = values - self.means
         centred *= self.scale
         return centred
@@ -281,13 +273,13 @@ class InnerProducts:
         directions (NDArray): The free columns, then the first principal
             directions of the products, of length 1, `(n, p)`.
         pairs (NDArray): Products of every two of them, `(n, p (p + 1) / 2)`.
-        inverse_sizes (NDArray): 1 / (eigenvalue - `rest`) of the directions;
-            0 for the free columns. `(p,)`.
+        inverse_sizes (NDArray): 1 / (eigenvalue - `rest`) of the directions; 0
+            for the free columns. `(p,)`.
         rest (float): Mean eigenvalue of all other directions.
-        largest (float): The largest variance of any direction of the
-            features, the unit of penalties.
-        others (Optional[NDArray]): The products less the part of the
-            principal directions, in 32 bits, `(n, n)`; None for few models.
+        largest (float): Largest variance of any direction of the features, the
+            unit of penalties.
+        others (Optional[NDArray]): Products less the part of the principal
+            directions, in 32 bits, `(n, n)`; None for few models.
     """
     factor: NDArray
     directions: NDArray
@@ -301,7 +293,7 @@ class InnerProducts:
 
     @classmethod
     def of(cls, values: NDArray, free: NDArray) -> 'InnerProducts':
-        """From centred features `(n, K)` and free columns `(n, 2)`."""
+        """Make products of centred features `(n, K)`."""
         n, n_columns = values.shape
         products = values @ values.T
         k = min(MAX_DIRECTIONS, n - 1)
@@ -320,14 +312,14 @@ class InnerProducts:
                    rest, sizes[-1] / n, others)
 
     def times(self, multipliers: NDArray) -> NDArray:
-        """The products times multipliers, both `(q, n)`."""
+        """Return the products times multipliers, both `(q, n)`."""
         product = multipliers @ self.factor
         if self.factor.shape[0] == self.factor.shape[1]:
             return product
         return product @ self.factor.T
 
     def nearly_times(self, multipliers: NDArray) -> NDArray:
-        """As `times`; seven digits of what is outside the directions."""
+        """Return `times` with seven digits outside of the directions."""
         if self.others is None:
             return self.times(multipliers)
         axes = self.directions[:, 2:]
@@ -337,7 +329,7 @@ class InnerProducts:
         return product
 
     def weighted_squares(self, weights: NDArray) -> NDArray:
-        """`D' diag(w) D` of the directions `D`; weights `(q, n)`."""
+        """Return `D' diag(w) D` of the directions `D`; weights `(q, n)`."""
         p = self.directions.shape[1]
         places = np.zeros((p, p), dtype=int)
         places[np.triu_indices(p)] = np.arange(self.pairs.shape[1])
@@ -358,7 +350,7 @@ class RidgeRegressions:
 
     @cached_property
     def products(self) -> InnerProducts:
-        """Made once, when a penalty is first asked for."""
+        """Computed once, when first needed."""
         return InnerProducts.of(
             self.centre.centred(self.features.values), self.centre.free)
 
@@ -389,7 +381,7 @@ class RidgeRegressions:
 
     def refined(self, problems: Problems, solutions: Solutions,
                 penalty: float) -> Solutions:
-        """Solutions to the last digits, from those of a path."""
+        """Refine solutions of a path to the last digits."""
         follower = _Follower(self, problems, solutions)
         # In the last digits, products must be exact.
         follower.products = replace(self.products, others=None)
@@ -397,7 +389,7 @@ class RidgeRegressions:
         return follower.solutions
 
     def models(self, solutions: Solutions, floor: float) -> SalienceModel:
-        """Solutions with one floor, as salience models `(Q,)`."""
+        """Turn solutions with one floor into salience models `(Q,)`."""
         centre, uniform = self.centre, self.features.uniform
         # Less their mean, so that it does not matter where features are 0.
         multipliers = solutions.penalised - solutions.penalised.mean(
@@ -410,7 +402,7 @@ class RidgeRegressions:
 
 
 class _Place(NamedTuple):
-    """Position of q regressions, or how far they move.
+    """Position of q regressions, or a move.
 
     Multipliers and their part of the exponents are `(q, n)`, the free
     coefficients `(q, 2)`.
@@ -423,9 +415,9 @@ class _Place(NamedTuple):
 class _Follower:
     """Moves regressions from penalty to penalty.
 
-    At the optimum a multiplier is slope times residual over penalty. The
-    tangents of half the exponents stand beside the place, since numpy makes
-    these faster than the logistic function.
+    At the optimum a multiplier is slope times residual over penalty. Tangents
+    of half the exponents are stored too, as numpy computes them faster than
+    the logistic function.
     """
 
     def __init__(self, ridge: RidgeRegressions, problems: Problems,
@@ -442,7 +434,7 @@ class _Follower:
 
     @property
     def solutions(self) -> Solutions:
-        """The current place of all Q regressions."""
+        """Current place of all Q regressions."""
         place = self._place
         return Solutions(place.free.copy(), place.multipliers.copy(),
                          self._exponents(slice(None)))
@@ -450,7 +442,7 @@ class _Follower:
     def follow(self, penalty: float, tolerance: float) -> None:
         """Minimise all Q objectives, from the current place.
 
-        The first step goes as far on as all steps at the last penalty went.
+        The first step repeats the total move of the last penalty.
         """
         strength = penalty * self.products.largest
         rows = np.arange(len(self._masks))
@@ -509,7 +501,7 @@ class _Follower:
 
     def _line_search(self, rows: NDArray, strength: float, value: NDArray,
                      move: _Place) -> NDArray:
-        """Take the first share of a move that does not lose.
+        """Take the first share of a move that does not raise the objectives.
 
         Exponents are linear along the move and the penalty is a parabola, so
         no product is needed. Returns the new objectives.
@@ -541,14 +533,14 @@ class _Follower:
 
 
 class _System:
-    """The equations of a Newton step, for q regressions at once.
+    """Equations of a Newton step, for q regressions at once.
 
-    `(l I + S P S) x + S F b = target` and `F' S x = 0`, where `S` holds the
-    roots of the curvatures, `P` the inner products, `F` the free columns,
-    `l` the penalty times the models that count, and `S x` moves the
-    multipliers. The preconditioner takes all but the first principal
-    directions of `P` to be of one size; with that it solves the equations
-    exactly, so conjugate gradients stay where `F' S x = 0`.
+    `(l I + S P S) x + S F b = target` and `F' S x = 0`, where `S` contains the
+    roots of the curvatures, `P` the inner products, `F` the free columns, `l`
+    the penalty times the number of models, and `S x` moves the multipliers.
+    The preconditioner treats all but the first principal directions of `P` as
+    of one size. It solves these equations exactly, so conjugate gradients stay
+    where `F' S x = 0`.
     """
 
     def __init__(self, products: InnerProducts, columns: NDArray,
@@ -566,7 +558,7 @@ class _System:
         self._inner = np.linalg.inv(inner)
 
     def __getitem__(self, rows: NDArray) -> '_System':
-        """The equations of some regressions."""
+        """Equations of some regressions."""
         part = copy(self)
         part._roots, part._strengths = self._roots[rows], self._strengths[rows]
         part._scale, part._inner = self._scale[rows], self._inner[rows]
@@ -617,14 +609,14 @@ class _System:
 
 
 def dots(first: NDArray, second: NDArray) -> NDArray:
-    """Inner products of the rows of two arrays `(q, n)`."""
+    """Return inner products of the rows of two arrays `(q, n)`."""
     return np.einsum('qn,qn->q', first, second)
 
 
 def ratio(numerator: NDArray,
           denominator: NDArray,
           otherwise: float = 0) -> NDArray:
-    """The ratio, or `otherwise` where the denominator is not positive."""
+    """Return the ratio, or `otherwise` without a positive denominator."""
     return np.divide(
         numerator,
         denominator,
