@@ -66,8 +66,6 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
 def _remedy(error: Exception) -> str:
     if isinstance(error, MemoryError) or 'memory' in str(error):
         return 'Free memory, or load it with a smaller dtype or on more GPUs.'
-    if 'unexpected keyword argument' in str(error):
-        return 'Leave out the setting that it does not know.'
     if isinstance(error, OSError):
         return 'Name its folder, or a model of the hub.'
     return 'Check its files, and the settings that it is loaded with.'

@@ -5,8 +5,6 @@ import torch
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.lm import hidden_states as module
-from csv_plugin.lm.engines import causal_lm
 from csv_plugin.lm.hidden_states import hidden_states
 from tests.lm.models import CONTEXT, MODELS, make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS, SPECIAL
@@ -78,29 +76,6 @@ def test_a_model_in_training_reads_without_dropout_and_trains_on():
     model.train()
     assert torch.equal(hidden_states(model, tokenizer(), TEXTS), expected)
     assert model.training and torch.is_grad_enabled()
-
-
-def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
-    """Down to single texts; one that has no room is an error."""
-    model = make('llama')
-    expected = hidden_states(model, tokenizer(), TEXTS)
-    shapes, most = [], CONTEXT + 10
-
-    def body_states(model, inputs):
-        shapes.append(inputs.numel())
-        if inputs.numel() > most:
-            raise torch.cuda.OutOfMemoryError('CUDA out of memory.')
-        return causal_lm.body_states(model, inputs)
-
-    monkeypatch.setattr(module, 'body_states', body_states)
-    halved = hidden_states(model, tokenizer(), TEXTS)
-    np.testing.assert_allclose(halved, expected, rtol=0, atol=1e-4)
-    assert max(shapes) > most
-    most = 20
-    message = 'room on the GPU for .* tokens.*CUDA out of memory'
-    with pytest.raises(InputError, match=message):
-        hidden_states(model.train(), tokenizer(), TEXTS)
-    assert model.training
 
 
 def test_states_of_half_precision_are_rounded_and_no_more():

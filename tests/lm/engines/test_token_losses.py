@@ -118,8 +118,7 @@ def test_texts_of_no_and_of_one_token(bos):
     model, made = make('llama'), tokenizer(bos=bos, eos=bos)
     texts = [Text('empty', ''), Text('letter', 'e'), *TEXTS[:2]]
     empty, letter, *longer = losses_of(model, texts, made, entropy=True)
-    assert len(empty.losses) == len(empty.entropy) == 0
-    assert empty.n_chars == empty.n_bytes == 0
+    assert len(empty.losses) == len(empty.entropy) == empty.n_bytes == 0
     if bos is None:
         assert np.isnan(letter.losses).tolist() == [True]
     else:
@@ -127,8 +126,6 @@ def test_texts_of_no_and_of_one_token(bos):
                       reference_losses(model, [BOS, *letter.token_ids]))
     check_same(longer, losses_of(model, TEXTS[:2], made))
     assert losses_of(model, [], made) == []
-    check_same(losses_of(model, texts[:1], made), [empty])
-    check_same(losses_of(model, texts[1::-1], made), [letter, empty])
 
 
 def test_special_tokens_inside_a_text_are_scored():
@@ -164,7 +161,7 @@ def window_by_window(model, ids, prefix, context):
 
 @pytest.mark.parametrize('bos', [SPECIAL, None])
 @pytest.mark.parametrize('name, context', [('gpt2', 16), ('llama', 21),
-                                           ('gemma2', 40), ('mamba', 16)])
+                                           ('gemma2', 40)])
 def test_windows_of_long_texts(name, context, bos):
     model = make(name)
     texts = [Text('long', ' '.join(CORPUS[:2])), TEXTS[1], TEXTS[4]]
@@ -270,7 +267,7 @@ def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
 # these models, whose weights are far larger than trained ones.
 @pytest.mark.parametrize('dtype, tolerance', [(torch.bfloat16, .15),
                                               (torch.float16, .02)])
-@pytest.mark.parametrize('name', ['llama', 'gemma2', 'mamba', 'gpt2'])
+@pytest.mark.parametrize('name', ['gemma2', 'mamba'])
 def test_half_precision_models_are_close_to_fp32(name, dtype, tolerance):
     exact = losses_of(make(name, initializer_range=.1), TEXTS)
     half = losses_of(make(name, initializer_range=.1).to(dtype), TEXTS)
@@ -315,17 +312,6 @@ def test_the_token_that_is_not_finite_is_named(context, value):
             rf'losses, found \S+ at token {position + 1} '
             r'\(number of such tokens: 1\)'):
         losses_of(model, TEXTS[:1], context=context)
-
-
-def test_progress_sees_the_batches():
-    seen = []
-
-    def progress(batches):
-        seen.append(len(batches))
-        return iter(batches)
-
-    losses_of(make('llama'), TEXTS, max_tokens=1, progress=progress)
-    assert seen == [len(TEXTS)]
 
 
 def test_a_tokenizer_of_another_model_is_refused():

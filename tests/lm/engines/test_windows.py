@@ -84,12 +84,6 @@ def test_batches_hold_all_windows_within_the_budget(windows, budget):
         assert width * (len(batch) + 1) > budget, (width, len(after))
 
 
-def test_a_batch_may_fill_its_budget():
-    windows = [window(i, 8) for i in range(3)]
-    assert [len(batch) for batch in group_batches(windows, 16)] == [2, 1]
-    assert [len(batch) for batch in group_batches(windows, 15)] == [1, 1, 1]
-
-
 @given(
     st.lists(
         st.tuples(st.integers(1, 9), st.integers(1, 9)),

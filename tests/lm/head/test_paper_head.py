@@ -175,41 +175,20 @@ def test_models_without_an_accuracy_are_left_out(head):
     ]
 
 
-def fold_predictions(head, name):
-    """Of every fold model, with the masks it was fitted with."""
-    benchmark = head.predictor.benchmark(name)
-    features = head.predictor.features(table_of(benchmark.fit_models))
-    rows = np.isin(FITTED, benchmark.fit_models)
-    return (benchmark.intervals.folds.predict(features.values), MASKS[:, rows])
-
-
 @pytest.mark.parametrize('name', ['exam', 'sparse'])
 def test_errors_are_those_on_families_held_out(head, name):
     benchmark = head.predictor.benchmark(name)
-    by_fold, masks = fold_predictions(head, name)
+    features = head.predictor.features(table_of(benchmark.fit_models))
+    by_fold = benchmark.intervals.folds.predict(features.values)
+    fitted = np.isin(FITTED, benchmark.fit_models)
+    masks, families = MASKS[:, fitted], GROUPS[fitted]
     accuracy = ACCURACIES.select(benchmark.fit_models).column(name)
-    squares = np.where(masks, 0, (by_fold - accuracy)**2)
-    assert benchmark.cv_mse == pytest.approx(squares.sum() / (~masks).sum())
-    # Every model is held out once, by the fold of its family.
-    assert benchmark.intervals.fold.tolist() == np.nonzero(~masks)[0].tolist()
-    assert sorted(np.nonzero(~masks)[1]) == list(range(len(accuracy)))
-    table = head.predictor.predict(DUMPS)
-    column = table.benchmarks.index(name)
-    inside = ((table.low <= table.values) & (table.values <= table.high))
-    assert inside.all() and (table.high > table.low)[:, column].all()
-
-
-@pytest.mark.parametrize('name', ['exam', 'sparse'])
-def test_the_errors_it_states_are_those_of_the_head(head, name):
-    """Not those of predicting the mean accuracy, which it starts from."""
-    benchmark = head.predictor.benchmark(name)
-    by_fold, masks = fold_predictions(head, name)
-    families = GROUPS[np.isin(FITTED, benchmark.fit_models)]
+    squares = ((by_fold - accuracy)**2)[~masks]
+    assert benchmark.cv_mse == pytest.approx(squares.mean())
+    # Those within and beyond the reach of a fold's models, apart.
     limits = np.array([
         reach(row[mask], families[mask]) for row, mask in zip(by_fold, masks)
     ])
-    accuracy = ACCURACIES.select(benchmark.fit_models).column(name)
-    squares = ((by_fold - accuracy)**2)[~masks]
     beyond = (by_fold > limits[:, None] + 1e-9)[~masks]
     stated = benchmark.errors_by_reach
     for error, kind in ((stated.within, ~beyond), (stated.beyond, beyond)):
@@ -217,6 +196,13 @@ def test_the_errors_it_states_are_those_of_the_head(head, name):
         if not np.isnan(error.mse):
             assert error.mse == pytest.approx(squares[kind].mean())
     assert not np.isnan(stated.within.mse)
+    # Every model is held out once, by the fold of its family.
+    assert benchmark.intervals.fold.tolist() == np.nonzero(~masks)[0].tolist()
+    assert sorted(np.nonzero(~masks)[1]) == list(range(len(accuracy)))
+    table = head.predictor.predict(DUMPS)
+    column = table.benchmarks.index(name)
+    inside = ((table.low <= table.values) & (table.values <= table.high))
+    assert inside.all() and (table.high > table.low)[:, column].all()
 
 
 def test_families_are_dealt_by_the_seed():

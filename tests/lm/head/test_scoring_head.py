@@ -7,7 +7,7 @@ from torch.nn import functional
 from csv_plugin.core.losses import LossTable
 from csv_plugin.lm.head.scoring_head import (ACTIVATIONS, BLOCK_ROWS,
                                              ScoringHead, losses_per_character,
-                                             row_blocks, weighted_losses)
+                                             weighted_losses)
 
 NAMES = sorted(ACTIVATIONS)
 #: More than two blocks, the last one not full.
@@ -78,17 +78,6 @@ def test_gradient_is_that_of_autograd(name, dtype):
         assert error < {torch.float64: 1e-12, torch.float32: 1e-6}[dtype]
 
 
-@pytest.mark.parametrize('n_rows', [1, BLOCK_ROWS, BLOCK_ROWS + 1])
-def test_blocks_hold_every_row_once(n_rows):
-    states = random(n_rows, 2).bfloat16()
-    blocks = [(rows, block.clone()) for rows, block in row_blocks(states)]
-    assert all(len(b) <= BLOCK_ROWS for _, b in blocks)
-    together = torch.cat([torch.empty(0, 2), *(b for _, b in blocks)])
-    assert torch.equal(together, states.float())
-    for rows, block in blocks:
-        assert torch.equal(states[rows].float(), block)
-
-
 def capability_scores(head, states, table):
     return weighted_losses(
         losses_per_character(table, states), head.weights(states))
@@ -113,15 +102,3 @@ def test_tokens_that_a_model_did_not_score_do_not_count():
     np.testing.assert_allclose(
         capability_scores(head, states, make_table(missing, 9000)),
         capability_scores(head, states, make_table(losses, 9000)))
-
-
-def test_selected_heads_are_a_copy():
-    head = random_head('relu')
-    part = head.select(np.array([2, 0]))
-    states = random(N_TOKENS, WIDTH)
-    torch.testing.assert_close(
-        part.weights(states),
-        head.weights(states)[:, [2, 0]])
-    before = head.theta.clone()
-    part.theta.zero_()
-    assert torch.equal(head.theta, before)

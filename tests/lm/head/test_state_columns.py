@@ -118,14 +118,6 @@ def test_sums_of_columns_are_sums_of_tokens(size, part, chosen):
         atol=1e-12)
 
 
-def test_zeros_of_unused_columns_are_not_stored():
-    coefficients = np.zeros((1 + H, 3))
-    coefficients[0, 1] = 1
-    sums = StateColumns.of(STATES, TABLE,
-                           PART).combine(csc_array(coefficients))
-    assert np.diff(sums.indptr).tolist() == [0, (PART & SCORED).sum(), 0]
-
-
 def test_models_to_predict_are_counted_on_the_tokens_of_the_training():
     """Whatever else they scored, and with the scale of the training."""
     columns = StateColumns.of(STATES, TABLE)
@@ -136,14 +128,5 @@ def test_models_to_predict_are_counted_on_the_tokens_of_the_training():
     fewer = np.where(np.arange(T) == 0, np.nan, LOSSES)
     with pytest.raises(InputError, match='1 of them unscored'):
         columns.features(replace(TABLE, losses=fewer))
-
-
-def test_losses_on_other_texts_are_refused():
     with pytest.raises(InputError, match='set f, found the validation set g'):
-        StateColumns.of(STATES,
-                        TABLE).features(replace(TABLE, fingerprint='g'))
-
-
-def test_a_state_for_every_token_is_needed():
-    with pytest.raises(InputError, match=f'{T}, one a token, found {T - 1}'):
-        StateColumns.of(STATES[1:], TABLE)
+        columns.features(replace(TABLE, fingerprint='g'))

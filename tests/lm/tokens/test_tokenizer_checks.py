@@ -74,18 +74,16 @@ def test_pieces_that_can_write_blanks_must(more, text, lost):
         tokenize(tokenizer, text)
 
 
-def test_pieces_may_leave_out_outer_blanks():
+def test_blanks_that_may_be_left_out():
+    """Outer ones by pieces, and all of them by a vocabulary of words."""
+    words = Tokenizer(models.WordLevel({'the': 0, 'cat': 1}, '[UNK]'))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    assert tokenize(wrap(words), ' the\n\ncat ').unknown == 0
     tokenizer = unigram()
     tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Strip(),
          normalizers.Replace(Regex(r'\s+'), ' ')])
     assert tokenize(tokenizer, '  b   b  ').unknown == 0
-
-
-def test_a_vocabulary_of_words_has_no_blanks():
-    words = Tokenizer(models.WordLevel({'the': 0, 'cat': 1}, '[UNK]'))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    assert tokenize(wrap(words), ' the\n\ncat ').unknown == 0
 
 
 @pytest.mark.parametrize(
@@ -169,12 +167,10 @@ def test_a_space_before_the_text_is_an_option(file, loaded, text, tmp_path):
     tokenize(tokenizer, text)
 
 
-def test_special_tokens_may_be_read_as_text(tmp_path):
-    tokenizer = load(tmp_path, byte_level(), split_special_tokens=True)
+def test_letter_case_and_special_tokens_as_text_are_options(tmp_path):
+    tokenizer = load(
+        tmp_path / 'split', byte_level(), split_special_tokens=True)
     assert len(tokenize(tokenizer, f'the{SPECIAL}').ids) > 2
-
-
-def test_letter_case_is_an_option(tmp_path):
     tokenizer = load(tmp_path, word_piece(False), do_lower_case=True)
     tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer()
     assert tokenize(tokenizer, 'The cat').unknown == 0
