@@ -13,7 +13,6 @@ from csv_plugin.cli.copy_configs import RUNS
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.engines import completions
 from csv_plugin.extras.engines.completions import CompletionsEngine
-from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
@@ -93,7 +92,6 @@ def test_the_engine_goes_before_losses_of_the_model_itself(
     (dict(type=VLLMEngine), 'expected dict.*VLLMEngine.*needs none'),
     (dict(tokenizer=None), "folder of the model's tokenizer, found None"),
     (dict(key='secret'), "arguments of CompletionsEngine.*'key'"),
-    (dict(type=CTranslate2Engine), "CTranslate2Engine.*argument: 'path'"),
     (None, 'expected dict'),
 ])
 def test_mistakes_are_found_before_any_model_is_loaded(change, words,

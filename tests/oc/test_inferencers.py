@@ -9,8 +9,6 @@ from opencompass.models import HuggingFaceBaseModel
 from opencompass.registry import MODELS
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.lm import dumping
 from csv_plugin.lm.dumping import dump_losses
@@ -141,45 +139,9 @@ def test_a_stopped_run_goes_on_where_it_was(model_folder, entry, tmp_path,
                                              ['t5'], ['t6']]
 
 
-@pytest.mark.parametrize('change', ['text', 'dtype', 'entropy', None])
-def test_texts_scored_with_other_settings_are_scored_again(
-        change, model_folder, entry, tmp_path, scored, monkeypatch):
-    with monkeypatch.context() as patch:
-        stop_after(1, patch)
-        with pytest.raises(KeyboardInterrupt):
-            tiny.infer(tmp_path, config(model_folder), entry)
-    model = config(model_folder)
-    if change == 'text':
-        first, *others = tiny.TEXTS
-        changed = TextSet((Text('t0', first.text + '!'), *others))
-        entry |= dict(
-            path=str(tiny.save_texts(tmp_path / 'new.jsonl', changed)),
-            fingerprint='')
-    if change == 'dtype':
-        model['model_kwargs'] = dict(torch_dtype='torch.bfloat16')
-    if change == 'entropy':
-        entry['infer_cfg']['inferencer']['entropy'] = True
-    scored.clear()
-    tiny.infer(tmp_path, model, entry)
-    firsts = [part[0] for part in scored if part]
-    assert firsts == (['t0', 't1'] if change else ['t1'])
-
-
 def test_only_the_first_process_of_torchrun_scores(model_folder, entry,
                                                    tmp_path, monkeypatch):
     monkeypatch.setenv('RANK', '1')
     assert not files(tiny.infer(tmp_path, config(model_folder), entry))
     monkeypatch.setenv('RANK', '0')
     assert files(tiny.infer(tmp_path, config(model_folder), entry))
-
-
-def test_a_tokenizer_that_loses_the_texts(entry, tmp_path):
-    folder = tiny.save_model(tmp_path / 'lossy')
-    settings = json.loads((folder / 'tokenizer.json').read_text())
-    settings['normalizer'] = dict(
-        type='Replace', pattern=dict(Regex='.'), content='')
-    (folder / 'tokenizer.json').write_text(json.dumps(settings))
-    with pytest.raises(InputError, match="text 't0', .*lossy"):
-        tiny.infer(tmp_path, config(folder), entry)
-    assert list(files(tmp_path /
-                      'predictions/lossy')) == [f'{entry["abbr"]}.error.txt']

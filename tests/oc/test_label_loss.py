@@ -93,7 +93,6 @@ def test_a_label_begins_where_templates_part(template, expected, model):
 
 @pytest.mark.parametrize('template, expected', [
     ('{question}\nAnswer:', ('Is the cat a the cat?\nAnswer: ', 'the cat')),
-    ('{question}\n', ('Is the cat a the cat?\n', 'the cat')),
     ('', ('', 'the cat')),
     ('{question} 答：', ('Is the cat a the cat? 答：', 'the cat')),
     (dict(round=[HUMAN]), ('Is the cat a the cat? ', 'the cat')),

@@ -187,9 +187,6 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
 @pytest.mark.parametrize('change, message', [
     (dict(models=MODELS * 2),
      "abbr of models: expected every name once, found 'm' twice. Rename"),
-    (dict(models=[{**MODELS[0], 'summarizer_abbr': 'same'},
-                  dict(abbr='n', type='M', summarizer_abbr='same')]),
-     "summarizer_abbr of models: expected every name once, found 'same' t"),
     (dict(summarizer=summarizer()), 'a predictor or more, found none'),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
@@ -197,9 +194,6 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
      "a benchmark of the predictors: exam, found 'exan'. Correct the name"),
     (dict(benchmarks=[('exam', 'exan')]),
      "a dataset or summary group of this run: exam, found 'exan'"),
-    (dict(benchmarks=[('exam', ('exam', ))]),
-     "expected pairs, such as ('my_mmlu', 'accuracy') for a metric"),
-    (dict(benchmarks=[('exam', 'exam')] * 2), "found 'exam' twice"),
 ])  # yapf: disable
 def test_mistakes_stop_a_run_before_its_models(texts, predictor, tmp_path,
                                                change, message):
@@ -258,21 +252,6 @@ def test_texts_of_a_predictor_that_are_not_run(texts, predictor, tmp_path,
         "predictor 'predicted': it predicts nothing, for its texts, "
         f'{texts["abbr"]}, are not in this run.'
     ]
-
-
-@pytest.mark.parametrize('name', [
-    'exams', ('exam', 'f1'), 'my_benchmark', ('my_benchmark', 'f1')
-])  # yapf: disable
-def test_right_configs_pass(texts, predictor, tmp_path, warnings, name):
-    """A summarizer may serve runs with and without the benchmarks."""
-    config = config_of(
-        tmp_path,
-        MODELS, [EXAM, texts],
-        summarizer=summarizer(
-            predictor, benchmarks=[('exam', name)], summary_groups=GROUPS))
-    assert len(tasks_of(config)) == 2
-    assert ['my_benchmark' in line
-            for line in warnings] == ([True] if 'my_benchmark' in name else [])
 
 
 def test_predictors_of_evaluators_are_checked(texts, predictor, tmp_path,

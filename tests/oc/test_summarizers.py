@@ -21,9 +21,7 @@ from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.oc.run_checks import with_common_groups
 from csv_plugin.oc.summarizers import (VARIABLE, PredictedSummarizer,
                                        chosen_predictors)
-from csv_plugin.report.leaderboards import WIDTH
 from tests.hostile_names import FORMULAS
-from tests.oc.command import opencompass
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
                         write_losses, write_result, write_run)
 
@@ -426,18 +424,6 @@ def test_predictions_are_from_losses_alone_unless_asked(run, predictors):
     assert alone[1] == 0 and asked[1] == 1 and asked[0] != alone[0]
 
 
-def test_a_score_on_few_items_tells_less(run, predictors):
-    alone, _ = predicted_of_new_1(run, predictors)
-    (run / 'results' / 'new-1' / 'easy.json').unlink()
-    filled, _ = predicted_of_new_1(run, predictors, complete=COMPLETE)
-    (run / 'configs').mkdir()
-    (run / 'configs/run.py').write_text(
-        "models=[]\ndatasets=[dict(abbr='hard', reader_cfg="
-        "dict(test_range='[0:2]'))]")
-    few, _ = predicted_of_new_1(run, predictors, complete=COMPLETE)
-    assert abs(few - alone) < .1 * abs(filled - alone)
-
-
 def test_scores_that_are_no_percentages(run, predictors):
     scores = dict(zip(MODELS, (float('nan'), 100.5, 0, 100)))
     for model, score in scores.items():
@@ -482,17 +468,6 @@ def test_unusable_predictor(run, predictors, tmp_path, torn):
     assert names(table) == [('easy', 'accuracy'), ('hard', 'accuracy')]
     [reason] = board.splitlines()
     assert reason.startswith(f'bad: {path}: expected ')
-
-
-@pytest.mark.parametrize('n_models', [1, 30])
-def test_number_of_models(tmp_path, predictors, n_models):
-    models = {f'm{i}': i / 15 for i in range(n_models)}
-    write_run(tmp_path, models)
-    table, board = summarize(make_config(tmp_path, models), predictors)
-    assert all(cell[0] != '-' for row in table[1:6] for cell in row[4:])
-    lines = board.splitlines()
-    assert [line.split()[0] for line in lines[3:3 + n_models]] == list(models)
-    assert max(map(len, lines[:3 + n_models])) <= WIDTH
 
 
 @pytest.mark.parametrize('pairs, message', [
@@ -568,18 +543,3 @@ def test_packaged_config(run):
         ('predicted', str(demo / 'predictor.safetensors')),
         ('all-token', str(demo / 'predictor_uniform.safetensors'))
     ]
-
-
-def test_command_line(run, predictors, tmp_path):
-    """`-m viz -r latest` on a finished run, with a config of one's own."""
-    work = tmp_path / 'work'
-    work.mkdir()
-    run.rename(work / TIME)
-    config = make_config(work)
-    config['summarizer'] = dict(
-        type='csv_plugin.oc.summarizers.PredictedSummarizer',
-        predictors=predictors)
-    config.dump(str(tmp_path / 'eval.py'))
-    opencompass('eval.py', '-m', 'viz', '-r', 'latest')
-    [board] = (work / TIME / 'summary').glob('leaderboard_*.txt')
-    assert board.read_text('utf-8').splitlines()[3].startswith('new-0 ')

@@ -321,12 +321,6 @@ def slow_gpt2(folder) -> PreTrainedTokenizer:
         eos_token=SPECIAL)
 
 
-def slow_bert(folder) -> PreTrainedTokenizer:
-    cls = slow('BertTokenizer')
-    word_piece(True).backend_tokenizer.model.save(str(folder))
-    return cls(folder / 'vocab.txt')
-
-
 @functools.lru_cache(maxsize=None)
 def _sentencepiece_model(byte_fallback: bool) -> bytes:
     with warnings.catch_warnings():
@@ -347,11 +341,11 @@ def _sentencepiece_model(byte_fallback: bool) -> bytes:
     return model.getvalue()
 
 
-def slow_llama(folder, legacy: bool) -> PreTrainedTokenizer:
+def slow_llama(folder) -> PreTrainedTokenizer:
     cls = slow('LlamaTokenizer')
     path = folder / 'tokenizer.model'
     path.write_bytes(_sentencepiece_model(byte_fallback=True))
-    return cls(str(path), legacy=legacy)
+    return cls(str(path), legacy=False)
 
 
 def slow_t5(folder) -> PreTrainedTokenizer:
@@ -395,8 +389,6 @@ LOSSY: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
 FAST = {**EXACT, **LOSSY}
 SLOW = {
     'slow gpt2': slow_gpt2,
-    'slow bert': slow_bert,
-    'slow llama': functools.partial(slow_llama, legacy=False),
-    'slow llama, legacy': functools.partial(slow_llama, legacy=True),
+    'slow llama': slow_llama,
     'slow t5': slow_t5,
 }
