@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.fitting import Fitted, fit_predictor
-from csv_plugin.core.salience import Averaged, Ridge, Task, fold_masks
+from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.stated_errors import (held_out_families, is_beyond, reach,
                                            stated_cells, typical_error)
 from tests.tables import small_tables
@@ -115,7 +115,7 @@ def test_nothing_is_stated_of_too_few_families():
 def test_a_predictor_states_them():
     tables = small_tables()
     predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, Averaged())
+                              tables.groups, Ridge())
     part = predictor.benchmark('easy')
     easy = part.errors_by_reach
     assert predictor.benchmark('none').errors_by_reach is None

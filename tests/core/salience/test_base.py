@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.salience import fold_masks
-from csv_plugin.core.salience.base import (SharedFeatures, fit_notes,
-                                           floor_candidates, held_out_mse)
+from csv_plugin.core.salience.base import SharedFeatures, floor_candidates
 from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.scaling_law import PROBLEMS, Curve
-from tests.core.worlds import make_world
+from csv_plugin.core.scaling_law import Curve
 
 UNIFORM = np.array([0.2, 0.3, 0.5])
 
@@ -53,18 +51,6 @@ def test_a_flat_linear_form_is_a_flat_model(offset):
         model.predict(np.ones((2, 3))), 0.2 + 0.8 / (1 + np.exp(-offset)))
 
 
-def test_tasks_are_taken_by_index_or_mask():
-    task = make_world().task
-    mask = task.families == 'family 1'
-    for rows in (mask, np.flatnonzero(mask)):
-        part = task.select(rows)
-        np.testing.assert_array_equal(part.values, task.values[mask])
-        np.testing.assert_array_equal(part.accuracy, task.accuracy[mask])
-        assert set(part.families) == {'family 1'}
-        assert part.chance == task.chance
-        assert part.uniform is task.uniform
-
-
 @given(
     st.lists(st.sampled_from('abcdefgh'), min_size=2,
              max_size=30).filter(lambda families: len(set(families)) > 1),
@@ -88,29 +74,14 @@ def test_masks_hold_every_family_out_once_a_repeat(families, seed, n_folds,
         assert not set(names[mask]) & set(names[~mask])
 
 
-def test_few_families_need_no_repeats():
-    families = np.array(list('aabbc'))
-    assert len(fold_masks(families, 0, n_folds=5, n_repeats=3)) == 3
-    assert len(fold_masks(np.array(list('abcdefgh')), 0)) == 15
-
-
 def test_masks_depend_on_the_seed_alone():
     families = np.array(list('aabbccddeeffgghh'))
     masks = fold_masks(families, 1)
+    assert len(masks) == 15
     np.testing.assert_array_equal(fold_masks(families, 1), masks)
     assert (fold_masks(families, 2) != masks).any()
-    assert (masks[:5] != masks[5:10]).any()
-
-
-def test_held_out_error_is_the_mean_over_held_out_models():
-    rng = np.random.default_rng(0)
-    predicted, accuracy = rng.random((2, 3, 4)), rng.random(4)
-    masks = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 1, 1]], dtype=bool)
-    for p, error in zip(predicted, held_out_mse(predicted, accuracy, masks)):
-        squares = [(p[f, i] - accuracy[i])**2 for f in range(3)
-                   for i in range(4) if not masks[f, i]]
-        assert len(squares) == 4
-        assert error == pytest.approx(np.mean(squares), 1e-12)
+    # Few families need no repeats.
+    assert len(fold_masks(np.array(list('aabbc')), 0, 5, 3)) == 3
 
 
 def test_floors_run_from_chance_to_zero():
@@ -119,58 +90,21 @@ def test_floors_run_from_chance_to_zero():
     assert floor_candidates(0.0).tolist() == [0.0]
 
 
-@pytest.mark.parametrize('alpha', [-1.0, 1.0])
-@pytest.mark.parametrize('n_folds, gained, text', [
-    (0, False, 'one family only'),
-    (0, True, 'one family only'),
-    (2, False, 'no gain'),
-    (2, True, None),
-])
-def test_notes_say_why_the_mean_loss_was_used(n_folds, gained, text, alpha):
-    model = SalienceModel(np.ones(1), Curve(alpha, 0.0, 0.0))
-    notes = fit_notes(model, np.zeros((n_folds, 4), dtype=bool), gained)
-    if alpha > 0:
-        assert notes[-1] == PROBLEMS['slope_sign']
-        notes = notes[:-1]
-    assert len(notes) == (text is not None)
-    assert all(text in note and 'uniform weights used' in note
-               for note in notes)
-
-
 VALUES = np.arange(20.).reshape(5, 4)
-QUARTERS = np.full(4, .25)
+
 ROWS = np.array([True, False, True, True, False])
 
 
-def features():
-    return SharedFeatures(VALUES, QUARTERS)
-
-
-def counter():
-    """A function of features that counts its calls."""
+def test_what_is_made_is_made_once_for_the_same_rows():
     calls = []
 
-    def make(of):
-        calls.append(of)
-        return of.values.sum()
+    def make(features):
+        calls.append(features)
+        return features.values.sum()
 
-    return make, calls
-
-
-@pytest.mark.parametrize('rows', [ROWS, [0, 2, 3], [3, 0], np.ones(5, bool)])
-def test_a_part_has_the_rows_that_were_selected(rows):
-    part = features().select(np.asarray(rows))
-    np.testing.assert_array_equal(part.values, VALUES[rows])
-    np.testing.assert_array_equal(part.mean_loss, VALUES[rows].mean(axis=1))
-    assert part.shape == VALUES[rows].shape
-
-
-def test_what_is_made_is_made_once_for_the_same_rows():
-    make, calls = counter()
-    whole = features()
+    whole = SharedFeatures(VALUES, np.full(4, .25))
     for rows in (ROWS, ROWS.copy(), np.flatnonzero(ROWS)):
         assert whole.select(rows).once(make) == VALUES[ROWS].sum()
     assert len(calls) == 1
-    assert whole.once(make) == VALUES.sum()
     assert whole.select(~ROWS).once(make) == VALUES[~ROWS].sum()
-    assert len(calls) == 3
+    assert len(calls) == 2

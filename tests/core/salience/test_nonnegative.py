@@ -94,12 +94,13 @@ def test_no_weaker_penalty_is_tried_after_a_hopeless_one(monkeypatch):
     """The choice is the same as among all penalties."""
     salience = np.r_[3, 1, 2, np.zeros(97)]
     task = make_world(n=20, salience=salience, noise=0.03, seed=1).task
-    fewer = fit(NonNegative(), task)
+    solver = NonNegative(penalties=NonNegative().penalties[1::2])
+    fewer = fit(solver, task)
     monkeypatch.setattr(nonnegative, 'HOPELESS', np.inf)
-    every = fit(NonNegative(), task)
+    every = fit(solver, task)
     errors = every.path.held_out_mse
     n = len(fewer.path.penalties)
-    assert 1 < n < len(errors) == 10
+    assert 1 < n < len(errors) == 5
     assert errors[n] > 2 * errors[:n].min() and (errors[:n].max()
                                                  <= 2 * errors[:n].min())
     np.testing.assert_array_equal(fewer.path.held_out_mse, errors[:n])
@@ -135,11 +136,3 @@ def test_columns_without_a_share_of_the_mean_loss_are_refused(smallest):
     uniform = np.array([0.5, 0.3, smallest, 0.2])
     with pytest.raises(InputError, match=f'found {smallest}.*ridge'):
         fit(SOLVER, task.on(task.values, uniform))
-
-
-def test_accuracy_that_rises_with_the_loss_has_such_weights_too():
-    task = make_world(n=40, salience=(3, 1, 0), alpha=2., noise=0.02).task
-    solution = fit(SOLVER, task)
-    assert solution.penalty < np.inf and solution.model.curve.alpha > 0
-    weights = solution.model.coefficients / task.uniform
-    assert (weights >= 0).all() and weights[0] > weights[1] > weights[2]

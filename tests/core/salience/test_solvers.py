@@ -8,7 +8,7 @@ from csv_plugin.core.salience import (Auto, Constant, NonNegative, Plain,
                                       Ridge, Uniform, fold_masks)
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.scaling_law import PROBLEMS
-from tests.core.worlds import make_world, mse, phi_task
+from tests.core.worlds import make_world, mse
 
 FEW = NonNegative(penalties=(1.0, 0.1, 0.01))
 LEARNERS = [Uniform(), Uniform(learn_floor=True), Ridge(), FEW, Plain()]
@@ -34,19 +34,6 @@ for_all = pytest.mark.parametrize('solver', ALL, ids=name_of)
 
 
 @for_all
-def test_shapes_and_names(solver):
-    solution = fit(solver, PLANTED.task)
-    n_folds = len(masks_of(PLANTED.task))
-    assert solution.solver == solver.name
-    assert solution.model.coefficients.shape == (4, )
-    curve = solution.model.curve
-    assert curve.alpha.shape == curve.floor.shape == ()
-    assert solution.folds.coefficients.shape == (n_folds, 4)
-    assert solution.folds.predict(PLANTED.task.values).shape == (n_folds, 28)
-    np.testing.assert_array_equal(solution.masks, masks_of(PLANTED.task))
-
-
-@for_all
 def test_cv_mse_is_that_of_the_fold_models(solver):
     task = PLANTED.task
     solution = fit(solver, task)
@@ -61,12 +48,8 @@ def test_cv_mse_is_that_of_the_fold_models(solver):
 @for_all
 def test_fold_models_have_not_seen_what_they_predict(solver):
     """At the same penalty and floor; accuracies of one fold are garbled."""
-    if solver in (LEARNERS[1], *LEARNERS[2:]):
-        solver = replace(
-            solver,
-            **({
-                'learn_floor': False
-            } if hasattr(solver, 'learn_floor') else {}))
+    if hasattr(solver, 'learn_floor'):
+        solver = replace(solver, learn_floor=False)
     if hasattr(solver, 'penalties'):
         solver = replace(solver, penalties=(0.01, ))
     task = replace(PLANTED.task, chance=0.0)
@@ -135,14 +118,6 @@ def test_reversed_data_have_a_positive_slope_and_a_note(solver):
     assert PROBLEMS['slope_sign'] in solution.notes
 
 
-@for_learners
-def test_absolute_weights_are_one_on_average(solver):
-    task = PLANTED.task.on(PLANTED.task.values, np.array([0.4, 0.3, 0.2, 0.1]))
-    weights = fit(solver, task).model.coefficients / task.uniform
-    assert np.average(
-        np.abs(weights), weights=task.uniform) == pytest.approx(1, 1e-9)
-
-
 @pytest.mark.parametrize('solver', [*LEARNERS, Auto()], ids=name_of)
 def test_one_family_gets_the_mean_loss_and_a_note(solver):
     task = make_world(n_families=1, noise=0.05).task
@@ -159,16 +134,12 @@ def edge(name):
     task = make_world(n=24, n_families=3, noise=0.02).task
     first = task.families == 'family 0'
     values, accuracy = task.values.copy(), task.accuracy.copy()
-    if name == 'one column':
-        return make_world(salience=(1, ), noise=0.02).task
     if name == 'more columns than models':
         return make_world(n=10, salience=[1] * 80, noise=0.02).task
     if name == 'three models':
         return make_world(n=3, n_families=3, chance=0.0).task
     if name == 'a column of zeros':
         values[:, 2] = 0
-    elif name == 'two columns alike':
-        values[:, 2] = values[:, 1]
     elif name == 'other families alike':
         values[~first] = values[0]
     elif name == 'two different models':
@@ -179,17 +150,15 @@ def edge(name):
         accuracy[~first] = 0.25
     elif name == 'every model right or wrong':
         accuracy = (accuracy > 0.6).astype(float)
-    elif name == 'below chance':
-        accuracy *= np.where(accuracy < 0.4, 0.5, 1)
     return replace(task.on(values, task.uniform), accuracy=accuracy)
 
 
 @for_all
 @pytest.mark.parametrize('name', [
-    'one column', 'more columns than models', 'three models',
-    'a column of zeros', 'two columns alike', 'other families alike',
-    'two different models', 'other families of one accuracy',
-    'other families at chance', 'every model right or wrong', 'below chance'
+    'more columns than models', 'three models', 'a column of zeros',
+    'other families alike', 'two different models',
+    'other families of one accuracy', 'other families at chance',
+    'every model right or wrong'
 ])
 def test_edges_give_finite_answers_without_a_warning(solver, name):
     task = edge(name)
@@ -209,19 +178,6 @@ def test_edges_give_finite_answers_without_a_warning(solver, name):
     assert fitted <= mean * (1 + 1e-3)
 
 
-def test_directions_of_a_scoring_lm_are_features_too():
-    task = phi_task(PLANTED.task)
-    uniform = fit(Uniform(learn_floor=True), task)
-    ridge, auto = fit(Ridge(), task), fit(Auto(), task)
-    assert ridge.cv_mse < 0.7 * uniform.cv_mse
-    assert auto.solver == 'ridge'
-    np.testing.assert_array_equal(auto.model.coefficients,
-                                  ridge.model.coefficients)
-    assert 'nonnegative' not in auto.notes[-1]
-    np.testing.assert_array_equal(uniform.model.coefficients != 0, task.uniform
-                                  != 0)
-
-
 def test_constant_is_the_mean_of_the_models_fitted_on():
     task = PLANTED.task
     solution = fit(Constant(), task)
@@ -231,16 +187,9 @@ def test_constant_is_the_mean_of_the_models_fitted_on():
         np.testing.assert_allclose(solution.folds[f].predict(task.values),
                                    task.accuracy[mask].mean(), 1e-12)
     assert (solution.penalty, solution.notes) == (np.inf, ())
-
-
-def test_constant_takes_tasks_with_problems():
-    task = PLANTED.task
     no_model = fit(Constant(), task.select(np.zeros(0, dtype=int)))
     np.testing.assert_allclose(no_model.model.predict(task.values), 0.25)
     assert np.isnan(no_model.cv_mse)
-    single = fit(Constant(), task.select(np.array([3])))
-    np.testing.assert_allclose(
-        single.model.predict(task.values), task.accuracy[3])
 
 
 PART = np.array([2, 0])
