@@ -32,13 +32,8 @@ def test_pairs_with_nan_on_either_side_are_left_out(measure) -> None:
     observed, predicted = [0.1, 0.4, 0.3, 0.8], [0.2, 0.3, 0.4, 0.7]
     with_gaps = measure(observed + [NAN, 0.9], predicted + [0.0, NAN])
     assert with_gaps == measure(observed, predicted)
-
-
-@pytest.mark.parametrize('measure', MEASURES)
-@pytest.mark.parametrize('observed, predicted', [([], []),
-                                                 ([NAN, 0.5], [0.5, NAN])])
-def test_no_usable_pair_gives_nan(measure, observed, predicted) -> None:
-    assert np.isnan(measure(observed, predicted))
+    assert np.isnan(measure([], []))
+    assert np.isnan(measure([NAN, 0.5], [0.5, NAN]))
 
 
 def test_coverage_includes_the_bounds() -> None:

@@ -15,8 +15,6 @@ PART = TextSet((TEXTS.texts[0], TEXTS.texts[2]))
 @pytest.mark.parametrize('changes, message', [
     (dict(model=None), 'DumpInfo.model: expected a text, found None'),
     (dict(context=-1), 'DumpInfo.context: .* 0 or more, found -1'),
-    (dict(context=True), 'DumpInfo.context: .* found True'),
-    (dict(versions='2.1'), "DumpInfo.versions: expected texts by name, .*'2"),
     (dict(versions={'torch': 2}), r"DumpInfo.versions: .* found {'torch': 2}"),
 ])
 def test_bad_infos_are_refused(changes, message):
@@ -27,7 +25,6 @@ def test_bad_infos_are_refused(changes, message):
 @pytest.mark.parametrize('texts, message', [
     ([row('zh'), row('en'), row('zh')], "every name once, found 'zh' twice"),
     ([row('zh'), row('en', sha256='')], "text 'en': expected the sha256"),
-    ([row('zh', text_id='\ud800')], 'text id .*U.D800'),
     ([row('zh'), row('en', rank=None)],
      "text 'en': expected rank to be recorded as for text 'zh', found none"),
     ([row('zh', entropy=None), row('en')],
@@ -64,7 +61,6 @@ OTHER_TEXTS = TextSet((*TEXTS, Text('more', 'x')))
 @pytest.mark.parametrize('bad', [
     whole(fingerprint=OTHER_TEXTS.fingerprint),
     dump(row('zh'), row('en')),
-    dump(row('en'), row('zh'), row('empty')),
     dump(row('zh'), row('en', sha256=TEXTS.texts[0].sha256), row('empty')),
 ])
 def test_dumps_of_other_texts_are_refused(bad):
@@ -87,9 +83,6 @@ def test_texts_that_are_selected_are_a_validation_set_of_their_own():
         assert part[model].info.fingerprint == PART.fingerprint
         assert part[model].info.model == model
         assert [text.text_id for text in part[model].texts] == ['zh', 'empty']
-
-
-def test_texts_that_are_not_there_cannot_be_selected():
     with pytest.raises(InputError, match="losses of 'a': .* the 4 texts"):
         losses('a').select_texts(OTHER_TEXTS)
 
@@ -120,21 +113,14 @@ def scored(**changes):
     return {'a': INFO, 'b': INFO, 'c': dataclasses.replace(INFO, **changes)}
 
 
-@pytest.mark.parametrize('change', [
-    dict(folder='elsewhere'),
-    dict(tokenizer='words'),
-    dict(versions={'torch': '3'})
-])
-def test_models_scored_in_one_way(change):
-    assert mixed_engines(scored(**change)) == []
-
-
 @pytest.mark.parametrize('change, words', [
     (dict(engine='vllm'), 'vllm, bfloat16, no cache'),
     (dict(dtype='float32'), 'transformers, float32, no cache'),
     (dict(cache_dtype='fp8'), 'transformers, bfloat16, cache in fp8'),
 ])
 def test_models_of_different_engines_and_number_formats(change, words):
+    for same in (dict(tokenizer='words'), dict(versions={'torch': '3'})):
+        assert mixed_engines(scored(**same)) == []
     [line] = mixed_engines(scored(**change))
     assert 'transformers, bfloat16, no cache (a and 1 more); ' in line
     assert f'; {words} (c). Half precision' in line

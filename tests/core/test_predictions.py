@@ -66,11 +66,8 @@ def assert_same(left, right):
 
 @pytest.mark.parametrize('changes, message', [
     (dict(models=('a', 'b', 'a')), "models of predictions: .*'a' twice"),
-    (dict(benchmarks=('easy', 'easy')), "benchmarks .*'easy' twice"),
-    (dict(methods=('ridge', 'ridge')), "predictors: .*'ridge' twice"),
     (dict(methods=('ridge', REAL)), "predictors: .*'real', which is what"),
     (dict(low=np.zeros((3, 2, 1))), r'^Predictions.low: expected shape'),
-    (dict(real=np.zeros((2, 2))), r'^Predictions.real: expected shape'),
     (dict(values=np.full((3, 2, 2), -1e-9)), 'fractions in 0..1 or NaN'),
     (dict(real=np.full((3, 2), 1.01)), 'fractions in 0..1 or NaN, found 1.01'),
 ])
@@ -129,6 +126,10 @@ def test_parts_are_concatenated_to_the_whole():
     joined = Predictions.concatenate(parts)
     assert joined.models == ('b', 'c', 'a')
     assert_same(joined.select(MODELS), table)
+    table = contradicted()
+    again = Predictions.concatenate([table.select([m]) for m in MODELS])
+    assert again.contradictions == table.contradictions
+    np.testing.assert_array_equal(again.alarm, table.alarm)
     with pytest.raises(InputError, match="'b' twice"):
         Predictions.concatenate(parts * 2)
 
@@ -155,14 +156,6 @@ def test_a_benchmark_that_is_left_out_keeps_its_real_accuracies():
     assert not table.contradictions and table.benchmarks == BENCHMARKS
 
 
-def test_methods_side_by_side():
-    table = cube(missing={('b', 'easy', 'uniform'): REASON})
-    again = Predictions.side_by_side(
-        {method: method_of(table, method)
-         for method in METHODS}, MODELS, BENCHMARKS, table.missing)
-    assert_same(again, replace(table, real=np.full((3, 2), NAN)))
-
-
 def test_models_and_benchmarks_that_a_method_lacks():
     halves = np.full((3, 2, 2), 0.5)
     table = cube(values=halves, low=halves, high=halves, missing={})
@@ -187,9 +180,6 @@ def test_models_and_benchmarks_that_a_method_lacks():
     assert wide.at('b', 'hard', 'other') == Missing('no prediction')
     assert wide.at('a', 'hard', 'broken') == REASON
     assert not wide.in_sample[0].any() and not wide.extrapolated[0].any()
-
-
-def test_methods_that_say_nothing_have_no_level():
     nothing = Predictions.side_by_side({'broken': None}, MODELS, BENCHMARKS)
     assert np.isnan(nothing.level) and np.isnan(nothing.values).all()
     assert nothing.to_dict()['level'] is None
@@ -316,16 +306,6 @@ def contradicted():
             ('a', 'hard', 'ridge'): SAID,
             ('b', 'hard', 'uniform'): SAID
         })
-
-
-def test_contradictions_go_with_their_cells():
-    table = contradicted()
-    part = table.select(['a', 'c'])
-    assert [*part.contradictions] == [('a', 'hard', 'ridge')]
-    assert not table.select(benchmarks=['easy']).contradictions
-    again = Predictions.concatenate([table.select([m]) for m in MODELS])
-    assert again.contradictions == table.contradictions
-    np.testing.assert_array_equal(again.alarm, table.alarm)
 
 
 def test_contradictions_get_the_label_of_their_method():

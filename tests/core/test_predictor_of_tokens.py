@@ -166,10 +166,3 @@ def test_tokens_that_are_not_those_of_the_training_are_refused(world):
     fewer = replace(columns.columns, scored=np.arange(12) > 0)
     with pytest.raises(InputError, match='found features of 11'):
         predictor.with_tokens(TARGETS, replace(columns, columns=fewer))
-
-
-def test_parts_of_one_validation_set():
-    with pytest.raises(InputError, match='each of 4 texts, found 4 and 3'):
-        replace(TARGETS, spans=TARGETS.spans[:3])
-    with pytest.raises(InputError, match='t0'):
-        replace(TARGETS, text_ids=('t0', ) * 4)

