@@ -81,12 +81,7 @@ def _accuracy(score: NDArray, middle: float) -> NDArray:
 
 def write_tables(folder: Path, tables: Tables, splits: dict[str,
                                                             str]) -> list[str]:
-    """Write the four files of a study.
-
-    Args:
-        folder (Path): Where to write them.
-        tables (Tables): 'easy' and 'hard' are the main benchmarks.
-        splits (dict[str, str]): Split of each model.
+    """Write the four files of a study, 'easy' and 'hard' its main benchmarks.
 
     Returns:
         list[str]: The command-line arguments that name the files.

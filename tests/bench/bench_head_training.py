@@ -157,7 +157,7 @@ def main():
     bench_step(states, table, accuracies)
     bench_exact(states, table, accuracies)
     settings = HeadSettings(
-        'adam', n_steps=options.steps, patience=options.steps + 1)
+        optimiser='adam', n_steps=options.steps, patience=options.steps + 1)
     bench_training(states, table, accuracies, settings)
 
 

@@ -23,8 +23,8 @@ def test_names():
     assert math.isnan(checkpoints['a-l@35'].tokens)
 
 
-@pytest.mark.parametrize(
-    'name', ['a', '@5', 'a@-5', 'a@1.5', 'a@５', f'a@{10**400}', 'a@5\n'])
+@pytest.mark.parametrize('name',
+                         ['a', '@5', 'a@1.5', 'a@５', f'a@{10**400}', 'a@5\n'])
 def test_names_without_a_step(name):
     with pytest.raises(InputError, match='run@1000'):
         describe_checkpoints([name])
@@ -52,10 +52,7 @@ def test_two_names_for_one_step(tmp_path):
 
 @pytest.mark.parametrize('text, expected', [
     ('model,run\nm,a\n', "column 'step'"),
-    ('model,run,step\nm,,1\n', "line 2, column 'run'"),
-    ('model,run,step\nm,a,x\n', "line 2, column 'step'.*finite"),
     ('model,run,step\nm,a,-1\n', "column 'step'.*0 or more"),
-    ('model,run,step,tokens\nm,a,1,nan\n', "column 'tokens'.*finite"),
     ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*positive"),
     ('model,run,step,budget\nm,a,1,0\n', "column 'budget'.*positive"),
     ('model,run,step,budget\nm,a,1,5\nn,a,2,6\n',

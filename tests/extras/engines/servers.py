@@ -8,21 +8,12 @@ from tests.lm.models import CONTEXT, make, reference_losses
 
 
 class Server(ThreadingHTTPServer):
-    """Answers like vLLM, from the tests' reference.
-
-    Other servers differ by what they override.
-
-    Args:
-        model (PreTrainedModel): The model, a tiny one by default.
-        name (str): Its name here.
-        context (int): Most inputs of a window.
-    """
+    """Answers like vLLM, from the tests' reference; others override it."""
     daemon_threads = True
 
-    def __init__(self, model=None, name='tiny', context=CONTEXT):
+    def __init__(self, model=None):
         super().__init__(('127.0.0.1', 0), _Handler)
-        self.model, self.name = model or make('llama'), name
-        self.context = context
+        self.model = model or make('llama')
         self.paths, self.requests, self.keys = [], [], set()
 
     @property
@@ -34,9 +25,9 @@ class Server(ThreadingHTTPServer):
             'object':
             'list',
             'data': [{
-                'id': self.name,
+                'id': 'tiny',
                 'owned_by': 'vllm',
-                'max_model_len': self.context + 2
+                'max_model_len': CONTEXT + 2
             }]
         }
 
@@ -47,7 +38,7 @@ class Server(ThreadingHTTPServer):
     def answer(self, path, request):
         """Status, body and headers."""
         assert path == '/v1/completions'
-        assert request['model'] == self.name
+        assert request['model'] == 'tiny'
         assert (request['max_tokens'], request['prompt_logprobs']) == (1, 0)
         return 200, self.completion(request['prompt']), {}
 

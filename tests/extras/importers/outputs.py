@@ -43,13 +43,9 @@ def change_json(path, change):
 def write_lm_eval_output(folder: Path, texts: TextSet, nats: Mapping[str,
                                                                      float],
                          accuracies: Mapping[str, float]) -> None:
-    """An output folder as lm-evaluation-harness writes it.
+    """Write the output folder of lm-evaluation-harness for one model.
 
-    Args:
-        folder (Path): Of one model.
-        texts (TextSet): The validation set.
-        nats (Mapping[str, float]): Loss by text.
-        accuracies (Mapping[str, float]): Accuracy by benchmark.
+    The losses are in nats by text, the accuracies by benchmark.
     """
     real = next(LM_EVAL.glob('c-l-80/results_*07-58*'))
     results = json.loads(real.read_text('utf-8'))

@@ -79,7 +79,7 @@ def test_files_and_a_resumed_training(tmp_path):
     assert triage.runs[0].checkpoints == ('run@2', 'run@3')
     # Without a budget, there is no point of a forecast at the last step.
     assert [step for step, *_ in log.points] == [2, 3]
-    assert any('want of a budget' in note for note in triage.notes)
+    assert any('end of training is unknown' in note for note in triage.notes)
     assert log.points[0][1:4] == ('predicted/easy', 'predicted/easy/high',
                                   'predicted/easy/low')
     with pytest.raises(InputError, match='step of 1 or more that was not'):

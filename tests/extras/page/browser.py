@@ -45,16 +45,12 @@ window.addEventListener('load', () => {
 
 @dataclass(frozen=True)
 class Visit:
-    """What a browser loaded and noticed.
-
-    Args:
-        result (Any): What the action returned.
-        problems (list[str]): Errors, alerts and what the page's own policy
-            forbade.
-        loaded (list[str]): Addresses that were asked for.
-    """
+    """What a browser loaded and noticed."""
+    #: What the action returned.
     result: Any
+    #: Errors, alerts and what the page's own policy forbade.
     problems: list[str]
+    #: Addresses that were asked for.
     loaded: list[str]
 
 
@@ -62,12 +58,8 @@ def visit(html: str, folder: Path, action: str) -> Visit:
     """Open a copy of a page, act on it, and return what happened.
 
     The page's policy is widened by the hashes of the two scripts that
-    record and act, and by nothing else.
-
-    Args:
-        html (str): The page.
-        folder (Path): For the copy and the browser's files.
-        action (str): JavaScript that returns a result as JSON can hold it.
+    record and act, and by nothing else. The action is JavaScript that returns
+    a result as JSON can hold it.
     """
     recorder, actor = _RECORDER, _ACTOR % action
     for script in (recorder, actor):
