@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 
-#: What to do about fractions in place of percentages.
+#: Remedy for fractions in place of percentages.
 FRACTIONS_REMEDY = (
     'If the models do answer, let the evaluator of the dataset give percent, '
     'remove its files in results/, and run again with -r.')
@@ -189,12 +189,8 @@ def seem_fractions(accuracies: Iterable[float], chance: float) -> bool:
     """Return True if accuracies read as percent seem to be fractions.
 
     Accuracies are those of several models on one benchmark, divided by 100.
-    All are at most 0.01 and less than half of the chance level, but their
-    median times 100 is not. Never true where the chance level is 0, as such
-    percentages are possible.
-
-    >>> seem_fractions([.0029, .0062], .25), seem_fractions([0, .5, .29], .25)
-    (True, False)
+    All are at most 0.01, which is less than half of the chance level, but
+    their median times 100 is not.
     """
     values = np.array([*accuracies])
     return (len(values) > 1 and bool(values.max() <= .01 < chance / 2)

@@ -9,9 +9,6 @@ def percent(fraction: float) -> float:
     """Return a fraction in percent, to 15 significant digits.
 
     A percentage that was divided by 100 is restored exactly.
-
-    >>> percent(0.29), 100 * 0.29
-    (29.0, 28.999999999999996)
     """
     return float(f'{100 * fraction:.15g}')
 
@@ -41,10 +38,9 @@ def predicted_cell(value: float,
                    high: float,
                    chance: float = 0.0,
                    marks: str = '') -> str:
-    """Return a prediction in percent with interval and marks; '-' for NaN.
+    """Return a prediction in percent with interval and marks: '61.2 (43-79)*'.
 
-    >>> predicted_cell(0.612, 0.43, 0.785, marks='*')
-    '61.2 (43-79)*'
+    '-' for NaN.
     """
     if math.isnan(value):
         return '-'

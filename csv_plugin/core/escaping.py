@@ -15,7 +15,7 @@ True
 import re
 from itertools import chain
 
-#: Marks that turn the direction of what follows.
+#: Marks that change the direction of writing.
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F),
                *range(0x2066, 0x206A))
 #: Separators and spaces without a width.
@@ -47,7 +47,7 @@ _ENTITIES = {'&': '&amp;', '<': '&lt;'}
 #: A cell that programs for tables read as a formula. Some of them accept the
 #: signs of double width.
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
-#: What a file of one folder is not named after, and would not be found under.
+#: Characters that are not allowed in names of files.
 _NOT_IN_FILE_NAMES = re.compile(r'^[.]|[/\x00-\x1f\x7f\ud800-\udfff]')
 
 

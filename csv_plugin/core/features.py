@@ -95,7 +95,7 @@ class Columns:
             if theirs is None or ours is None:
                 which = f'without {ours!r}' if ours else f'{theirs!r} besides'
             else:
-                which = f'{theirs!r} in the place of {ours!r}'
+                which = f'{theirs!r} in place of {ours!r}'
             raise InputError(
                 'predictor', f'the {len(trained.units)} feature columns of '
                 'the training, in their order',
@@ -265,14 +265,10 @@ def _common_losses(table: LossTable,
 def counted_losses(
         table: LossTable,
         scored: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
-    """Return the losses of counted tokens, and the mask of these.
+    """Return the losses of counted tokens, 0 elsewhere, and their mask.
 
-    `scored` is a mask of tokens to count, `(T,)`, such as those of the
-    training; by default the tokens that every model scored.
-
-    Returns:
-        tuple[NDArray, NDArray]: Losses, 0 elsewhere, `(M, T)`; and the mask,
-        `(T,)`.
+    `scored` is the mask of tokens to count, `(T,)`; by default the tokens that
+    every model scored. Losses are `(M, T)`.
 
     Raises:
         InputError: No token is left, or one is missing from a model.
@@ -310,11 +306,8 @@ class TokenColumns:
     def features(self, table: LossTable) -> FeatureTable:
         """Return the columns of M models.
 
-        Scored: the tokens of `columns.scored`, which every model must have.
-
-        Raises:
-            InputError: The losses are on other texts, or as in
-                `counted_losses`.
+        Scored: the tokens of `columns.scored`, which every model must have. An
+        `InputError` for other texts, or as in `counted_losses`.
         """
         self.columns.check_texts(table.fingerprint)
         losses, _ = counted_losses(table, self.columns.scored)

@@ -33,7 +33,7 @@ from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
 #: Called with a benchmark, its task, and its fit.
 Watch = Callable[[str, Task, SalienceFit], None]
 
-#: One for all benchmarks, or one for each.
+#: Solver of all benchmarks, or of each.
 Solvers = Union[Solver, Mapping[str, Solver]]
 
 #: Squares of smaller numbers are too small for float64.
@@ -288,8 +288,7 @@ def run_backtests(task: Task, solver: Solver, seed: int,
                   variance: NDArray) -> NDArray[np.float64]:
     """Fit to the worse models; return the errors on the better ones.
 
-    See `backtest_errors`; empty if nothing can be fitted. The solver runs its
-    own cross-validation on the worse models.
+    See `backtest_errors`; empty if nothing can be fitted.
     """
     errors = [np.zeros(0)]
     for worse in worse_models(task.features.mean_loss):

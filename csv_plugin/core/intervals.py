@@ -63,26 +63,18 @@ OWN_SHARE = 0.25
 class Intervals:
     """Prediction intervals of one benchmark.
 
-    Args:
-        folds (SalienceModel): Models without the held-out families, `(F,)`.
-        n_models (int): Number of training models.
-        errors (NDArray): Absolute errors of the fold models on unseen models,
-            in standard deviations, `(N,)`; N is `n_models` times the repeats
-            of the cross-validation.
-        fold (NDArray): The fold model of each error, `(N,)` integers.
-        variance (NDArray): Constant part of the variance of an error, and part
-            per squared slope (`SalienceModel.slopes`), `(2,)`.
-        backtest (NDArray): Absolute errors of the back-tests, in standard
-            deviations at the border of the range, `(n_b,)`.
-        n_families (int): Families of the training models.
-        score_low (float): Lowest capability score of the training models,
-            infinite without a model.
-        score_high (float): The highest, negative infinite without a model.
-        score_spread (float): Standard deviation of these scores, infinite
-            without a model: errors double at this distance from the range.
-        highest (Optional[NDArray]): Highest value of each column, `(K,)`: a
-            model above one has the interval 0 to 1. None for solvers of many
-            columns.
+    `folds` are models without the held-out families, `(F,)`. `errors`, `(N,)`,
+    are their absolute errors on unseen models, in standard deviations, made by
+    the models `fold`; N is `n_models` times the repeats of the
+    cross-validation. `variance`, `(2,)`, has the constant part of the variance
+    of an error, and the part per squared slope. `backtest`, `(n_b,)`, are
+    absolute errors of the back-tests, in standard deviations at the border of
+    the range.
+
+    Training models have scores from `score_low` to `score_high`; errors double
+    at the distance `score_spread` from there. A model with a column above
+    `highest`, `(K,)`, has the interval 0 to 1; None for solvers of many
+    columns.
     """
     folds: SalienceModel
     n_models: int
@@ -211,8 +203,6 @@ def shared_variances(folds: Sequence[FoldPredictions]) -> list[NDArray]:
 
     With n families, the variance of the benchmark's own errors counts n times,
     and the shared shape at the benchmark's level `SHARED_FAMILIES` times.
-    Benchmarks without an error, or with flat curves only, keep their own
-    variance.
     """
     errors = [(np.abs(part.errors), part.slopes[part.unseen])
               for part in folds]

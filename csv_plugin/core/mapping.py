@@ -23,10 +23,8 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     Scored: the target tokens all of whose bytes the model scored. A source
     token without bytes gives its loss to the target token of the next byte, or
     of the last byte. A loss is dropped where no target token covers a byte.
-
-    Losses are in nats, NaN for unscored tokens, `(M, n_source)`, all texts in
-    one row; the result is `(M, n_target)`. Sources and targets are spans by
-    text.
+    Losses are in nats, NaN for unscored tokens, all texts in one row: `(M,
+    n_source)` to `(M, n_target)`.
 
     >>> source = TokenSpans([0, 1], [1, 3], n_bytes=3)
     >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)

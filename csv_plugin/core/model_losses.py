@@ -103,10 +103,9 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
         (f' and {len(models) - 1} more)' if models[1:] else ')')
         for way, models in ways.items())
     return [
-        f'{MIXED}: {described}. Half precision moves losses of tokens by '
-        'hundredths of a nat and more, and a predictor takes that for a '
-        'property of the models. One engine and one number format for all '
-        'models would do'
+        f'{MIXED}: {described}. Half precision changes token losses by '
+        'hundredths of a nat and more, which a predictor attributes to the '
+        'models. Use one engine and one number format for all models'
     ]
 
 

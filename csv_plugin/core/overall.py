@@ -193,9 +193,6 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
     """Return ranks from 1 for the largest; equal values share the better rank.
 
     Columns of `(M, P)` are ranked apart. NaN stays NaN.
-
-    >>> ranks([0.2, float('nan'), 0.7, 0.2])
-    array([ 2., nan,  1.,  2.])
     """
     return np.asarray(
         rankdata(-np.asarray(values), method='min', axis=0, nan_policy='omit'),

@@ -13,9 +13,9 @@ from csv_plugin.core.cells import ANY, predicted_cell
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          shortened)
 
-#: What `Predictions.missing` calls the real accuracy; no method has the name.
+#: Name of the real accuracy in `Predictions.missing`.
 REAL = 'real'
-#: What the predictions of a single predictor are called.
+#: Method of the predictions of a single predictor.
 PREDICTED = 'predicted'
 
 #: Model, benchmark, and method or `REAL`.

@@ -26,25 +26,14 @@ Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkPredictor:
-    """Predictor of one benchmark.
+    """Predictor of one benchmark, and its training.
 
-    Args:
-        benchmark (str): Its name.
-        chance (float): Accuracy at random guessing.
-        n_items (int): Number of items, 0 if unknown.
-        fit_models (tuple[str, ...]): Training models.
-        solver (str): Name of the solver, 'constant' for the mean accuracy.
-        penalty (float): Shrinkage toward uniform, infinite for uniform.
-        cv_mse (float): Mean squared error on held-out families, or NaN.
-        model (SalienceModel): Salience weights and the curve.
-        intervals (Intervals): See `intervals`.
-        notes (tuple[str, ...]): Remarks of the training.
-        families (tuple[HeldOutFamily, ...]): Families of the training models,
-            each predicted by the others; empty if not recorded.
-        witnesses (tuple[Witness, ...]): Reference predictors.
-        errors_by_reach (Optional[ErrorsByReach]): Cross-validated errors up to
-            the accuracy that most families reach, and above; None if nothing
-            was held out, or not recorded.
+    `solver` is 'constant' for the mean accuracy. `penalty` is the shrinkage
+    toward uniform, infinite for uniform weights. `cv_mse` is the mean squared
+    error on held-out families, or NaN. `n_items` is 0 if unknown. `families`
+    contains the errors of each family, predicted by the others; `witnesses`
+    are reference predictors. `errors_by_reach` is None if nothing was held
+    out.
     """
     benchmark: str
     chance: float

@@ -18,12 +18,12 @@ from csv_plugin.core.conventions import InputError, short_repr
 #: Accuracies this close to the chance level, or below it, carry no signal.
 CHANCE_MARGIN = 0.02
 
-#: With fewer there is no curve to fit.
+#: Fewest models for a curve.
 LEAST_MODELS = 3
 
 AT_CHANCE = 'at_chance'
 
-#: Why no curve can be fitted or trusted, by the names that `diagnose` returns.
+#: Reasons against a curve, by the names that `diagnose` returns.
 PROBLEMS = {
     'too_few_models': f'fewer than {LEAST_MODELS} models with an accuracy',
     'constant_score': 'all models have the same capability score',
@@ -57,14 +57,9 @@ def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
 class Curve:
     """Eq. 2 with its parameters, or a stack of such curves, `(...)`.
 
-    Args:
-        alpha (NDArray): Slope per unit of score.
-        beta (NDArray): Score half-way between the floor and 1.
-        floor (NDArray): Accuracy at infinitely bad scores, a fraction. Where
-            alpha is 0 it may lie below 0, down to -1.
-
-    Raises:
-        InputError: A floor is out of its range.
+    `alpha` is the slope per unit of score, `beta` the score half-way between
+    the floor and 1. The floor is the accuracy at infinitely bad scores, a
+    fraction; where alpha is 0 it may lie below 0, down to -1.
     """
     alpha: NDArray
     beta: NDArray
@@ -246,10 +241,9 @@ def fit_curve(
 ) -> tuple[Curve, NDArray[np.float64]]:
     """Fit alpha and beta of one benchmark (Eq. 4), on standardised scores.
 
-    Solved from a logit regression and from the guess, if any; the solution
-    with the smaller error is returned. Scores and accuracies are finite,
-    `(n,)`. Intercept and slope in standardised scores, `(2,)`, are the guess
-    and the second result.
+    Solved from a logit regression and from the guess, if any; the better
+    solution is returned. Guess and second result are intercept and slope in
+    standardised scores, `(2,)`.
     """
     centre = score.mean()
     spread = max(score.std(), np.finfo(float).tiny)

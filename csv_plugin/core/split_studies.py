@@ -15,8 +15,7 @@ from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.study import Study
 
 #: Why a fold has no prediction.
-_NOTHING_TO_FIT_TO = Missing(
-    'none of the models that were fitted to was run on the benchmark')
+_NOTHING_TO_FIT_TO = Missing('no training model was run on the benchmark')
 
 
 def split_study(

@@ -11,13 +11,9 @@ def grouped_folds(families: Sequence[str], n_folds: int,
                   seed: int) -> NDArray[np.int64]:
     """Assign models to folds that never divide a family, `(n,)`, from 0.
 
-    The largest family goes first, always into the fold with the fewest models
-    so far; families of equal size go in a random order. The order of the
-    models does not matter. With fewer families there are fewer folds, none of
-    them empty.
-
-    Raises:
-        InputError: Fewer than two folds or two families.
+    The largest family goes first, into the fold with the fewest models;
+    families of equal size go in a random order. With fewer families there are
+    fewer folds. An `InputError` for fewer than two folds or families.
     """
     names, family_of_model, n_models = np.unique(
         families, return_inverse=True, return_counts=True)

@@ -14,13 +14,13 @@ from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience_model import SalienceModel
 
-#: With fewer families no error is stated.
+#: With fewer families there is no error.
 LEAST_FAMILIES = 3
 #: The share of families that are most of them. On the eight series of the zoo
 #: 1 divided errors slightly better than 3/4; but hardly any accuracy is
 #: reached by all families of the 89 public models.
 MOST = 3 / 4
-#: Columns of tables of benchmarks, see `stated_cells`, and what they mean.
+#: Columns of tables of benchmarks (see `stated_cells`), and their legend.
 STATED_HEADER = ('error', 'typical family', 'most families reach',
                  'error up to there', 'error above')
 STATED_LEGEND = (
@@ -29,8 +29,8 @@ STATED_LEGEND = (
     'of the typical one; where the error over all is much larger, a few '
     'families make most of it. At least three in four of the fitted families '
     'reach the predicted accuracy given; predictions above it rest on few '
-    'families. In brackets, how many held-out models of how many families an '
-    'error is of; with fewer than three families, none is stated.')
+    'families. In brackets are the numbers of held-out models and of their '
+    'families; with fewer than three families there is no error.')
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
-    Args:
-        n_models (int): Models with an accuracy that are not training models.
-        mse (float): Mean squared error.
-        mae (float): Mean absolute error.
-        spearman (float): Rank correlation.
-        pairwise (float): Share of pairs of models in the right order.
-        coverage (float): Share of intervals that contain the observed value.
-        width (float): Mean width of the intervals.
-        noise (float): Mean squared standard error of the observed values, NaN
-            if the number of items is unknown. No lower bound: all models
-            answer the same items, so their deviations are correlated.
+    Training models are left out. `pairwise` is the share of pairs of models in
+    the right order; `width` the mean width of the intervals. `noise` is the
+    mean squared standard error of the observed values, or NaN. It is no lower
+    bound, as all models answer the same items.
     """
     n_models: int
     mse: float

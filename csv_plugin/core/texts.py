@@ -12,10 +12,7 @@ def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the SHA-256 of the ids and texts of a validation set.
 
     Every id and every text is hashed behind its length in bytes (8 bytes,
-    big-endian). 64 hexadecimal digits.
-
-    Raises:
-        InputError: An id occurs twice, or UTF-8 cannot encode an id or a text.
+    big-endian). An `InputError` if an id occurs twice.
     """
     digest = hashlib.sha256()
     seen: set[str] = set()

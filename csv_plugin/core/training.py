@@ -183,9 +183,6 @@ class Training:
         """Fit a predictor; `Auto` chooses among blocks of feature columns.
 
         `progress` wraps the benchmarks; `watch` is as in `fit_predictor`.
-
-        Raises:
-            InputError: The losses are not those of the tokens' texts.
         """
         source = JoinedColumns(blocks)
         solvers = {
@@ -270,9 +267,6 @@ def on_tokens(predictor: Predictor, targets: TargetTokens,
     per token. The 1 + F capability scores of each benchmark (fit to all
     models, then its folds) replace them. Columns of the all-token loss are
     kept.
-
-    Raises:
-        InputError: The columns or the tokens are not those of the training.
     """
     wide = predictor.columns
     source.columns.check_same(wide)

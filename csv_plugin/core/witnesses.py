@@ -42,16 +42,13 @@ class Witness:
 
     def contradictions(self, values: NDArray, exponents: NDArray,
                        predicted: NDArray, beyond: NDArray) -> NDArray:
-        """Return predictions that contradict the learned ones, else NaN,
-        `(M,)`.
+        """Return predictions that contradict the learned ones, `(M,)`.
 
         They do where exponents disagree beyond the limit and accuracies by
-        more than `CHANCE_MARGIN`. Models that both scores put above, or below,
-        all training models do not count: there, curves may diverge by any
-        amount.
-
-        Features are `(M, K)`; exponents, predictions and `beyond_all` by the
-        learned score are `(M,)`.
+        more than `CHANCE_MARGIN`; else they are NaN. Models that both scores
+        put above, or below, all training models do not count: there, curves
+        may diverge by any amount. Features are `(M, K)`, `beyond` is
+        `beyond_all` by the learned score.
         """
         scores = self.model.scores(values)
         reference = self.model.curve.accuracies(scores)

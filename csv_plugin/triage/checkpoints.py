@@ -73,11 +73,8 @@ def describe_checkpoints(
     """Return the run and step of each model.
 
     They come from the table of `read_checkpoints`, else from a name
-    `run@step`.
-
-    Raises:
-        InputError: A name has no step, or two models have the same run and
-            step.
+    `run@step`. An `InputError` for a name without a step, or a step of a run
+    with two models.
     """
     checkpoints: dict[str, Checkpoint] = {}
     names: dict[tuple[str, float], str] = {}
@@ -140,16 +137,10 @@ def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
 def rows_by_run(
     checkpoints: Sequence[Checkpoint]
 ) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
-    """Return the checkpoints of each run, the earliest first.
+    """Return indices and tokens (or steps) of the checkpoints by run.
 
-    Checkpoints at 0 tokens are left out.
-
-    Returns:
-        dict: By run, sorted: indices of its n checkpoints, and tokens (or
-        steps) at each, `(n,)`.
-
-    Raises:
-        InputError: As in `choose_measure`.
+    Runs are sorted by name, their checkpoints by tokens, `(n,)` each.
+    Checkpoints at 0 tokens are left out. Errors as in `choose_measure`.
     """
     measure = choose_measure(checkpoints)
     done = np.array([

@@ -22,13 +22,9 @@ class DumpPlace:
     model: str
 
     def read(self, fingerprint: str) -> TokenLossDump:
-        """Read the losses, texts sorted by id.
+        """Read the losses, texts sorted by id; an `InputError` if that fails.
 
-        The fingerprint chooses among the validation sets of a work directory;
-        a file is returned whatever its texts.
-
-        Raises:
-            InputError: There is no dump, or it cannot be read.
+        The fingerprint chooses among the validation sets of a work directory.
         """
         if self.path.suffix == _SUFFIX or self.path.is_file():
             return merge_dumps([read_dump(self.path)])
@@ -54,14 +50,12 @@ class DumpPlace:
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     """Find the dumps in files and folders, by checkpoint, sorted by name.
 
-    Args:
-        places (Iterable[FilePath]): Files, folders of dumps
-            `<name>.safetensors`, work directories of OpenCompass (those with
-            `predictions`), or patterns of any of them.
+    Places are files, folders of dumps `<name>.safetensors`, work directories
+    of OpenCompass (those with `predictions`), or patterns of any of them.
 
     Raises:
-        InputError: A place does not exist, a pattern matches nothing, two
-            dumps have the same name, or there is a path in place of several.
+        InputError: A place does not exist, a pattern matches nothing, or two
+            dumps have the same name.
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}

@@ -31,17 +31,13 @@ LEAST_DEVIATION = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """Forecasts of H earlier runs, each truncated and forecast from the
-    others.
+    """Forecasts of H earlier runs, each truncated.
 
-    Args:
-        runs (tuple[str, ...]): H names; none if fewer than two earlier runs
-            have checkpoints early enough.
-        now (NDArray): Exponents at the truncation, `(H, B)`.
-        forecast (NDArray): Forecasts made there, `(H, B)`.
-        actual (NDArray): Exponents at the end of the runs, `(H, B)`.
-        forward (NDArray): Errors of forecasts of better runs from worse ones,
-            one per better run, in root mean squares of `errors`, `(n_b,)`.
+    Each is forecast from the others. `now`, `forecast` and `actual` are
+    exponents at the truncation, forecast from there, and at the end, `(H, B)`.
+    `forward`, `(n_b,)`, are errors of forecasts of better runs from worse
+    ones, in root mean squares of `errors`. All are empty if fewer than two
+    runs have checkpoints early enough.
     """
     runs: tuple[str, ...]
     now: NDArray[np.float64]
@@ -114,10 +110,8 @@ class Forecaster:
         """Forecast a run at its budget.
 
         All is NaN if the budget is unknown, or if the run is unfinished and no
-        earlier run has checkpoints as early.
-
-        Raises:
-            InputError: The run is part of the history.
+        earlier run has checkpoints as early. An `InputError` for a run of the
+        history.
         """
         if run.run in [past.run for past in self.history]:
             raise InputError(f'run {run.run!r}',

@@ -29,17 +29,11 @@ LEAST_CHECKPOINTS = 4
 class OffTrajectory:
     """A checkpoint that does not fit its neighbours.
 
-    Args:
-        checkpoint (str): Its name.
-        run (str): Its run.
-        loss_ratio (float): Mean loss over that expected from its neighbours.
-        loss_deviations (float): Log of this ratio in robust standard
-            deviations.
-        score_deviations (float): Capability scores minus the expected ones, in
-            robust standard deviations, median of the benchmarks; negative if
-            worse than expected.
-        same_as (str): Another checkpoint of the run with exactly the same
-            losses, or empty.
+    `loss_ratio` is its mean loss over that expected from the neighbours,
+    `loss_deviations` the log of this ratio in robust standard deviations.
+    `score_deviations` are capability scores minus the expected ones, median of
+    the benchmarks. `same_as` is another checkpoint of the run with exactly the
+    same losses, or empty.
     """
     checkpoint: str
     run: str

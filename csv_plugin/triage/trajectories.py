@@ -22,14 +22,10 @@ SLACK = 1.2
 class RunTrajectory:
     """One pretraining run at n checkpoints, the earliest first.
 
-    Args:
-        run (str): Its name.
-        checkpoints (tuple[str, ...]): n names.
-        tokens (NDArray): Training tokens (any unit) or steps, rising, `(n,)`.
-        budget (float): The same at the end of the run; NaN if unknown.
-        exponents (NDArray): Exponents of Eq. 2, `alpha (C - beta)`; higher is
-            better. `(n, B)`.
-        mean_loss (NDArray): All-token loss, nats per character, `(n,)`.
+    `tokens`, `(n,)`, are training tokens in any unit, or steps; `budget` is
+    their number at the end, NaN if unknown. `exponents`, `(n, B)`, are those
+    of Eq. 2, `alpha (C - beta)`: higher is better. `mean_loss`, `(n,)`, is the
+    all-token loss in nats per character.
 
     Raises:
         InputError: Tokens do not rise, or exceed the budget.
@@ -99,9 +95,6 @@ def clipped_exponents(predictor: Predictor,
     """Return exponents of Eq. 2, `alpha (C - beta)`, `(M, B)`.
 
     Lower ones are replaced by `LEAST_EXPONENT`.
-
-    Raises:
-        InputError: The columns are not those of the predictor.
     """
     values = predictor.features(features).values
     exponents = [

@@ -31,9 +31,6 @@ class TriageJob:
     Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
     the budget holds for runs that have none in the table. `refused` contains
     the reasons why dumps cannot be used, by checkpoint.
-
-    Raises:
-        InputError: The predictor was fitted to tables.
     """
 
     def __init__(self,
@@ -54,9 +51,7 @@ class TriageJob:
     def read_history(self) -> set[str]:
         """Read the earlier runs before the first update; return their names.
 
-        Raises:
-            InputError: There are places but no usable checkpoint, or as in
-                `update`.
+        An `InputError` if there are places but no usable checkpoint.
         """
         earlier = find_dumps(self.history)
         self._read(earlier)
@@ -68,9 +63,7 @@ class TriageJob:
         return {checkpoint.run for checkpoint in described.values()}
 
     def update(self, progress: Progress = iter) -> Optional[Triage]:
-        """Read the new checkpoints and judge all of them.
-
-        Returns None if nothing is new since the last call.
+        """Read the new checkpoints and judge all; None if nothing is new.
 
         Raises:
             InputError: No checkpoint can be used; or as in `find_dumps`,

@@ -193,8 +193,8 @@ SCORED = np.array([True, False, True])
 
 @pytest.mark.parametrize('changes, message', [
     (dict(fingerprint='others'), 'validation set texts, .* set others'),
-    (dict(units=('x', 'z')), "2 columns, 'z' in the place of 'y'"),
-    (dict(units=('y', 'x')), "2 columns, 'y' in the place of 'x'"),
+    (dict(units=('x', 'z')), "2 columns, 'z' in place of 'y'"),
+    (dict(units=('y', 'x')), "2 columns, 'y' in place of 'x'"),
     (dict(scored=None), 'token losses, .*found a table of losses'),
     (dict(scored=~SCORED), 'of 2 tokens, .*found features of 1'),
     (dict(scored=np.array([True, True, False])),

@@ -121,7 +121,7 @@ def test_columns_and_tokens_must_be_those_of_the_training(world):
     columns, solvers = joined(world)
     whole = trained(world, columns, solvers[0])
     other = Block('groups', group_columns(world[0], ['x', 'z'] * N_TEXTS), ())
-    with pytest.raises(InputError, match="'groups: z' in the place of"):
+    with pytest.raises(InputError, match="'groups: z' in place of"):
         on_tokens(whole, TARGETS, JoinedColumns([other, *columns.blocks[1:]]))
     part = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
     with pytest.raises(InputError, match='target tokens of the texts'):

@@ -33,7 +33,7 @@ from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 #: An error larger by this share makes the weight of a setting e times smaller.
 SHARPNESS = 0.05
-#: What a floor of 0 must gain on the chance level, as a share of the error:
+#: Least gain of a floor of 0 over the chance level, as a share of the error:
 #: models far better than those fitted on are predicted worse with low floors.
 FLOOR_GAIN = 0.2
 #: Members are averaged by this power of the product of two errors: on the

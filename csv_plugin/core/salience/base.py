@@ -150,20 +150,11 @@ class RegularisationPath:
 class SalienceFit:
     """Fit of one benchmark.
 
-    Args:
-        solver (str): Name of the solver.
-        model (SalienceModel): Fit to all n models of the task.
-        folds (SalienceModel): Fits without the held-out models of each of F
-            folds, same penalty and floor; stacked, `(F, ...)`.
-        masks (NDArray): True for the training models of a fold, `(F, n)`.
-        penalty (float): Chosen shrinkage toward uniform; infinite for uniform
-            weights.
-        cv_mse (float): Mean squared error on the held-out models.
-        notes (tuple[str, ...]): Remarks for users.
-        path (Optional[RegularisationPath]): Candidates of the penalty; None if
-            there was no choice.
-        held_out (Optional[HeldOut]): See `ChoosingSolver.held_out`; None if no
-            solver was chosen.
+    `model` is fitted to all n models, `folds` without the held-out models of
+    each of F folds, with the same penalty and floor. `masks`, `(F, n)`, is
+    True for their training models. The penalty is infinite for uniform
+    weights; `path` has its candidates. `cv_mse` is the mean squared error on
+    held-out models. See `ChoosingSolver.held_out` for `held_out`.
     """
     solver: str
     model: SalienceModel
@@ -252,7 +243,7 @@ def held_out_mse(predicted: NDArray, accuracy: NDArray,
                  masks: NDArray) -> NDArray:
     """Return mean squared errors where `masks` is False, `(...)`, or NaN.
 
-    Predictions are `(..., F, n)`, accuracies `(n,)`, masks `(F, n)`.
+    Predictions are `(..., F, n)`, masks `(F, n)`.
     """
     if masks.all():
         return np.full(predicted.shape[:-2], np.nan)

@@ -30,7 +30,7 @@ from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
-#: What `Plain` takes: so weak that three columns are hardly shrunk.
+#: Penalty of `Plain`: so weak that three columns are hardly shrunk.
 WEAK = 10**-3.5
 #: Most principal directions in the preconditioner.
 MAX_DIRECTIONS = 24
@@ -267,19 +267,15 @@ class Centre:
 class InnerProducts:
     """Inner products of the features of n models.
 
-    Args:
-        factor (NDArray): The features where that is less work than the
-            products, which are `factor factor'`; else the products. `(n, m)`.
-        directions (NDArray): The free columns, then the first principal
-            directions of the products, of length 1, `(n, p)`.
-        pairs (NDArray): Products of every two of them, `(n, p (p + 1) / 2)`.
-        inverse_sizes (NDArray): 1 / (eigenvalue - `rest`) of the directions; 0
-            for the free columns. `(p,)`.
-        rest (float): Mean eigenvalue of all other directions.
-        largest (float): Largest variance of any direction of the features, the
-            unit of penalties.
-        others (Optional[NDArray]): Products less the part of the principal
-            directions, in 32 bits, `(n, n)`; None for few models.
+    `factor`, `(n, m)`, are the features where that is less work than the
+    products `factor factor'`; else the products. `directions`, `(n, p)`, are
+    the free columns, then the first principal directions of the products, of
+    length 1, and `pairs`, `(n, p (p + 1) / 2)`, products of every two of them.
+    `inverse_sizes` are 1 / (eigenvalue - `rest`), 0 for the free columns;
+    `rest` is the mean eigenvalue of all other directions. `largest` is the
+    largest variance of any direction of the features, the unit of penalties.
+    `others` are the products less the part of the principal directions, in 32
+    bits; None for few models.
     """
     factor: NDArray
     directions: NDArray

@@ -57,7 +57,7 @@ def test_the_end_of_a_text_is_another_unit():
     table = feature_table({'m': part}, TEXTS)
     assert table.columns.units == ('a[4:]', 'b')
     assert table.values[0, 0] == 1 / 4
-    with pytest.raises(InputError, match="'a' in the place of 'a\\[4:\\]'"):
+    with pytest.raises(InputError, match="'a' in place of 'a\\[4:\\]'"):
         feature_table({'m': losses()}, TEXTS).columns.check_same(table.columns)
     with pytest.raises(InputError, match="'n', text 'a': .* character 4"):
         feature_table({'m': part, 'n': losses()}, TEXTS)
