@@ -1,7 +1,10 @@
 """Runs scripts of the repository, as from a shell."""
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+from csv_plugin.cli.salience import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -14,3 +17,18 @@ def printed(module: str, *options: str) -> str:
                              text=True)
     assert process.returncode == 0, process.stderr
     return process.stdout
+
+
+def check_end(text: str) -> list[str]:
+    """The lines that a verb printed, but for the next command at the end.
+
+    That one must parse; the others fit into 100 columns, or are one path.
+    """
+    *lines, last = text.splitlines()
+    word, command, *options = shlex.split(last)
+    assert word == 'Next:'
+    if command == 'salience':
+        make_parser(options[:1]).parse_args(options)
+    for line in lines:
+        assert len(line) <= 100 or line.startswith(('Written to', 'warning:'))
+    return lines

@@ -4,19 +4,48 @@ import json
 import math
 import os
 import select
+import shlex
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
+from csv_plugin.io.files import FilePath
 
 #: Exit code of a program that the signal SIGPIPE ends, as shells have it.
 UNREAD = 128 + 13
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests a choice for a misspelt one."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            if close := get_close_matches(str(value), action.choices or (), 1):
+                error.message += f'; did you mean {close[0]}?'
+            raise
+
+
+class _Several(argparse.Action):
+    """Several values, of which none is given twice."""
+
+    def __call__(self,
+                 parser: argparse.ArgumentParser,
+                 namespace: argparse.Namespace,
+                 values: Any,
+                 _option: Optional[str] = None) -> None:
+        seen = [os.path.normpath(str(value)) for value in values]
+        if twice := [value for value in seen if seen.count(value) > 1]:
+            raise argparse.ArgumentError(self, f'{twice[0]} is given twice')
+        setattr(namespace, self.dest, values)
 
 
 def exit_code(run: Callable[..., None], *arguments: Any) -> int:
@@ -126,7 +155,9 @@ def add_several(group: Any,
                 default: Any = None,
                 nargs: str = '+') -> None:
     """Add an option, or a positional argument, that takes several values."""
-    add_option(group, name, metavar, text, kind, default, nargs=nargs)
+    add_option(
+        group, name, metavar, text, kind, default, nargs=nargs,
+        action=_Several)  # yapf: disable
 
 
 def add_flag(group: Any, name: str, text: str) -> None:
@@ -155,6 +186,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the option `--json`; its answer is for `print_json`."""
     add_flag(parser, '--json',
              'print JSON and nothing else (default: a table)')
+
+
+def add_wide(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--wide`, for tables in the terminal."""
+    add_flag(
+        parser, '--wide', 'print tables with all their columns side by side '
+        '(default: what fits into 100 columns)')
 
 
 def add_verbose(parser: argparse.ArgumentParser) -> None:
@@ -221,6 +259,23 @@ def check_splits(args: argparse.Namespace, remedy: str) -> None:
     if in_both:
         raise InputError('--fit and --predict', 'different splits',
                          f'{" and ".join(sorted(in_both))} in both', remedy)
+
+
+def print_end(written_to: Sequence[FilePath], *command: FilePath) -> None:
+    """Print what was written, and the command to type next.
+
+    Args:
+        written_to (Sequence[FilePath]): New files; none print no line.
+        command (FilePath): Words of a command, such as 'salience'. A `Path`
+            is shown relative to the working folder.
+    """
+    from csv_plugin.report.screen import shown_path, written
+    if written_to:
+        print(f'\n{written(written_to)}')
+    words = (
+        shown_path(word) if isinstance(word, Path) else os.fspath(word)
+        for word in command)
+    print(f'Next: {shlex.join(words)}', flush=True)
 
 
 def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,16 +33,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_out, check_folder, whole_number
+from csv_plugin.cli.arguments import (add_out, check_folder, print_end,
+                                      whole_number)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collection import BENCHMARKS, read_collection
 from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,
                                      shipped_validation_set,
                                      write_validation_set)
+from csv_plugin.report.screen import text_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,17 +135,18 @@ def ship(args: argparse.Namespace) -> None:
     write_validation_set(args.out, validation_set)
     source, = validation_set.manifest['sources']
     print(f'{source["n_texts"]} texts, {source["licence"]}, fingerprint '
-          f'{validation_set.texts.fingerprint}\n\n'
-          f'Written to {args.out}: {TEXTS}, {MANIFEST}')
+          f'{validation_set.texts.fingerprint}')
+    _print_end(args)
 
 
 def write_task(args: argparse.Namespace) -> None:
     """Write a task of lm-evaluation-harness."""
     from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
     task = write_lm_eval_task(args.out, read_texts(args.lm_eval_task))
-    print(f'Written to {args.out}. Run the harness with\n'
-          f'  --tasks {task} --include_path {args.out} --log_samples\n'
-          'and with add_bos_token=False among --model_args.')
+    print_end([args.out], 'lm_eval', '--model_args',
+              'pretrained=MODEL,add_bos_token=False', '--tasks', task,
+              '--include_path', args.out, '--log_samples', '--output_path',
+              'outputs/lm_eval')
 
 
 def choose(args: argparse.Namespace) -> None:
@@ -155,8 +157,9 @@ def choose(args: argparse.Namespace) -> None:
     benchmarks = read_benchmarks(args.collection / BENCHMARKS)
     fewer.write(args.out, benchmarks)
     print(f'{len(fewer.texts)} of {len(collection.texts)} texts, fingerprint '
-          f'{fewer.texts.fingerprint}\n\nWritten to {args.out}: {TEXTS}, and '
-          'the losses on these texts')
+          f'{fewer.texts.fingerprint}')
+    print_end([args.out], 'salience', 'train', '--collection', args.out,
+              '--scoring-lm', 'MODEL', '--out', 'outputs/predictor')
 
 
 def draw(args: argparse.Namespace) -> None:
@@ -175,15 +178,21 @@ def draw(args: argparse.Namespace) -> None:
                                           partial(tqdm, desc='load'),
                                           args.permissive)
     write_validation_set(args.out, validation_set)
-    print(describe(validation_set.manifest), end='\n\n')
-    print(f'Written to {args.out}: {TEXTS}, {MANIFEST}')
+    print(describe(validation_set.manifest))
+    _print_end(args)
+
+
+def _print_end(args: argparse.Namespace) -> None:
+    texts = args.out / TEXTS
+    print_end([texts, args.out / MANIFEST], 'salience', 'losses', 'MODEL',
+              '--texts', texts, '--out', 'outputs/losses')
 
 
 def describe(manifest: Mapping[str, Any]) -> str:
     columns = ('name', 'dataset', 'n_texts', 'n_subtasks', 'licence')
-    rows = [[source[column] for column in columns]
+    rows = [[str(source[column]) for column in columns]
             for source in manifest['sources']]
-    lines = [tabulate(rows, headers=columns), '']
+    lines = [text_table([columns, *rows]), '']
     for source in manifest['sources']:
         for reason, ids in source['passed_over'].items():
             lines.append(f'{source["name"]}: {len(ids)} passed over: {reason}')

@@ -15,16 +15,15 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_work_dir,
-                                      print_json)
+                                      print_end, print_json)
 from csv_plugin.core.conventions import shortened
-from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import check_is_folder, read_text
 from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.runs.run_plan import Gap, is_texts, run_gaps
+from csv_plugin.report.screen import text_table, wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,19 +47,23 @@ def run(args: argparse.Namespace) -> None:
             'lacking': [asdict(gap) for gap in gaps]
         })
         return
-    print(tabulate(
-        [[one_line(model), *_counts(model, names, gaps)]
-         for model, names in plan.items()],
-        ('model', 'accuracies', 'token losses'),
-        disable_numparse=True))  # yapf: disable
-    print('', *_lines(gaps), sep='\n')
+    rows = [['model', 'accuracies', 'token losses']]
+    rows += [[model, *_counts(model, names, gaps)]
+             for model, names in plan.items()]
+    print(text_table(rows), '', wrapped(_lines(gaps)), sep='\n')
+    if gaps:
+        print_end((), 'opencompass', 'CONFIG', '-r', args.work_dir.name,
+                  '--work-dir', args.work_dir.parent)
+    else:
+        print_end((), 'salience', 'report', args.work_dir, '--predictor',
+                  'predictor.safetensors')
 
 
 def _print_list(args: argparse.Namespace) -> None:
     """Print which models of a list have a dump, by the names of the files."""
     check_is_folder(args.work_dir, 'dumps')
-    lines = map(str.strip, read_text(args.list).splitlines())
-    names = [name_and_path(line)[0] for line in lines if line]
+    lines = [*filter(None, map(str.strip, read_text(args.list).splitlines()))]
+    names = [name_and_path(line)[0] for line in lines]
     missing = [
         name for name in names
         if not Path(args.work_dir, f'{name}.safetensors').is_file()
@@ -74,7 +77,14 @@ def _print_list(args: argparse.Namespace) -> None:
         return
     print(f'{len(names) - len(missing)} of {len(names)} models have a dump.')
     if missing:
-        print(one_line(f'Without one: {shortened(", ".join(missing), 1000)}'))
+        print(wrapped([f'Without one: {shortened(", ".join(missing), 1000)}']))
+        print_end(
+            (), 'salience', 'losses',
+            *(line for line in lines if name_and_path(line)[0] in missing),
+            '--texts', 'texts.jsonl', '--out', args.work_dir)
+    else:
+        print_end((), 'salience', 'predict', args.work_dir, '--predictor',
+                  'predictor.safetensors')
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
@@ -89,12 +99,12 @@ def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
 
 
 def _lines(gaps: list[Gap]) -> list[str]:
-    """Gaps of a model with the same reason in one line."""
+    """Gaps of a model with the same reason in one note."""
     if not gaps:
         return ['Nothing is missing.']
     lines = []
     key = attrgetter('model', 'texts', 'reason')
     for (model, _, reason), alike in groupby(sorted(gaps, key=key), key):
         names = ', '.join(gap.dataset for gap in alike)
-        lines.append(one_line(f'{model}: {shortened(names, 100)}: {reason}'))
+        lines.append(f'{model}: {shortened(names, 100)}: {reason}')
     return lines

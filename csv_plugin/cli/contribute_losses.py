@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_required
+from csv_plugin.cli.arguments import add_required, print_end
 from csv_plugin.cli.table_arguments import (add_sources, check_sources,
                                             collect_sources)
 from csv_plugin.core.conventions import InputError
@@ -24,6 +24,7 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.sharing.contributions import write_contribution
 from csv_plugin.io.files import check_target
 from csv_plugin.io.tables import read_models
+from csv_plugin.io.text_sets import TEXTS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +47,9 @@ def run(args: argparse.Namespace) -> None:
     print(f'{len(given.losses)} models on {len(given.texts)} texts '
           f'{given.texts.fingerprint[:12]}, '
           f'{(accuracies == accuracies).sum()} accuracies. Given by '
-          f'{one_line(args.giver)} under {one_line(args.licence)}.\n\n'
-          f'Written to {args.out}.')
+          f'{one_line(args.giver)} under {one_line(args.licence)}.')
+    print_end([args.out], 'salience', 'merge', args.out, '--texts', args.texts
+              or args.collection / TEXTS, '--out', 'outputs/merged')
 
 
 @contextmanager

@@ -18,9 +18,10 @@ from tabulate import tabulate
 
 from csv_plugin import configs
 from csv_plugin.cli.arguments import (add_flag, add_option, add_several,
-                                      check_folder)
+                                      check_folder, print_end)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import read_bytes, write_text
+from csv_plugin.report.screen import shown_path
 
 #: Folder of the parts, and in it the folder of whole configs.
 PARTS = Path(configs.__path__[0]).resolve()
@@ -59,9 +60,10 @@ def run(args: argparse.Namespace) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     for name, target in targets.items():
         write_text(target, texts[name])
-    rows = [[str(target), _title(texts[name])]
+    rows = [[shown_path(target), _title(texts[name])]
             for name, target in targets.items()]
     print(tabulate(rows, tablefmt='plain'))
+    print_end([args.out], 'opencompass', next(iter(targets.values())))
 
 
 def _title(source: str) -> str:

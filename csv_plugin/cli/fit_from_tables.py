@@ -13,15 +13,17 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out,
-                                      add_several, add_verbose, check_folder,
-                                      check_splits, named_text, nan_to_none,
-                                      print_json, whole_number)
+                                      add_several, add_verbose, add_wide,
+                                      check_folder, check_splits, named_text,
+                                      nan_to_none, print_end, print_json,
+                                      whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars)
 from csv_plugin.core.cells import counted
@@ -62,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '(default: not known)', named_text, ())
     add_out(parser, 'the predictor and the tables')
     add_verbose(parser)
+    add_wide(parser)
     add_json(parser)
 
 
@@ -93,12 +96,11 @@ def run(args: argparse.Namespace) -> None:
     gaps = _unpredicted(study, args.scores)
     _warn(args, gaps)
     shown = tables.features.models if args.leave_family_out else predict
-    files = _write(args, tables, study, title, shown)
+    predictor = _write(args, tables, study, title, shown)
     if not args.json:
-        print(
-            summary(study, tables.main, title, args.verbose, few),
-            f'Written to {args.out}: {", ".join(files)}',
-            sep='\n\n')
+        print(summary(study, tables.main, title, args.verbose, few, args.wide))
+        print_end([args.out], 'salience', 'predict', '--losses', '...',
+                  '--predictor', predictor)
         return
     notes = learning_notes(study.predictor, told=few)
     print_json({
@@ -184,18 +186,16 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
 
 
 def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
-           title: str, shown: Sequence[str]) -> list[str]:
-    """Write all files; their names."""
+           title: str, shown: Sequence[str]) -> Path:
+    """Write all files; the path of the predictor."""
     splits = {model: row.split for model, row in tables.info.items()}
     args.out.mkdir(parents=True, exist_ok=True)
     # The last file: where there is a predictor, all the rest is there.
-    predictor = args.out / 'predictor.safetensors'
+    predictor: Path = args.out / 'predictor.safetensors'
     predictor.unlink(missing_ok=True)
     units = args.out / 'units.csv'
     units.unlink(missing_ok=True)
-    files = ['predictions.csv', 'leaderboard.md', 'report.md', predictor.name]
     if args.choose:
-        files.insert(0, units.name)
         write_csv(units, ('unit', ),
                   ((unit, ) for unit in study.predictor.columns.units))
     write_predictions(args.out / 'predictions.csv', study, splits)
@@ -210,7 +210,7 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
         verbose=args.verbose)
     save_predictor(
         replace(study.predictor, licences=dict(args.licence)), predictor)
-    return files
+    return predictor
 
 
 def _errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:

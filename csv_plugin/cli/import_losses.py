@@ -19,7 +19,8 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_option, add_out, add_several,
-                                      check_folder, named_number, refuse)
+                                      check_folder, named_number, print_end,
+                                      refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique, shortened
@@ -116,7 +117,7 @@ def _write(out: Path, models: Sequence[str], features: Optional[FeatureTable],
             out / LOSSES, ('model', *features.columns.units),
             ((model, *row)
              for model, row in zip(features.models, features.values.tolist())))
-        written.append(LOSSES)
+        written.append(out / LOSSES)
         counts.append(counted(len(features.columns.units), 'unit'))
     if accuracies:
         write_csv(out / SCORES, ('model', *accuracies.benchmarks),
@@ -126,10 +127,15 @@ def _write(out: Path, models: Sequence[str], features: Optional[FeatureTable],
             out / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
             zip(accuracies.benchmarks, accuracies.chance.tolist(),
                 accuracies.n_items.tolist()))
-        written += [SCORES, BENCHMARKS]
+        written += [out / SCORES, out / BENCHMARKS]
         counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
         _print_missing(accuracies)
-    print(f'{", ".join(counts)}. Written to {out}: {", ".join(written)}')
+    print(f'{", ".join(counts)}.')
+    print_end(written, 'salience', 'fit', '--losses',
+              out / LOSSES if features else LOSSES, '--scores',
+              out / SCORES if accuracies else SCORES, '--models', 'models.csv',
+              '--benchmarks', out / BENCHMARKS if accuracies else BENCHMARKS,
+              '--out', 'outputs/study')
 
 
 def _print_missing(accuracies: AccuracyTable) -> None:

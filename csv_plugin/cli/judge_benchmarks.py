@@ -12,14 +12,15 @@ import argparse
 from numpy.typing import NDArray
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_json)
+                                      print_end, print_json)
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
                                             checkpoints_of, fit_bars)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.benchmark_trust import (predicted_by_others, record,
-                                               trust_benchmarks, trust_table,
+                                               trust_benchmarks, trust_rows,
                                                write_trust)
 from csv_plugin.io.model_tables import read_accuracy_columns, read_model_tables
+from csv_plugin.report.screen import text_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,27 +40,24 @@ def run(args: argparse.Namespace) -> None:
                    [checkpoints[model].run for model in scores.models]))
     title = (f'{len(rows)} benchmarks by {len(scores.models)} checkpoints of '
              f'{len({point.run for point in checkpoints.values()})} runs')
-    files = write_trust(args.out, rows, title, args.command)
+    write_trust(args.out, rows, title, args.command)
     try:
         from csv_plugin.extras.pictures import order_picture, save
     except ModuleNotFoundError as error:
         if str(error.name).partition('.')[0] != 'matplotlib':
             raise
     else:
-        files.append(args.out / 'benchmarks.png')
-        save(order_picture(rows), files[-1])
+        save(order_picture(rows), args.out / 'benchmarks.png')
     if args.json:
         print_json({
             'title': title,
             'benchmarks': [record(row) for row in rows]
         })
         return
-    names = ', '.join(path.name for path in files)
-    print(
-        title,
-        trust_table(rows),
-        f'Written to {args.out}: {names}',
-        sep='\n\n')
+    print(title, text_table(trust_rows(rows)), sep='\n\n')
+    print_end([args.out], 'salience', 'forecast', '--losses', 'losses.csv',
+              '--scores', args.scores, '--models', 'models.csv',
+              '--benchmarks', 'benchmarks.csv', '--out', 'outputs/forecast')
 
 
 def _by_losses(args: argparse.Namespace, models: tuple[str, ...],

@@ -14,7 +14,7 @@ from functools import partial
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, add_several, add_texts,
-                                      check_folder)
+                                      check_folder, print_end)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.sharing.merging import merge_contributions
 from csv_plugin.io.text_sets import read_texts
@@ -37,4 +37,5 @@ def run(args: argparse.Namespace) -> None:
             one_line(f'{giver}: losses of {models.count("")} models, '
                      f'{len(models) - models.count("")} accuracies, under '
                      f'{licence}'))
-    print(f'\nWritten to {args.out}.')
+    print_end([args.out], 'salience', 'train', '--collection', args.out,
+              '--scoring-lm', 'MODEL', '--out', 'outputs/predictor')

@@ -15,8 +15,10 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
-                                      add_several, check_folder, print_json)
+                                      add_several, add_wide, check_folder,
+                                      print_end, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
@@ -29,6 +31,7 @@ from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text, scoring_lms,
                                             write_leaderboard)
 from csv_plugin.report.notes import predictor_notes
+from csv_plugin.report.screen import full_width
 from csv_plugin.triage.dumps import find_dumps
 
 
@@ -54,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)
+    add_wide(parser)
     add_json(parser)
 
 
@@ -112,12 +116,21 @@ def _show(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
     else:
-        print(as_text(board))
+        print(as_text(board, full_width(args.wide)))
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        files = write_leaderboard(args.out / 'leaderboard', board)
-        if not args.json:
-            print('', *files, sep='\n')
+        write_leaderboard(args.out / 'leaderboard', board)
+    if not args.json:
+        n_models = counted(len(board.predictions.models), 'model')
+        print(f'\nPredicted {n_models}.')
+        files = [args.out] if args.out else []
+        source = ['--losses', args.losses] if args.losses else args.places
+        # What this call did without.
+        more = ['--known', 'scores.csv'
+                ] if files else ['--out', 'outputs/predictions']
+        print_end(files, 'salience', 'predict',
+                  *(source if len(source) <= 3 else ['...']), '--predictor',
+                  args.predictor[1], *more)
 
 
 def _known(scores: Optional[str],

@@ -15,7 +15,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_option, add_predictor, add_work_dir,
-                                      check_folder)
+                                      check_folder, print_end)
 from csv_plugin.core.escaping import one_line, visible
 from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
@@ -75,4 +75,4 @@ def run(args: argparse.Namespace) -> None:
     for line in reasons(replace(predictions, missing=missing)):
         print(f'warning: {one_line(line)}')
     write_page(out, page)
-    print(f'Written to {visible(str(out))}')
+    print_end([out], 'python', '-m', 'webbrowser', out)

@@ -17,7 +17,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from csv_plugin.cli.arguments import add_flag, add_option, check_folder
+from csv_plugin.cli.arguments import (add_flag, add_option, check_folder,
+                                      print_end)
 from csv_plugin.cli.copy_configs import RUNS
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
@@ -41,8 +42,8 @@ def run(args: argparse.Namespace) -> None:
     run_opencompass(RUNS / 'eval_csv.py', args.work_dir)
     runs = sorted(args.work_dir.glob('2*'))
     for run in runs[-1:]:
-        print(f'\nA page of this run: salience report {run} \\\n'
-              f'    --predictor {shipped.PREDICTOR}')
+        print_end([run], 'salience', 'report', run, '--predictor',
+                  shipped.PREDICTOR)
 
 
 def check_opencompass(*paths: Path) -> None:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Optional
 
 from csv_plugin import __version__
-from csv_plugin.cli.arguments import exit_code
+from csv_plugin.cli.arguments import Parser, exit_code
 from csv_plugin.core.conventions import InputError
 
 
@@ -89,7 +89,7 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
     Raises:
         InputError: A package that a verb needs is not installed.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog='salience',
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -27,7 +27,8 @@ from typing import Any, NamedTuple, Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
-                                      add_several, add_texts, check_folder)
+                                      add_several, add_texts, check_folder,
+                                      print_end)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.texts import TextSet
@@ -129,6 +130,8 @@ def run(args: argparse.Namespace) -> None:
             done = _score(name, model, options, texts, args.out, stated)
         # The others may be sound.
         except (InputError, OSError) as error:
+            if len(models) == 1:
+                raise
             print(f'error: {name}: {error}', file=sys.stderr, flush=True)
             failed.append(name)
         else:
@@ -138,6 +141,8 @@ def run(args: argparse.Namespace) -> None:
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
             'Correct what is said above and call again, which keeps the rest.')
+    print_end([args.out], 'salience', 'predict', args.out, '--predictor',
+              'predictor.safetensors')
 
 
 def named_models(models: Sequence[str],

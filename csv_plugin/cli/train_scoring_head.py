@@ -18,7 +18,8 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
                                       add_required, add_several, add_verbose,
-                                      check_folder, refuse)
+                                      add_wide, check_folder, print_end,
+                                      refuse)
 from csv_plugin.cli.table_arguments import (add_seed, add_sources,
                                             check_sources, collect_sources,
                                             fit_bars)
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='write OUT/collection too, the losses and accuracies in one '
         'folder, for --collection and for other verbs (default: no)')
     add_verbose(parser)
+    add_wide(parser)
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +113,7 @@ class _Method(NamedTuple):
 
 def run(args: argparse.Namespace) -> None:
     # They load torch and matplotlib, which takes seconds.
-    from csv_plugin.extras.training_files import write_training
+    from csv_plugin.extras.training_files import PREDICTOR, write_training
     from csv_plugin.lm.hidden_states import kept_states
     from csv_plugin.lm.loading import load_scoring_lm
     from csv_plugin.lm.tokens.tokenization import target_tokens
@@ -146,8 +148,10 @@ def run(args: argparse.Namespace) -> None:
     said = write_training(args.out,
                           {method.name: predictor} | training.baselines(),
                           losses, collection, trained.curve, args.command,
-                          mixed, args.verbose, few)
-    print(f'{said}\n\nWritten to {args.out}.')
+                          mixed, args.verbose, few, args.wide)
+    print(said)
+    print_end([args.out], 'salience', 'predict', '...', '--predictor',
+              args.out / PREDICTOR)
 
 
 def _chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],

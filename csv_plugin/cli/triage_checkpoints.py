@@ -18,11 +18,13 @@ from functools import partial
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out,
-                                      add_several, check_folder, print_json)
+                                      add_several, add_wide, check_folder,
+                                      print_end, print_json)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
@@ -41,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoints(parser)
     add_forecasts(parser, 'tokens or steps')
     add_out(parser, 'the tables and the picture')
+    add_wide(parser)
     add_json(parser)
 
 
@@ -69,26 +72,36 @@ def run(args: argparse.Namespace) -> None:
         triage = job.update(partial(tqdm, desc='dumps'))
         assert triage is not None  # the first update is always new
         show(triage)
+        print_next(args)
         return
     with until_stopped() as stop:
         print(f'watching {args.watch}, Ctrl-C to stop', flush=True)
         watch(job, show, partial(print, flush=True), stop, args.interval)
     print('stopped')
+    print_next(args)
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """Write tables and a picture to `--out`, and print a table or JSON."""
-    files = write_triage(args.out, triage)
+    write_triage(args.out, triage)
+    note = ''
     try:
         from csv_plugin.extras.pictures import save, trajectory_picture
     except ModuleNotFoundError as error:
         if str(error.name).partition('.')[0] != 'matplotlib':
             raise
-        note = 'No picture: matplotlib is not installed.'
+        note = '\n\nNo picture: matplotlib is not installed.'
     else:
-        note = str(args.out / 'triage.png')
         save(trajectory_picture(triage), args.out / 'triage.png')
     if args.json:
         print_json(triage.to_dict())
-    else:
-        print(as_text(triage), *files, note, sep='\n\n', flush=True)
+        return
+    print(f'{as_text(triage, full_width(args.wide))}{note}', flush=True)
+
+
+def print_next(args: argparse.Namespace) -> None:
+    """Print where the files are, and what to do next."""
+    if not args.json:
+        print_end([args.out], 'salience', 'benchmarks', '--scores',
+                  getattr(args, 'scores', 'scores.csv'), '--out',
+                  'outputs/benchmarks')

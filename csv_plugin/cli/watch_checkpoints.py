@@ -16,10 +16,12 @@ from functools import partial
 from pathlib import Path
 
 from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
-                                      add_out, add_texts, check_folder)
+                                      add_out, add_texts, add_wide,
+                                      check_folder, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TRACKERS, CurveLog, TensorBoardLog
+from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import until_stopped, watch
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'run is called (required)', Path)
     add_texts(parser)
     add_out(parser, 'losses, checkpoints.csv and forecasts.csv')
+    add_wide(parser)
     add_flag(
         parser, '--once', 'score what there is, all of which is complete, '
         'and end (default: look until Ctrl-C)')
@@ -62,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:
-        say(as_text(triage), end='\n\n')
+        say(as_text(triage, full_width(args.wide)), end='\n\n')
 
     with until_stopped() as stop:
         # Others, such as checkpoint-best, are those of a step once more.
@@ -80,10 +83,13 @@ def run(args: argparse.Namespace) -> None:
                         'a new checkpoint that can be scored',
                         'none, for the reasons above',
                         'Check how they are saved.')
-                return
-            say(f'watching {args.folder}, Ctrl-C to stop')
-            watch(job, show, say, stop, args.interval)
+            else:
+                say(f'watching {args.folder}, Ctrl-C to stop')
+                watch(job, show, say, stop, args.interval)
+                say('stopped')
         finally:
             for log in logs:
                 log.close()
-    say('stopped')
+    print_end([args.out], 'salience', 'triage', '--predictor',
+              args.predictor[1], '--dumps', args.out, '--out',
+              'outputs/triage')

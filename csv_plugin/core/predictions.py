@@ -7,6 +7,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
+from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import ANY, predicted_cell
@@ -31,6 +32,9 @@ _BY_CELL = ('missing', 'contradictions')
 #: Marks behind a prediction, in their order, by part.
 _MARKS = {'in_sample': '*', 'extrapolated': '>', 'alarm': '!',
           'with_scores': '+'}  # yapf: disable
+
+#: Most rows that `print` shows.
+_PRINTED = 20
 
 
 def check_labels(where: str, labels: Sequence[str]) -> None:
@@ -164,6 +168,19 @@ class Predictions:
         level = '' if np.isnan(self.level) else f'; {self.level:.0%} intervals'
         return (f'Predictions({len(self.models)} models x '
                 f'{len(self.benchmarks)} benchmarks by {methods}{level})')
+
+    def __str__(self) -> str:
+        """A table of the first predictions in percent, with intervals."""
+        columns = [[self.cells(benchmark, method) for method in self.methods]
+                   for benchmark in self.benchmarks]
+        rows = [[model, benchmark, *(cells[m] for cells in columns[b])]
+                for m, model in enumerate(self.models)
+                for b, benchmark in enumerate(self.benchmarks)]
+        table = tabulate(
+            rows[:_PRINTED], ('model', 'benchmark', *self.methods),
+            disable_numparse=True)
+        more = len(rows) - _PRINTED
+        return f'{table}\n... and {more} more' if more > 0 else table
 
     @classmethod
     def side_by_side(

@@ -80,7 +80,7 @@ class Study:
         return cls(first, predictions.with_real(observed), observed.n_items)
 
     def __repr__(self) -> str:
-        return f'Study({self.predictions})'
+        return f'Study({self.predictions!r})'
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """Return errors by benchmark, without the training models."""

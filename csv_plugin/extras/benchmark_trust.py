@@ -264,14 +264,14 @@ def predicted_by_others(features: FeatureTable,
     return predicted
 
 
-def trust_table(rows: Sequence[Trust]) -> str:
-    """Return a Markdown table of one row or more, the best signal first."""
+def trust_rows(rows: Sequence[Trust]) -> list[list[str]]:
+    """Return a header and a row per benchmark, the best signal first."""
     shares = _shown(sorted({share for row in rows for share in row.shares}))
     with_losses = any(row.order_by_losses for row in rows)
     table = []
     for row in sorted(rows, key=_signal, reverse=True):
         cells = {
-            'benchmark': markdown(row.benchmark),
+            'benchmark': row.benchmark,
             'signal to noise': _number(row.signal_to_noise),
             'rises': _number(100 * row.rising)
         }
@@ -291,15 +291,20 @@ def trust_table(rows: Sequence[Trust]) -> str:
             cells['by losses from'] = '-' if np.isnan(start) else shown_share(
                 start, ' %')
         table.append(cells)
-    return tabulate(
-        table,
-        'keys',
-        tablefmt='pipe',
-        disable_numparse=True,
-        colalign=[
-            'left' if name in ('benchmark', 'verdict') else 'right'
-            for name in table[0]
-        ])
+    return [list(table[0]), *(list(cells.values()) for cells in table)]
+
+
+def _trust_table(rows: Sequence[Trust]) -> str:
+    """The same in Markdown."""
+    header, *cells = trust_rows(rows)
+    return tabulate([list(map(markdown, row)) for row in cells],
+                    header,
+                    tablefmt='pipe',
+                    disable_numparse=True,
+                    colalign=[
+                        'left' if name in ('benchmark', 'verdict') else 'right'
+                        for name in header
+                    ])
 
 
 def _signal(row: Trust) -> float:
@@ -307,7 +312,7 @@ def _signal(row: Trust) -> float:
 
 
 def write_trust(folder: Path, rows: Sequence[Trust], title: str,
-                command: str) -> list[Path]:
+                command: str) -> None:
     """Write `benchmarks.md`, `benchmarks.csv` and `order.csv`.
 
     Args:
@@ -315,30 +320,23 @@ def write_trust(folder: Path, rows: Sequence[Trust], title: str,
         rows (Sequence[Trust]): At least one.
         title (str): Heading.
         command (str): The command that made them.
-
-    Returns:
-        list[Path]: The files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files = [
-        folder / name
-        for name in ('benchmarks.md', 'benchmarks.csv', 'order.csv')
-    ]
     parts = [
         f'# {title}',
-        trust_table(rows), _LEGEND,
+        _trust_table(rows), _LEGEND,
         indent(visible(command), '    ')
     ]
-    write_text(files[0], '\n\n'.join(parts) + '\n')
+    write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
     records = [record(row) for row in rows]
-    write_csv(files[1], list(records[0]),
+    write_csv(folder / 'benchmarks.csv', list(records[0]),
               [['' if v is None else v for v in one.values()]
                for one in records])  # yapf: disable
-    write_csv(files[2], ('benchmark', 'share', 'order', 'order_by_losses'),
+    write_csv(folder / 'order.csv',
+              ('benchmark', 'share', 'order', 'order_by_losses'),
               [(row.benchmark, *cells) for row in rows
                for cells in zip_longest(
                    row.shares, row.order, row.order_by_losses, fillvalue='')])
-    return files
 
 
 def record(row: Trust) -> dict[str, Any]:

@@ -39,7 +39,8 @@ def write_training(out: Path,
                    command: str,
                    remarks: Sequence[str] = (),
                    verbose: bool = False,
-                   told: Container[str] = ()) -> str:
+                   told: Container[str] = (),
+                   wide: bool = False) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     Args:
@@ -53,6 +54,7 @@ def write_training(out: Path,
         remarks (Sequence[str]): Notes of the report on all benchmarks.
         verbose (bool): As in `learning_notes`.
         told (Container[str]): As in `learning_notes`.
+        wide (bool): As in `summary`.
 
     Returns:
         str: The `summary` of the study.
@@ -86,7 +88,7 @@ def write_training(out: Path,
             save(figure, out / PICTURES / f'{name}.{kind}')
     # The last file: where there is a predictor, all the rest is there.
     save_predictor(trained, out / PREDICTOR)
-    return summary(study, main, title, verbose, told)
+    return summary(study, main, title, verbose, told, wide)
 
 
 def _pictures(study: Study, steps: Sequence[tuple[str,

@@ -12,6 +12,8 @@ from csv_plugin.core.escaping import is_file_name
 
 #: Whatever Python opens as the path of a file or folder.
 FilePath = str | os.PathLike[str]
+#: What errors call a path where there is nothing.
+NOT_THERE = 'no such file or folder'
 
 
 def check_target(path: FilePath) -> None:
@@ -102,6 +104,9 @@ def read_bytes(path: FilePath) -> bytes:
         if os.path.exists(path) and not os.path.isfile(path):
             raise OSError(errno.EINVAL, 'Not a file')
         return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(
+            os.fspath(path), 'a file', NOT_THERE, 'Check the path.') from error
     except (OSError, ValueError) as error:
         # ValueError: a name with the character 0.
         problem = getattr(error, 'strerror', str(error))
@@ -160,5 +165,4 @@ def check_is_folder(path: FilePath, content: str) -> None:
     if not os.path.isdir(path):
         raise InputError(
             os.fspath(path), f'a folder with {content}',
-            'a file' if os.path.exists(path) else 'nothing of that name',
-            'Check the path.')
+            'a file' if os.path.exists(path) else NOT_THERE, 'Check the path.')

@@ -6,13 +6,16 @@ refuses; `custom_generate/generate.py` in a folder, which always runs; and an
 attention kernel of the hub that a config names, which the package `kernels`
 would download and run.
 """
+import logging
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Optional
 
 import torch
 import transformers
+from huggingface_hub.utils import HFValidationError
 from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
                           PreTrainedModel, PreTrainedTokenizerBase)
 
@@ -22,6 +25,8 @@ from csv_plugin.lm.engines.causal_lm import input_device
 
 _RELEASE = tuple(map(int, transformers.__version__.split('.')[:2]))
 _DTYPE = 'dtype' if _RELEASE >= (4, 56) else 'torch_dtype'
+#: Names of models on the hub.
+_HUB_NAME = re.compile(r'\w[\w.-]*(/[\w.-]+)?')
 #: Start of the remedy where code was refused.
 READ_IT = 'Read the code and, if you trust it,'
 _TRUST = f'{READ_IT} give --trust-remote-code.'
@@ -50,6 +55,10 @@ def loading(what: str, path: FilePath,
 
 @contextmanager
 def _in_words(what: str, path: FilePath) -> Iterator[None]:
+    # The hub's client logs each of its attempts to connect.
+    log = logging.getLogger('huggingface_hub')
+    level = log.level
+    log.setLevel(logging.ERROR)
     try:
         yield
     except InputError:
@@ -57,16 +66,23 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
     # A wrong value in its files may end in any error of the libraries.
     except Exception as error:
         reason = ' '.join(str(error).split())[:200]
+        reason = f'{type(error).__name__}: {reason}'
+        if not os.path.exists(path):
+            if not _HUB_NAME.fullmatch(os.fspath(path)):
+                reason = 'no such folder'
+            elif "couldn't connect" in reason or 'offline' in reason:
+                reason = 'no such folder, and no connection to the hub'
         raise InputError(f'{what} {os.fspath(path)!r}',
-                         'a causal LM and its tokenizer',
-                         f'{type(error).__name__}: {reason}',
+                         'a causal LM and its tokenizer', reason,
                          _remedy(error)) from error
+    finally:
+        log.setLevel(level)
 
 
 def _remedy(error: Exception) -> str:
     if isinstance(error, MemoryError) or 'memory' in str(error):
         return 'Free memory, or load it with a smaller dtype or on more GPUs.'
-    if isinstance(error, OSError):
+    if isinstance(error, (OSError, HFValidationError)):
         return 'Name its folder, or a model of the hub.'
     return 'Check its files, and the settings that it is loaded with.'
 

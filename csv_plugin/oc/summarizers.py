@@ -30,6 +30,7 @@ from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       with_common_groups)
 from csv_plugin.report.leaderboards import (Leaderboard, as_text, predict_run,
                                             standings, write_leaderboard)
+from csv_plugin.report.screen import written
 
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'
@@ -217,7 +218,7 @@ class PredictedSummarizer(DefaultSummarizer):
             output_path or Path(self.work_dir, 'summary', f'{time_str}.txt'))
         files = write_leaderboard(
             summary.with_name(f'leaderboard_{summary.stem}').absolute(), board)
-        print(as_text(board), *files, sep='\n', end='\n\n')
+        print(as_text(board), written(files), sep='\n\n', end='\n\n')
 
 
 def _check_result(path: str) -> None:

@@ -17,7 +17,7 @@ from tabulate import tabulate
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval, number, percent
 from csv_plugin.core.conventions import Progress
-from csv_plugin.core.escaping import markdown, one_line
+from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.overall import FilledMeans, Overall
@@ -33,15 +33,13 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import (FILLED, SCORING_LM, engine_notes,
                                      prediction_notes, predictor_notes,
                                      scoring_lm_notes)
+from csv_plugin.report.screen import WIDTH, side_by_side, wrapped
 
 #: Changes the predictions of a predictor by a table `known` of real accuracies
 #: of the same models, as `extras.partial_scores.with_known_scores` does.
 Complete = Callable[..., Predictions]
 #: Feature columns by predictor and folder of the model.
 RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
-
-#: Longest line of the text, in characters, if one benchmark fits into it.
-WIDTH = 150
 
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
@@ -73,7 +71,7 @@ class Leaderboard:
     main: Optional[Sequence[str]] = None
 
     def __repr__(self) -> str:
-        return f'Leaderboard({self.predictions}, {len(self.notes)} notes)'
+        return f'Leaderboard({self.predictions!r}, {len(self.notes)} notes)'
 
     @classmethod
     def of(cls,
@@ -287,32 +285,16 @@ def _ranks(ranks: Iterable[float]) -> list[str]:
     return [number(rank, '.0f') for rank in ranks]
 
 
-def as_text(board: Leaderboard) -> str:
+def as_text(board: Leaderboard, width: float = WIDTH) -> str:
     """Models as rows, notes below; for reading.
 
-    As many benchmarks as fit into `WIDTH` are side by side.
+    As many benchmarks as fit into the width are side by side.
     """
-    names = _one_line(_names(board))
-    blocks: list[list[list[str]]] = []
-    room = 0
-    for columns in _groups(board):
-        group = list(map(_one_line, columns))
-        width = sum(2 + _width(column) for column in group)
-        if width > room:
-            blocks.append([names])
-            room = WIDTH - _width(names)
-        blocks[-1] += group
-        room -= width
-    return '\n\n'.join(
-        [*map(_plain, blocks), '\n'.join(_one_line(board.notes))])
-
-
-def _plain(columns: Sequence[Sequence[str]]) -> str:
-    ruled = [[*column[:2], '-' * _width(column), *column[2:]]
-             for column in columns]
-    return tabulate(list(zip(*ruled)), tablefmt='plain',
-                    colalign=_alignment(columns),
-                    disable_numparse=True)  # yapf: disable
+    groups = list(_groups(board))
+    if groups:
+        groups[0].insert(0, _names(board))
+    table = side_by_side(groups, 2, width)
+    return '\n\n'.join(filter(None, [table, wrapped(board.notes)]))
 
 
 def as_markdown(board: Leaderboard) -> str:
@@ -330,10 +312,6 @@ def _names(board: Leaderboard) -> list[str]:
     foot = ['mean abs. diff'] if board.predictions.has_real() else []
     names = map(board.shown_name, board.predictions.models)
     return ['', 'model', *names, *foot]
-
-
-def _one_line(cells: Sequence[str]) -> list[str]:
-    return list(map(one_line, cells))
 
 
 def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
@@ -395,10 +373,6 @@ def _filled_columns(filled: FilledMeans,
     return [[f'mean of {n_benchmarks}', FILLED, *means, *foot],
             ['', 'rank', *_ranks(filled.ranks()), *foot],
             ['', 'are predicted', *counts, *foot]]
-
-
-def _width(column: Sequence[str]) -> int:
-    return max(map(len, column))
 
 
 def _alignment(columns: Sequence[object]) -> list[str]:

@@ -13,6 +13,7 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import learning_notes, outside_notes
+from csv_plugin.report.screen import text_table, wrapped
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample', 'alarm')
@@ -28,7 +29,11 @@ intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
 
-#: The same in one line, for the screen.
+#: The same in short, for the terminal, and for all columns.
+_SHORT = (
+    'error: mean absolute, in points (percent), of held-out models; of '
+    'uniform: divided by the error by the mean loss; coverage: real scores '
+    'inside of the {level:.0%} intervals. --wide has all columns.')
 _UNITS = (
     'MSE and noise (binomial variance of the scores) in 1e-3, MAE and width '
     'of intervals in points; means of MSE are geometric.')
@@ -58,13 +63,17 @@ def leaderboard(study: Study, models: Sequence[str],
         study.predictions.select(models, methods=[solver]), main=main)
 
 
-def error_table(study: Study, main: Sequence[str]) -> str:
-    """Errors by benchmark as a Markdown table; means over `main` are last."""
+def error_table(study: Study, main: Sequence[str], style: str = 'pipe') -> str:
+    """All errors by benchmark, in Markdown; means over `main` are last.
+
+    The style of `tabulate` is `simple` for the terminal.
+    """
+    escape = markdown if style == 'pipe' else one_line
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
-        markdown(benchmark), solver[benchmark].n_models,
+        escape(benchmark), solver[benchmark].n_models,
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
     ] for benchmark in study.predictions.benchmarks]
@@ -76,7 +85,7 @@ def error_table(study: Study, main: Sequence[str]) -> str:
     ]
     header = [
         'benchmark', 'models',
-        *(markdown(f'MSE {method}') for method in methods), 'noise', 'MAE',
+        *(escape(f'MSE {method}') for method in methods), 'noise', 'MAE',
         'Spearman', 'pairs', 'coverage', 'width'
     ]
     digits = ['', '', *('.2f' for _ in methods), '.2f', '.1f', *['.2f'] * 3,
@@ -84,8 +93,49 @@ def error_table(study: Study, main: Sequence[str]) -> str:
     # NaN alone differs from itself.
     cells = [[None if cell != cell else cell for cell in row]
              for row in [*rows, means]]
-    return tabulate(cells, header, tablefmt='pipe', floatfmt=digits,
+    return tabulate(cells, header, tablefmt=style, floatfmt=digits,
                     missingval='-')  # yapf: disable
+
+
+def short_table(study: Study, main: Sequence[str]) -> str:
+    """Error, its ratio to the mean loss and coverage, for the terminal.
+
+    The rows are the benchmarks by the solver, and then the means over `main`
+    by each method.
+    """
+    methods = study.predictions.methods
+    by_method = {method: study.errors(method) for method in methods}
+    baseline = by_method['uniform']
+    solver = by_method[methods[0]]
+    rows = [['benchmark', 'models', 'error', 'of uniform', 'coverage']]
+    for name in study.predictions.benchmarks:
+        rows.append([
+            name,
+            str(solver[name].n_models), *_figures(solver, baseline, [name])
+        ])
+    judged = judged_benchmarks(study, main)
+    for method, errors in by_method.items():
+        rows.append([
+            f'mean of {len(judged)} by {method}', '',
+            *_figures(errors, baseline, judged)
+        ])
+    return text_table(rows)
+
+
+def _figures(errors: Mapping[str, BenchmarkErrors],
+             baseline: Mapping[str, BenchmarkErrors],
+             names: Sequence[str]) -> list[str]:
+    """Three cells; '-' where an error on a benchmark is missing."""
+    if not names:
+        return ['-'] * 3
+    error = sum(errors[name].mae for name in names)
+    by_mean_loss = sum(baseline[name].mae for name in names)
+    covered = sum(errors[name].coverage for name in names)
+    return [
+        number(percent(error / len(names))),
+        number(error / by_mean_loss if by_mean_loss else math.nan, '.2f'),
+        number(covered / len(names), '.0%')
+    ]
 
 
 def stated_table(study: Study) -> str:
@@ -162,17 +212,22 @@ def summary(study: Study,
             main: Sequence[str],
             title: str,
             verbose: bool = False,
-            told: Container[str] = ()) -> str:
+            told: Container[str] = (),
+            wide: bool = False) -> str:
     """Title, table of errors over `main` and notes, to print.
 
-    Last arguments as in `learning_notes`.
+    Args as in `learning_notes`; `wide` is for all columns.
     """
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
-    outside = map(one_line, outside_notes(solver))
-    notes = map(one_line, learning_notes(study.predictor, verbose, told))
+    table, legend = short_table(study, main), _SHORT
+    if wide:
+        table, legend = error_table(study, main, 'simple'), _UNITS
+    legend = legend.format(level=study.predictions.level)
     parts = [
-        title, f'{error_table(study, main)}\n{_UNITS}',
-        stated_line(study, main), '\n'.join(outside), '\n'.join(notes)
+        title, f'{table}\n\n{wrapped([legend])}',
+        wrapped(filter(None, [stated_line(study, main)])),
+        wrapped(outside_notes(solver)),
+        wrapped(learning_notes(study.predictor, verbose, told))
     ]
     return '\n\n'.join(filter(None, parts))
 

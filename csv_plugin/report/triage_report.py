@@ -1,101 +1,91 @@
 """A triage as tables to read, and as files."""
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core.cells import counted
-from csv_plugin.core.escaping import markdown, one_line
+from csv_plugin.core.escaping import markdown
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import alarms
+from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 
-#: Number of benchmarks side by side; the rest follows below.
-PER_TABLE = 6
 #: Signs that stand for the verdicts on one benchmark.
 SIGNS = {AHEAD: '+', BEHIND: '-', OPEN: '=', UNKNOWN: '?'}
 
-#: How texts are written in the tables of a style of `tabulate`.
-_ESCAPES = {'simple': one_line, 'pipe': markdown}
 
-
-def as_text(triage: Triage) -> str:
-    """All tables and notes, for the screen."""
-    return _report(triage, 'simple', lambda title: title)
+def as_text(triage: Triage, width: float = WIDTH) -> str:
+    """All tables and notes, for the terminal."""
+    return _report(triage, partial(text_table, width=width), wrapped)
 
 
 def as_markdown(triage: Triage) -> str:
     """All tables and notes as Markdown."""
-    return _report(triage, 'pipe', lambda title: f'## {title}')
+    return _report(triage, _markdown_table, '\n'.join, markdown, '## ')
 
 
-def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
+def _report(triage: Triage,
+            table: Callable[[list[list[str]], int], str],
+            lines: Callable[[list[str]], str],
+            escape: Callable[[str], str] = str,
+            heading: str = '') -> str:
+    """Tables, legend and notes; a table repeats its fixed columns."""
     checkpoints = counted(len(triage.predictions.models), 'checkpoint')
+    runs = counted(len(triage.runs), 'run')
     parts = [
-        title(f'Predicted at {checkpoints} of '
-              f'{counted(len(triage.runs), "run")}'),
-        _table(_checkpoint_rows(triage), 3, style)
+        f'{heading}Predicted at {checkpoints} of {runs}',
+        table(_checkpoint_rows(triage), 3)
     ]
     legend = triage.predictions.legend()
-    runs = triage.forecast_runs
-    if len(runs) > 1:
+    at_the_end = f'{heading}Forecast at the end of the training'
+    if len(triage.forecast_runs) > 1:
         parts += [
-            title('Forecast at the end of the training, best run first'),
-            _table(_ranked_rows(triage), 5, style)
+            f'{at_the_end}, best run first',
+            table(_ranked_rows(triage), 5)
         ]
         legend += [
             '"above next": probability that a run ends above the one below '
             'it.', f'{SIGNS[AHEAD]} {AHEAD} of all others, {SIGNS[BEHIND]} '
             f'{BEHIND} another, {SIGNS[OPEN]} {OPEN}.'
         ]
-    elif runs:
-        parts += [
-            title('Forecast at the end of the training'),
-            _table(_forecast_rows(triage), 3, style)
-        ]
+    elif triage.forecast_runs:
+        parts += [at_the_end, table(_forecast_rows(triage), 3)]
     if UNKNOWN in triage.rankings[OVERALL].verdicts:
         legend.append(f'{SIGNS[UNKNOWN]} or (?) {UNKNOWN}.')
-    parts.append('\n'.join(legend))
+    parts.append(lines(legend))
     if triage.backtests:
         parts += [
-            title('Error to expect: mean absolute, points, on earlier runs'),
-            _table(_error_rows(triage), 4, style)
+            f'{heading}Error to expect: mean absolute, points, on earlier '
+            'runs',
+            table(_error_rows(triage), 4)
         ]
     notes = [
         *(f'OFF TRAJECTORY {bad}' for bad in triage.off_trajectory),
         *alarms(triage.predictions), *triage.notes
     ]
     if notes:
-        escape = _ESCAPES[style]
         parts += [
-            title('Notes'), '\n'.join(f'* {escape(note)}' for note in notes)
+            f'{heading}Notes',
+            lines([f'* {escape(note)}' for note in notes])
         ]
     return '\n\n'.join(parts)
 
 
-def _table(rows: Sequence[Sequence[str]], n_fixed: int, style: str) -> str:
-    """The header and the rows as tables of `PER_TABLE` benchmarks each.
-
-    The first of the `n_fixed` columns before the benchmarks is repeated.
-    """
-    rows = [list(map(_ESCAPES[style], row)) for row in rows]
-    blocks = []
-    for start in range(n_fixed, len(rows[0]), PER_TABLE):
-        before = n_fixed if start == n_fixed else 1
-        part = [[*row[:before], *row[start:start + PER_TABLE]] for row in rows]
-        align = ['left', *['right'] * (len(part[0]) - 1)]
-        blocks.append(
-            tabulate(
-                part[1:],
-                part[0],
-                tablefmt=style,
-                colalign=align,
-                disable_numparse=True))
-    return '\n\n'.join(blocks)
+def _markdown_table(rows: list[list[str]], n_fixed: int) -> str:
+    """The header and the rows, all benchmarks side by side."""
+    header, *rest = [list(map(markdown, row)) for row in rows]
+    return tabulate(
+        rest,
+        header,
+        tablefmt='pipe',
+        colalign=['left', *['right'] * (len(header) - 1)],
+        disable_numparse=True)
 
 
 def _checkpoint_rows(triage: Triage) -> list[list[str]]:
@@ -169,26 +159,19 @@ def _percent(fraction: float) -> str:
     return '?' if np.isnan(fraction) else f'{fraction:.0%}'
 
 
-def write_triage(folder: Path, triage: Triage) -> list[Path]:
+def write_triage(folder: Path, triage: Triage) -> None:
     """Write `triage.md`, `.json`, `checkpoints.csv` and `forecasts.csv`.
 
     Args:
         folder (Path): Created if it does not exist; files are replaced.
         triage (Triage): Accuracies are fractions; `tokens` are steps where
             no tokens are known.
-
-    Returns:
-        list[Path]: The files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / 'triage.md', f'{as_markdown(triage)}\n')
     content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)
     write_text(folder / 'triage.json', f'{content}\n')
     write_tables(folder, triage)
-    return [
-        folder / name for name in ('triage.md', 'triage.json',
-                                   'checkpoints.csv', 'forecasts.csv')
-    ]
 
 
 def write_tables(folder: Path, triage: Triage) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import merge_dumps, read_dump
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import NOT_THERE, FilePath
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
 
 _SUFFIX = '.safetensors'
@@ -76,7 +76,7 @@ def _matches(place: str) -> list[Path]:
     paths = [place] if os.path.exists(place) else sorted(glob.glob(place))
     if not paths:
         raise InputError(f'dumps {place!r}', 'a file, a folder or a pattern',
-                         'nothing of that name', 'Check the path.')
+                         NOT_THERE, 'Check the path.')
     return [Path(path) for path in paths]
 
 

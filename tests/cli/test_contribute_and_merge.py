@@ -5,6 +5,7 @@ from csv_plugin.cli.salience import main
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.text_sets import write_texts
 from tests.io.dump_files import TEXTS, losses_in, write_dumps, write_run
+from tests.scripts import check_end
 
 
 @pytest.fixture
@@ -37,17 +38,19 @@ FROM_DUMPS = ('--dumps', 'n.safetensors', '--scores', 'scores.csv', '--texts',
 
 def test_runs_and_dumps_become_one_collection(folder, capsys):
     assert contribute('a.zip', *FROM_RUN) == 0
-    assert capsys.readouterr().out == (
+    assert check_end(capsys.readouterr().out) == [
         f'2 models on 2 texts {TEXTS.fingerprint[:12]}, 2 accuracies. Given '
-        'by A Lab under CC BY 4.0.\n\nWritten to a.zip.\n')
+        'by A Lab under CC BY 4.0.', '', 'Written to a.zip.'
+    ]
     assert contribute('b.zip', *FROM_DUMPS) == 0
     capsys.readouterr()
     assert main([
         'merge', 'b.zip', 'a.zip', '--texts', 'texts.jsonl', '--out', 'merged'
     ]) == 0
-    assert capsys.readouterr().out == (
-        'A Lab: losses of 3 models, 3 accuracies, under CC BY 4.0\n\n'
-        'Written to merged.\n')
+    assert check_end(capsys.readouterr().out) == [
+        'A Lab: losses of 3 models, 3 accuracies, under CC BY 4.0', '',
+        'Written to merged.'
+    ]
     merged = read_collection('merged')
     assert losses_in(merged.losses) == {'m@1': 1., 'm@2': 2., 'n': 3.}
     assert merged.accuracies.values[:, 0].tolist() == [.25, .5, .75]

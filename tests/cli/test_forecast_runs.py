@@ -8,6 +8,7 @@ import pytest
 from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
+from tests.scripts import check_end
 from tests.tables import Tables, write_tables
 
 STEPS = (10, 20, 50, 100)
@@ -74,7 +75,8 @@ def test_the_screen(options, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert 'Predicted at 2 checkpoints of 1 run\n' in printed
     assert 'Forecast at the end of the training\n' in printed
-    assert str(tmp_path / 'out/triage.png') in printed
+    assert check_end(printed)[-1] == f'Written to {tmp_path / "out"}.'
+    assert (tmp_path / 'out/triage.png').is_file()
 
 
 def test_a_table_tells_how_long_a_run_is(options, tmp_path):

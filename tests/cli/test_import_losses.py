@@ -9,6 +9,7 @@ from csv_plugin.cli import salience
 from csv_plugin.io.model_tables import read_accuracies, read_loss_features
 from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
                                             TEXTS)
+from tests.scripts import check_end
 
 RECORD = DATA.parents[1] / 'sharing/data/every_eval_ever/record.json'
 PATHS = [str(LM_EVAL / 'c-l-80'), f'small={LM_EVAL / "d-s-100"}']
@@ -63,10 +64,10 @@ def test_accuracies_alone(tmp_path, capsys):
         '--out',
         str(out)
     ])
-    assert capsys.readouterr().out.splitlines() == [
+    assert check_end(capsys.readouterr().out) == [
         'No accuracy on tiny_choice of 1 model: empty',
-        '2 models, 1 benchmark. Written to '
-        f'{out}: scores.csv, benchmarks.csv'
+        '2 models, 1 benchmark.', '',
+        f'Written to {out}/scores.csv, {out}/benchmarks.csv.'
     ]
     assert (out / 'scores.csv').read_text('utf-8').splitlines() == [
         'model,tiny_choice', 'c-l-80,1.0', 'empty,'
@@ -108,9 +109,7 @@ def test_records_of_every_eval_ever(tmp_path, capsys):
     call = ['every-eval-ever', str(RECORD), '--out', str(tmp_path)]
     chance = ['--chance', 'demo-source.demo_bench=0.25']
     assert not salience.main(['import', *call, *chance])
-    assert capsys.readouterr().out == (
-        f'1 model, 1 benchmark. Written to {tmp_path}: scores.csv, '
-        'benchmarks.csv\n')
+    assert check_end(capsys.readouterr().out)[0] == '1 model, 1 benchmark.'
     assert (tmp_path / 'scores.csv').read_text() == (
         'model,demo-source.demo_bench\ndemo-org/demo-model,0.75\n')
     assert salience.main(['import', *call, '--texts', str(TEXTS)]) == 2

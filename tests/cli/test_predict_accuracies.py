@@ -14,6 +14,7 @@ from csv_plugin.cli.salience import main
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from tests.runs import OTHER_TEXTS, dump, model_losses, train, write_run
+from tests.scripts import check_end
 from tests.tables import small_tables, write_tables
 
 
@@ -45,7 +46,9 @@ def test_table_and_files(folder, capsys):
     assert call('dumps', '--out', 'out') == 0
     shown = capsys.readouterr().out
     assert 'strong' in shown and 'easy' in shown and 'Percent' in shown
-    assert 'out/leaderboard.md' in shown
+    assert check_end(shown)[-3:] == [
+        'Predicted 2 models.', '', 'Written to out.'
+    ]
     with open('out/leaderboard.csv', encoding='utf-8') as file:
         table = {(r['model'], r['benchmark']): r for r in csv.DictReader(file)}
     assert float(table['strong', 'easy']['predicted']) > 60

@@ -40,8 +40,8 @@ def test_all_options(run, capsys):
         'texts.jsonl', '--scores', 's.csv', '--models', 'models.csv',
         '--title', 'Mine <3', '--out', 'page.html'
     ]) == 0
-    *warnings, written = capsys.readouterr().out.splitlines()
-    assert written == 'Written to page.html'
+    *warnings, _, written, _ = capsys.readouterr().out.splitlines()
+    assert written == 'Written to page.html.'
     assert warnings == [
         f'warning: {model} has no family in models.csv and is one of its own'
         for model in ('far', 'fit-4', 'more')
@@ -59,23 +59,23 @@ def test_losses_that_cannot_be_read_are_told(run, capsys):
     dump, = (run / 'predictions/new').iterdir()
     dump.write_bytes(dump.read_bytes()[:-9])
     assert main(['run', '--predictor', 'p']) == 0
-    warning, written = capsys.readouterr().out.splitlines()
+    warning, _, written, _ = capsys.readouterr().out.splitlines()
     assert warning.startswith('warning: predicted of new on all 2 benchmarks')
     assert str(dump) in warning and '..' not in warning
-    assert written == 'Written to run/report.html'
+    assert written == 'Written to run/report.html.'
 
 
 @pytest.mark.parametrize('arguments, says', [
     (['none', '--predictor', 'p'], 'a run with a summary'),
-    (['run', '--predictor', 'none'], 'No such file'),
+    (['run', '--predictor', 'none'], 'no such file or folder'),
     (['run', '--predictor', 'p', '--predictor', 'p'], "'predicted' twice"),
     (['run', '--predictor', 'real=p'], "'real', which is what"),
     (['run', '--predictor', 'p', '--predictor', 't=tables'],
      "predictor 't': expected one that was fitted to token losses"),
-    (['run', '--predictor', 'p', '--texts', 'none'], 'can be read'),
+    (['run', '--predictor', 'p', '--texts', 'none'], 'no such file'),
     (['run', '--predictor', 'p', '--texts', 'other.jsonl'],
      OTHER_TEXTS.fingerprint),
-    (['run', '--predictor', 'p', '--scores', 'none.csv'], 'can be read'),
+    (['run', '--predictor', 'p', '--scores', 'none.csv'], 'no such file'),
     (['run', '--predictor', 'p', '--out', 'none/x.html'], 'existing folder'),
     # Before anything is read.
     (['none', '--predictor', 'p', '--out', 'run'], 'name of a file'),

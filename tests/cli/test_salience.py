@@ -34,11 +34,17 @@ def test_it_starts_without_loading_packages(option):
     assert {*VERBS} <= {*shown} if option == '--help' else __version__ in shown
 
 
-def test_a_verb_is_needed(capsys):
+@pytest.mark.parametrize('words, says', [
+    ([], 'required: VERB'),
+    (['predcit'], "'report'); did you mean predict?"),
+    (['fit', '--solver', 'rige'], 'did you mean ridge?'),
+    (['predict', 'a', './a'], 'a is given twice'),
+])  # yapf: disable
+def test_words_that_are_refused(capsys, words, says):
     with pytest.raises(SystemExit) as end:
-        main([])
+        main(words)
     assert end.value.code == 2
-    assert 'required: VERB' in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(f'{says}\n')
 
 
 def test_packages_that_are_missing_are_named(monkeypatch, capsys):
@@ -122,9 +128,11 @@ def test_demo(demo, capsys):
     for time in ('20260101_120000', '20260102_120000'):
         Path('there', time).mkdir(parents=True)
     assert main(['demo', '--work-dir', 'there']) == 0
-    assert capsys.readouterr().out == (
-        '\nA page of this run: salience report there/20260102_120000 \\\n'
-        f'    --predictor {shipped.PREDICTOR}\n')
+    assert capsys.readouterr().out.splitlines() == [
+        '', 'Written to there/20260102_120000.',
+        'Next: salience report there/20260102_120000 --predictor '
+        f'{shipped.PREDICTOR}'
+    ]
     [(command, threads)] = demo
     assert command[1:3] == ['-m', 'opencompass.cli.main'] and threads == '1'
     assert command[3].endswith('configs/runs/eval_csv.py')

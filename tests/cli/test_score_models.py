@@ -16,6 +16,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.text_sets import read_texts, write_texts
+from tests.scripts import check_end
 from tools.studies.zoo.building import LOSS_STEP
 
 dumping = pytest.importorskip('csv_plugin.lm.dumping')
@@ -42,7 +43,9 @@ def call(*options, out='out'):
 
 def test_losses_are_those_of_the_collection(texts, tmp_path, capsys):
     assert call(f'mine={MODEL}') == 0
-    assert capsys.readouterr().out == 'mine: 3 texts, out/mine.safetensors\n'
+    assert check_end(capsys.readouterr().out) == [
+        'mine: 3 texts, out/mine.safetensors', '', 'Written to out.'
+    ]
     dump = read_dump('out/mine.safetensors')
     assert dump.info.model == 'mine' and dump.info.dtype == 'float32'
     assert dump.info.fingerprint == texts.fingerprint
@@ -59,7 +62,7 @@ def test_code_of_models_runs_where_the_user_lets_it(texts, capsys):
     trace = code_folders.add_code(Path('mine'), code_folders.own_model)
     assert call('mine') == 2
     assert not trace.exists()
-    assert "error: mine: model 'mine'" in capsys.readouterr().err
+    assert "error: model 'mine': " in capsys.readouterr().err
     assert call('mine', '--trust-remote-code') == 0
     assert trace.exists()
 
@@ -147,7 +150,7 @@ def test_every_nth_model(texts, capsys):
     models = [f'{name}={MODEL}' for name in 'abcd']
     for part, scored in (('2/3', 'b'), ('1/3', 'ad'), ('3/3', 'c')):
         assert call(*models, '--part', part) == 0
-        said = capsys.readouterr().out.splitlines()
+        said = check_end(capsys.readouterr().out)[:-2]
         assert [line[:10]
                 for line in said] == [f'{n}: 3 texts' for n in scored]
     assert call(*models) == 0

@@ -13,6 +13,7 @@ from csv_plugin.cli import salience
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from tests.runs import model_losses, train, write_losses
+from tests.scripts import check_end
 from tests.triage.pretraining import (EARLIER, STEPS, skill_at,
                                       write_checkpoint, write_runs)
 
@@ -48,7 +49,8 @@ def test_files_and_screen(world, tmp_path, capsys):
     assert call(world, tmp_path / 'out') == 0
     shown = capsys.readouterr().out
     assert 'Forecast at the end of the training, best run first' in shown
-    assert str(tmp_path / 'out' / 'triage.png') in shown
+    assert check_end(shown)[-1] == f'Written to {tmp_path / "out"}.'
+    assert (tmp_path / 'out/triage.png').is_file()
     assert forecasts(tmp_path / 'out')['good', 'mean']['rank'] == 1
 
 
@@ -108,7 +110,7 @@ def test_opencompass_runs(world, tmp_path):
 
 @pytest.mark.parametrize('more, changes, expected', [
     ([], dict(dumps=None), '--dumps, --runs or --watch'),
-    ([], dict(dumps='none'), 'nothing of that name'),
+    ([], dict(dumps='none'), 'no such file or folder'),
     ([], dict(dumps='old'), 'in both'),
     (['--budget', '20'], {},
      'a budget of 35 or more, where its last checkpoint is, found 20. Give '
@@ -177,7 +179,7 @@ def test_watch(world, tmp_path):
     finally:
         process.kill()
     assert process.returncode == 0 and not errors
-    assert shown.endswith('stopped\n')
+    assert check_end(shown)[-3] == 'stopped'
     assert shown.count('Predicted at') == 2
     assert 'good@35 is left out: ' in shown
     assert list((tmp_path / 'logs' / 'good').glob('events*'))

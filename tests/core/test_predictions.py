@@ -330,3 +330,20 @@ def test_the_mark_of_an_alarm_is_explained():
     helped = replace(cube(), with_scores=np.array(True))
     assert {cell[-1] for cell in helped.cells('easy')} == {'+'}
     assert [line[:2] for line in helped.legend()[1:]] == ['+ ']
+
+
+def test_print_shows_a_table():
+    lines = str(cube()).splitlines()
+    assert lines[0].split() == ['model', 'benchmark', 'ridge', 'uniform']
+    assert lines[4].split()[:2] == ['b', 'easy'] and lines[4].endswith(' -')
+    assert [
+        f' {cell} ' in f'{line} '
+        for line, cell in zip(lines[2::2],
+                              cube().cells('easy', 'ridge'))
+    ] == [True] * 3
+    many = cube(models=tuple(f'm{i}' for i in range(15)),
+                **dict.fromkeys(CUBES[:3], np.full((15, 2, 2), 0.5)),
+                in_sample=np.array(False), extrapolated=np.array(False),
+                real=np.array(NAN), missing={})  # yapf: disable
+    lines = str(many).splitlines()
+    assert len(lines) == 2 + 20 + 1 and lines[-1] == '... and 10 more'

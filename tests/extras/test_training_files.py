@@ -81,9 +81,8 @@ def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
     said = write_training(tmp_path, predictors, losses,
                           collection(losses.models, ('easy', )), CURVE,
                           'python a.py --b', ('mixed', ))
-    assert said.startswith('2 models predicted from 16\n\n| benchmark ')
-    assert 'MSE salience' in said and 'MSE uniform' in said
-    assert 'mean of 1 ' in said
+    assert said.startswith('2 models predicted from 16\n\nbenchmark ')
+    assert 'mean of 1 by salience' in said and 'by uniform' in said
     assert names(tmp_path) == files('capability', 'convergence', 'methods',
                                     'training_curve')
     report = (tmp_path / 'report.md').read_text('utf-8')

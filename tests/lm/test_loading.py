@@ -141,3 +141,17 @@ def test_pickled_weights_run_no_code(folder, kind, trusted):
     with pytest.raises(InputError, match='a causal LM and its tokenizer'):
         load_scoring_lm(folder, trust_remote_code=trusted)
     assert not trace.exists()
+
+
+@pytest.mark.parametrize('name, found', [
+    ('no/model', 'no such folder, and no connection to the hub'),
+    ('./no/folder/here', 'no such folder'),
+])
+def test_a_model_that_cannot_be_reached(name, found, monkeypatch, capfd):
+    """One line without a connection to the hub."""
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_OFFLINE', True)
+    monkeypatch.setattr('transformers.utils.hub._is_offline_mode', True)
+    for load in (load_tokenizer, load_causal_lm):
+        with pytest.raises(InputError, match=f'found {found}. Name its '):
+            load(name)
+    assert capfd.readouterr() == ('', '')

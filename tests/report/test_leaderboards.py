@@ -9,9 +9,10 @@ import pytest
 
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
-from csv_plugin.report.leaderboards import (FIELDS, WIDTH, Leaderboard,
-                                            as_markdown, as_text, compare,
-                                            standings, write_leaderboard)
+from csv_plugin.report.leaderboards import (FIELDS, Leaderboard, as_markdown,
+                                            as_text, compare, standings,
+                                            write_leaderboard)
+from csv_plugin.report.screen import WIDTH
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import FITTED, dump, model_losses, train
 
@@ -66,12 +67,15 @@ def test_text():
         'mean abs. diff                          10.0                 10.0',
         '',
         'Percent (90% interval); (any): anything from guessing to 100; '
-        '* a training model; > outside the range of the training models.',
+        '* a training model; > outside the',
+        '  range of the training models.',
         'diff is predicted minus real, its mean leaves out models marked *.',
         'all-token of m1 on bench-0: no dump',
         'predicted: 3 of 3 real scores lie outside of their interval, where '
-        'about 0 would by chance: m0 on bench-0 (50.0, interval 30-45), m1 on '
-        'bench-0 (50.0, interval 30-45), m2 on bench-0 (50.0, interval 30-45)',
+        'about 0 would by chance: m0 on',
+        '  bench-0 (50.0, interval 30-45), m1 on bench-0 (50.0, interval '
+        '30-45), m2 on bench-0 (50.0,',
+        '  interval 30-45)',
     ]  # yapf: disable
 
 
@@ -146,7 +150,7 @@ def test_standings():
     assert [standing.label for standing in found] == ['real', 'predicted']
 
 
-@pytest.mark.parametrize('n_benchmarks, n_blocks', [(1, 1), (4, 3), (9, 5)])
+@pytest.mark.parametrize('n_benchmarks, n_blocks', [(1, 1), (4, 5), (9, 10)])
 def test_width(n_benchmarks, n_blocks):
     """Benchmarks that do not fit beside each other stand below."""
     models = tuple(f'model-{i}' for i in range(100))

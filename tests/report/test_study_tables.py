@@ -1,5 +1,6 @@
 """What a study writes: numbers that are those of the study."""
 import csv
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.report.leaderboards import as_markdown
-from csv_plugin.report.notes import learning_notes, outside_notes
+from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
                                             leaderboard, stated_line,
                                             stated_table, summary,
@@ -118,15 +119,39 @@ def test_report(tmp_path, study):
 
 
 def test_summary(study):
-    title, table, stated, outside, notes = summary(study, MAIN,
-                                                   'Title').split('\n\n')
-    table, _, units = table.rpartition('\n')
-    assert title == 'Title' and table == error_table(study, MAIN)
-    assert units.startswith('MSE and noise')
-    assert stated == stated_line(study, MAIN)
-    solver = study.predictions.select(methods=study.predictions.methods[:1])
-    assert outside.splitlines() == [*outside_notes(solver)]
-    assert notes.splitlines() == learning_notes(study.predictor)
+    """Three figures of each method; all columns on demand."""
+    title, table, legend, stated, *_ = summary(study, MAIN,
+                                               'Title').split('\n\n')
+    header, line, *rows = table.splitlines()
+    assert title == 'Title' and legend.startswith('error: mean absolute')
+    assert header.split() == ['benchmark', 'models', 'error', 'of', 'uniform',
+                              'coverage']  # yapf: disable
+    by_method = {
+        method: study.errors(method)
+        for method in study.predictions.methods
+    }
+    solver, *_ = by_method.values()
+    for name, row in zip(study.predictions.benchmarks, rows):
+        mean_loss = by_method['uniform'][name].mae
+        ratio = solver[name].mae / mean_loss if mean_loss else math.nan
+        figures = [
+            f'{100 * solver[name].mae:.1f}', f'{ratio:.2f}',
+            f'{solver[name].coverage:.0%}'
+        ]
+        assert row.split() == [
+            name,
+            str(solver[name].n_models),
+            *('-' if 'nan' in figure else figure for figure in figures)
+        ]
+    for method, row in zip(by_method, rows[-len(by_method):]):
+        errors = [by_method[method][name] for name in MAIN]
+        assert row.split()[:5] == ['mean', 'of', str(len(MAIN)), 'by', method]
+        assert row.split(
+        )[5] == f'{100 * np.mean([e.mae for e in errors]):.1f}'
+    assert ' '.join(stated.split()) == stated_line(study, MAIN)
+    wide = summary(study, MAIN, 'Title', wide=True)
+    assert error_table(study, MAIN, 'simple') in wide
+    assert '|' not in wide and ' Spearman ' in wide
 
 
 def test_stated_errors(study):

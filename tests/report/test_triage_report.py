@@ -5,7 +5,6 @@ import json
 import pytest
 
 from csv_plugin.core.cells import interval
-from csv_plugin.report import triage_report
 from csv_plugin.report.triage_report import as_markdown, as_text, write_triage
 from csv_plugin.triage.judging import OVERALL, forecast
 from tests.runs import dump, model_losses, train
@@ -83,23 +82,13 @@ def test_names_in_markdown_and_a_broken_save():
     assert not any(' a|b' in line for line in tables)
 
 
-def test_many_benchmarks_stand_below_each_other(early, monkeypatch):
-    monkeypatch.setattr(triage_report, 'PER_TABLE', 1)
-    blocks = as_text(early).split('\n\n')
-    heads = [block.split() for block in blocks if ' hard' in block[:40]]
-    assert [head[:2] for head in heads] == [['checkpoint', 'hard'],
-                                            ['run', 'hard'], ['from', 'hard']]
-    assert sum('easy' in block for block in blocks) == 3
-
-
 def test_files(early, tmp_path):
-    files = write_triage(tmp_path / 'new' / 'folder', early)
+    write_triage(tmp_path / 'new' / 'folder', early)
+    files = sorted((tmp_path / 'new/folder').iterdir())
     assert [file.name for file in files] == [
-        'triage.md', 'triage.json', 'checkpoints.csv', 'forecasts.csv'
+        'checkpoints.csv', 'forecasts.csv', 'triage.json', 'triage.md'
     ]
-    assert sorted(p.name for p in files[0].parent.iterdir()) == sorted(
-        file.name for file in files)
-    with files[2].open(newline='') as file:
+    with files[0].open(newline='') as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 12 and list(rows[0]) == [
         'run', 'checkpoint', 'tokens', 'share', 'benchmark', 'predicted',
@@ -109,7 +98,7 @@ def test_files(early, tmp_path):
     assert float(rows[0]['predicted']) == cell.value
     assert float(rows[0]['share']) == 0.1
     assert rows[0]['extrapolated'] in '01'
-    with files[3].open(newline='') as file:
+    with files[1].open(newline='') as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 6 and list(rows[0]) == [
         'run', 'benchmark', 'tokens', 'share', 'budget', 'forecast', 'low',
@@ -118,7 +107,7 @@ def test_files(early, tmp_path):
     assert [row['rank'] for row in rows] == ['1', '2'] * 3
     assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == OVERALL
     assert (rows[0]['tokens'], rows[0]['budget']) == ('35.0', '100.0')
-    data = json.loads(files[1].read_text('utf-8'))
+    data = json.loads(files[2].read_text('utf-8'))
     assert data == early.to_dict()
     assert data['forecasts'][0]['forecast'] == float(rows[0]['forecast'])
     assert data['above']['easy']['runs'] == ['good', 'bad']

@@ -69,9 +69,9 @@ def test_other_ranks_go_on(tmp_path, play, capsys):
 
 
 @pytest.mark.parametrize('changed, given, expected', [
-    (dict(predictor='none'), {}, 'No such file'),
+    (dict(predictor='none'), {}, 'no such file'),
     (dict(texts=OTHER_TEXTS), {}, 'losses on the validation'),
-    (dict(history=['none']), {}, 'nothing of that name'),
+    (dict(history=['none']), {}, 'no such file'),
     ({}, dict(processing_class=None), 'a tokenizer'),
 ])
 def test_a_wrong_setup_is_one_warning_when_training_begins(

@@ -1,0 +1,125 @@
+"""Tables, notes and paths for the terminal, at most 100 columns wide."""
+import math
+import os
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tabulate import tabulate
+
+from csv_plugin.core.escaping import one_line
+from csv_plugin.io.files import FilePath
+
+#: Columns of a terminal that tables and notes take.
+WIDTH = 100
+#: Longest cell, in characters; the middle of longer ones is left out.
+_CELL = 40
+#: Most paths that a line names.
+_PATHS = 3
+
+
+def full_width(wide: bool) -> float:
+    """Return the width of tables with or without `--wide`."""
+    return math.inf if wide else WIDTH
+
+
+def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
+                 n_headers: int = 1,
+                 width: float = WIDTH) -> str:
+    """Return columns of a table as text, below each other where too wide.
+
+    Args:
+        groups (Iterable): Columns that stay together where they fit. Each
+            column begins with its lines of header. The very first column is
+            repeated on the left of each part.
+        n_headers (int): Lines of header.
+        width (float): Most characters of a line.
+    """
+    blocks: list[list[list[str]]] = []
+    names: list[str] = []
+    room = 0.0
+    for group in groups:
+        columns = [[_cell(cell, width) for cell in column] for column in group]
+        if not names:
+            names = columns.pop(0)
+        parts = [columns]
+        if _total(columns) > width - _width(names):
+            above = columns[0][:n_headers - 1] if columns else []
+            parts = [[[*above, *column[n_headers - 1:]]] for column in columns]
+        for part in parts:
+            if _total(part) > room or not blocks:
+                blocks.append([names])
+                room = width - _width(names)
+            blocks[-1] += part
+            room -= _total(part)
+    return '\n\n'.join(_ruled(block, n_headers) for block in blocks)
+
+
+def text_table(rows: Sequence[Sequence[str]],
+               n_fixed: int = 1,
+               width: float = WIDTH) -> str:
+    """Return a header and rows as text; see `side_by_side`.
+
+    The first `n_fixed` columns stay together.
+    """
+    columns = list(zip(*rows))
+    return side_by_side(
+        [columns[:n_fixed], *([column] for column in columns[n_fixed:])],
+        width=width)
+
+
+def _cell(text: str, width: float) -> str:
+    line = one_line(text)
+    if len(line) <= _CELL or width > WIDTH:
+        return line
+    return f'{line[:_CELL - 16]}...{line[-13:]}'
+
+
+def _width(column: Sequence[str]) -> int:
+    return max(map(len, column))
+
+
+def _total(columns: Sequence[Sequence[str]]) -> int:
+    return sum(2 + _width(column) for column in columns)
+
+
+def _ruled(columns: Sequence[Sequence[str]], n_headers: int) -> str:
+    ruled = [[*column[:n_headers], '-' * _width(column), *column[n_headers:]]
+             for column in columns]
+    # Words stand on the left, numbers and marks on the right.
+    align = [
+        'left' if any(
+            re.match(r'[^\W\d]', cell)
+            for cell in column[n_headers:]) else 'right' for column in columns
+    ]
+    return tabulate(
+        list(zip(*ruled)),
+        tablefmt='plain',
+        colalign=['left', *align[1:]],
+        disable_numparse=True)
+
+
+def wrapped(notes: Iterable[str]) -> str:
+    """Return notes in lines that fit; a note goes on with an indent."""
+    return '\n'.join(
+        textwrap.fill(
+            one_line(note),
+            WIDTH,
+            subsequent_indent='  ',
+            break_long_words=False,
+            break_on_hyphens=False) for note in notes)
+
+
+def shown_path(path: FilePath) -> str:
+    """Return a path, relative to the working folder if it lies inside."""
+    whole, here = Path(os.path.abspath(path)), Path.cwd()
+    inside = whole.is_relative_to(here)
+    return one_line(str(whole.relative_to(here) if inside else whole))
+
+
+def written(paths: Sequence[FilePath]) -> str:
+    """Return a sentence on new files: their paths, or the folder of many."""
+    if len(paths) > _PATHS:
+        paths = [Path(paths[0]).parent]
+    return f'Written to {", ".join(map(shown_path, paths))}.'
