@@ -197,10 +197,6 @@ def test_holes_are_filled_by_a_method_that_predicts():
     }
     filled = FilledMeans.of(replace(predictions, **mute))
     assert filled.method == 'p1' and filled.has_both
-    # One that lacks a prediction still predicts.
-    values = predictions.values.copy()
-    values[5, 2, 0] = NAN
-    assert FilledMeans.of(replace(predictions, values=values)).method == 'p0'
 
 
 def test_a_benchmark_with_too_few_numbers_fills_no_means():
