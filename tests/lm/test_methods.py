@@ -184,16 +184,13 @@ def test_the_curve_of_paper_is_by_gradient_step(states, monkeypatch):
     assert curve.x_label == 'gradient step'
 
 
-def test_paper_needs_states():
-    with pytest.raises(InputError, match='states of a scoring LM, found none'):
-        train_paper(TRAINING, None, VALIDATION)
-
-
 @pytest.mark.parametrize('validation', [(), FITTED])
 def test_paper_needs_train_and_validation_models(states, validation):
     message = f'train and validation models, found {len(validation)} of 12'
     with pytest.raises(InputError, match=message):
         train_paper(TRAINING, states, validation)
+    with pytest.raises(InputError, match='of a scoring LM, found none'):
+        train_paper(TRAINING, None, VALIDATION)
 
 
 @pytest.fixture

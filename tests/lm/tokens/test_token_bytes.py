@@ -1,7 +1,7 @@
 """The bytes of tokens, read from their strings."""
 import pytest
 
-from csv_plugin.lm.tokens.token_bytes import from_bytes, readings
+from csv_plugin.lm.tokens.token_bytes import from_bytes
 
 
 @pytest.mark.parametrize('tokens, text, expected', [
@@ -27,9 +27,3 @@ def test_tokens_are_read_as_bytes_or_not_at_all(tokens, text, expected):
     spans = from_bytes(tokens, {'<é>', '▁▁'}, text)
     assert (spans and spans.widths.tolist()) == (spans and expected)
     assert (spans is None) == (expected is None)
-
-
-def test_readings_of_a_part_of_a_character_say_nothing():
-    assert readings('的') == ('的', '的')
-    assert readings('Ã') == ('Ã', 'Ã')
-    assert readings('<0xE4>') == ('<0xE4>', '<0xE4>')
