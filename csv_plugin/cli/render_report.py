@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                           'model is one of its own)'),
         ('texts', 'JSONL', 'validation set of the first predictor, to show '
          'its tokens (default: no tokens)'),
-        ('title', 'TEXT', 'heading of the page (default: the name of the '
+        ('title', 'TEXT', 'line above the heading (default: the name of the '
          'folder)')):
         add_option(parser, f'--{name}', metavar, text)
     add_option(parser, '--out', 'HTML',

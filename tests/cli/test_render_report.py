@@ -47,7 +47,7 @@ def test_all_options(run, capsys):
         for model in ('far', 'fit-4', 'more')
     ]
     html = Path('page.html').read_text('utf-8')
-    assert '<h1><bdi>Mine &lt;3</bdi></h1>' in html
+    assert '"kicker"><bdi>Mine &lt;3</bdi></p>' in html
     assert html.index('<bdi>predicted</bdi>') < html.index('<bdi>again</bdi>')
     assert '<b><bdi>F</bdi></b> (1): <bdi>fit-0</bdi>' in html
     assert '>ab</span>' in html and TEXTS.fingerprint in html

@@ -17,9 +17,9 @@ from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.core.study import Outlier
-from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection, Picture,
-                                             PredictorFile, comparison,
-                                             fitted_on)
+from csv_plugin.extras.page.sections import (N_LEVELS, Comparison, HeatSection,
+                                             Picture, PredictorFile,
+                                             comparison, fitted_on)
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import FILLED
@@ -33,7 +33,7 @@ class Page:
     """The contents of the page.
 
     Args:
-        title (str): Its heading, such as the name of the run.
+        title (str): Line above the heading, such as the name of the run.
         board (Leaderboard): Real and predicted accuracies.
         outliers (Sequence[Outlier]): Accuracies that the main predictor
             does not explain, the farthest first.
@@ -81,6 +81,10 @@ def render(page: Page) -> str:
         _source(environment, f'page.{kind}') for kind in ('css', 'js'))
     predictions = page.board.predictions
     several = len(predictions.benchmarks) > 1
+    overall = Overall.of(predictions).of_methods_with_means()
+    comparisons = [
+        comparison(predictions, label) for label in predictions.methods
+    ]
     filled = FilledMeans.of(predictions)
     return environment.get_template('page.jinja').render(
         page=page,
@@ -90,13 +94,12 @@ def render(page: Page) -> str:
             for row in page.board.rows()
         },
         outside=_outside(predictions),
-        overall=(Overall.of(predictions).of_methods_with_means()
-                 if several else None),
+        finding=_finding(predictions, comparisons[0]),
+        overall=overall if several else None,
+        rank_ranges=_rank_ranges(predictions, overall),
         filled=filled if filled.has_both else None,
         filled_name=FILLED,
-        comparisons=[
-            comparison(predictions, label) for label in predictions.methods
-        ],
+        comparisons=comparisons,
         blocks=_blocks(predictions.benchmarks),
         style=style,
         style_hash=_hash(style),
@@ -127,6 +130,40 @@ def points(number: Optional[float], sign: str = '-') -> str:
         return '–'
     # Adding 0 turns -0.0 into 0.0.
     return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
+
+
+def _finding(predictions: Predictions, errors: Comparison) -> str:
+    """Models and benchmarks, and the error of the main predictor."""
+    counted = predictions.held_out(errors.label)
+    if not errors.n_cells:
+        counted = np.ones_like(counted)
+    sizes = (f'{n} {noun}{"s" if n != 1 else ""}'
+             for n, noun in ((counted.any(axis=1).sum(), 'model'),
+                             (counted.any(axis=0).sum(), 'benchmark')))
+    found = ' on '.join(sizes)
+    if errors.n_cells:
+        found += (f': off by {points(100 * errors.overall)} points, '
+                  f'{errors.n_inside} of {errors.n_cells} inside')
+    return found
+
+
+def _rank_ranges(predictions: Predictions,
+                 overall: Overall) -> list[list[str]]:
+    """Ranks that the intervals allow each model, by method.
+
+    A rank is empty without an interval.
+    """
+    table = predictions.select(
+        benchmarks=overall.benchmarks, methods=overall.methods)
+    low, high = (
+        np.where(overall.ranked[:, None], ends.mean(axis=1), np.nan)
+        for ends in (table.low, table.high))
+    best = 1 + (low > high[:, None]).sum(axis=1)
+    worst = (high >= low[:, None]).sum(axis=1)
+    return [[
+        '' if b > w else f'{b}' if b == w else f'{b}–{w}'
+        for b, w in zip(*rows)
+    ] for rows in zip(best, worst)]
 
 
 def _key(value: Optional[float]) -> str:

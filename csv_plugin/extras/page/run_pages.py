@@ -21,6 +21,7 @@ from csv_plugin.extras.page.sections import (Picture, PredictorFile,
                                              heat_sections)
 from csv_plugin.extras.pictures import (capability_picture, coverage_picture,
                                         methods_picture, save)
+from csv_plugin.extras.pictures.curves import LEAST_PREDICTIONS
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_tables import read_accuracy_columns
@@ -71,7 +72,8 @@ def run_page(work_dir: FilePath,
             of those of OpenCompass's newest summary.
         models (Optional[FilePath]): Table of the models' families.
         texts (Optional[FilePath]): Validation set of the first predictor.
-        title (Optional[str]): Heading, by default the name of the folder.
+        title (Optional[str]): Line above the heading, by default the name
+            of the folder.
         progress (Progress): Wraps the models.
 
     Raises:
@@ -185,15 +187,16 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
     if predictions.held_out(source.label).any():
         coverage = coverage_by_level(predictor, features, observed)
         if coverage.n_models.max() >= _LEAST_MODELS:
-            pictures += [
-                _drawn(_METHODS, methods_picture(predictions)),
-                _drawn(_COVERAGE, coverage_picture(coverage))
-            ]
+            pictures.append(_drawn(_METHODS, methods_picture(predictions)))
+        if coverage.n_models.sum() >= LEAST_PREDICTIONS:
+            pictures.append(_drawn(_COVERAGE, coverage_picture(coverage)))
     return pictures
 
 
 def _drawn(words: tuple[str, str], figure: Figure) -> Picture:
-    """A picture by its title and caption."""
+    """A picture by its title and caption, without a ground of its own."""
+    for ground in (figure.patch, *(axes.patch for axes in figure.axes)):
+        ground.set_visible(False)
     with TemporaryDirectory() as folder:
         path = Path(folder, 'picture.svg')
         save(figure, path)

@@ -14,10 +14,12 @@ from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures.style import (GREY, diagonal, explain,
                                               few_ticks, handle, is_leftmost,
                                               log_axis, look, pad, panels,
-                                              picture, say_empty, wrapped)
+                                              picture, wrapped)
 
 #: Share of samples in which the coverage of correct intervals is in the band.
 BAND = 0.95
+#: Coverage of fewer predictions is not drawn.
+LEAST_PREDICTIONS = 20
 
 
 @picture
@@ -90,29 +92,30 @@ def order_picture(rows: Sequence[Trust]) -> Figure:
 def coverage_picture(coverage: Coverage) -> Figure:
     """Observed coverage against the level; first pooled, then by benchmark.
 
+    A benchmark with fewer than `LEAST_PREDICTIONS` has no panel.
+
     The band shows where chance alone leaves correct intervals (binomial). In
     the pooled panel it is that of one benchmark's number of models, as the
     errors of one model on several benchmarks go together.
     """
-    counts = [int(n) for n in coverage.n_models]
+    parts = [('all benchmarks', coverage.n_models.max(), coverage.pooled)]
+    parts += [
+        part for part in zip(coverage.benchmarks, coverage.n_models,
+                             coverage.covered.T)
+        if part[1] >= LEAST_PREDICTIONS
+    ]
     lowest = min(
-        np.nanmin(coverage.covered),
-        *(_band(coverage.levels, n)[0].min() for n in counts if n))
-    figure, (row, ) = panels(len(counts) + 1, size=(2.2, 2.25))
+        min(share.min(),
+            _band(coverage.levels, n)[0].min()) for _, n, share in parts)
+    figure, (row, ) = panels(len(parts), size=(2.2, 2.25))
     own = look(0)
     band: dict[str, Any] = dict(color=GREY, alpha=0.2, lw=0)
-    for axes, name, n, share in zip(row,
-                                    ('all benchmarks', *coverage.benchmarks),
-                                    (max(counts), *counts),
-                                    (coverage.pooled, *coverage.covered.T)):
+    for axes, (name, n, share) in zip(row, parts):
         diagonal(axes)
         few_ticks(axes, 'xy')
-        if n:
-            axes.fill_between(
-                coverage.levels, *_band(coverage.levels, n), zorder=1, **band)
-            axes.plot(coverage.levels, share, zorder=3, **own.marked_line)
-        else:
-            say_empty(axes, 'no model')
+        axes.fill_between(
+            coverage.levels, *_band(coverage.levels, n), zorder=1, **band)
+        axes.plot(coverage.levels, share, zorder=3, **own.marked_line)
         axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
         axes.set_title(f'{wrapped(name)}\n{n} models')
     explain(figure, 'level of the intervals',

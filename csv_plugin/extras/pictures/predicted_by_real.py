@@ -29,9 +29,9 @@ _LABEL, _LINE = 44, 0.26
 def methods_picture(predictions: Predictions) -> Figure:
     """Predictions of held-out models, by their real accuracy.
 
-    One row per method, one column per benchmark, with the intervals as bars
-    and the mean squared error above each panel. Panels of one benchmark
-    share their limits, which contain all points; bars may extend beyond.
+    One row per method, one column per benchmark; intervals are bars, and the
+    mean absolute error is above each panel. Panels of one benchmark share
+    their limits, which contain all points; bars may extend beyond.
     """
     names, methods = predictions.benchmarks, predictions.methods
     figure, rows = panels(len(names), len(methods), (2.2, 2.3))
@@ -44,7 +44,7 @@ def methods_picture(predictions: Predictions) -> Figure:
             if p == 0:
                 title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
-            if is_leftmost(b, len(names)):
+            if len(methods) > 1 and is_leftmost(b, len(names)):
                 label = METHOD_NAMES.get(method, method)
                 axes.set_ylabel(wrapped(label), fontweight='bold')
     explain(figure, 'real accuracy', 'predicted accuracy',
@@ -184,7 +184,7 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
     few_ticks(axes, 'xy')
     if not mask.any():
         say_empty(axes)
-        return 'MSE -'
+        return ''
     real, predicted = predictions.real[mask, b], predictions.values[mask, b, p]
     axes.vlines(
         real,
@@ -195,4 +195,4 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
         alpha=0.5,
         zorder=2)
     axes.plot(real, predicted, zorder=3, **own.points)
-    return f'MSE {1e3 * metrics.mse(real, predicted):.2f}e-3'
+    return f'off by {100 * metrics.mae(real, predicted):.1f} points'

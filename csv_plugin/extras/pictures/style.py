@@ -335,7 +335,9 @@ def few_ticks(axes: Axes, shares: str = '') -> None:
         shares (str): Axes, such as 'y', without numbers outside of 0 to 1.
     """
     for name, axis in (('x', axes.xaxis), ('y', axes.yaxis)):
-        axis.set_major_locator(MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
+        # Numbers other than shares are long and would touch.
+        most = 4 if name == 'y' or name in shares else 3
+        axis.set_major_locator(MaxNLocator(most, steps=(1, 2, 2.5, 5, 10)))
         axis.set_major_formatter(_share if name in shares else _short)
 
 
@@ -359,10 +361,15 @@ def _share(number: float, _: Any) -> str:
     return _short(number, _) if 0 <= number <= 1 else ''
 
 
-def say_empty(axes: Axes, words: str = 'no scores') -> None:
+def say_empty(axes: Axes) -> None:
     """Write into a panel why nothing is drawn."""
     axes.text(
-        0.5, 0.5, words, ha='center', va='center', transform=axes.transAxes)
+        0.5,
+        0.5,
+        'no scores',
+        ha='center',
+        va='center',
+        transform=axes.transAxes)
 
 
 def _styled() -> AbstractContextManager[None]:

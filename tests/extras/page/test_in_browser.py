@@ -58,7 +58,7 @@ def test_hostile_texts_do_nothing(tmp_path):
     action = """
         document.querySelectorAll('button').forEach(b => b.click());
         document.querySelectorAll('b, bdi').forEach(b => b.click());
-        return [document.querySelector('h1').textContent,
+        return [document.querySelector('.kicker').textContent,
                 document.querySelector('.means tbody th').textContent,
                 document.querySelector('.text').textContent,
                 document.scripts.length];"""

@@ -35,7 +35,8 @@ def test_numbers_and_marks():
     for note in awkward_board().notes:
         assert note in reader.words
     means = re.findall(r'<tfoot>.*?</tfoot>', html, re.S)
-    assert '9.7' in means[1] and '11.5' in means[2]
+    assert '9.7' in means[0] and '11.5' in means[1]
+    assert '<h1>3 models on 1 benchmark: off by 9.7 points, 2 of 3 in' in html
     assert '2 of 3' in html and '1 of 5' in html
 
 
@@ -63,6 +64,15 @@ def test_means_and_ranks_stand_first():
     assert 'real or predicted is the mean over 2 benchmarks, of real' in words
     assert 'Spearman' not in html  # of so few models
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
+
+
+def test_ranks_that_the_intervals_allow():
+    cells = page_cells(('m0', 'm1', 'm2', 'm3'), labels=('p', ))
+    for model, benchmark in cells.real:
+        value = {'m0': 0.9, 'm1': 0.5, 'm2': 0.45, 'm3': 0.38}[model]
+        cells.predicted['p', model, benchmark] = predict(value, 0.05, 0.05)
+    rows = rows_of(render(make_page(cells.board())))[:4]
+    assert [row.split()[4] for row in rows] == ['1', '2–3', '2–4', '3–4']
 
 
 def test_agreement_of_ranks():
@@ -144,7 +154,7 @@ def test_what_cannot_be_seen_is_shown(mark):
     html = render(make_page(make_board((name, 'm')), title=name))
     html.encode('utf-8')
     assert mark not in html
-    assert f'<h1><bdi>{visible(name)}</bdi></h1>' in html
+    assert f'<p class="kicker"><bdi>{visible(name)}</bdi></p>' in html
 
 
 def test_the_page_stands_alone():

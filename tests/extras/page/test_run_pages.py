@@ -49,9 +49,10 @@ def test_a_run_is_predicted(run):
     assert 'give the validation set' in page.heat_maps.reason
     titles = [p.title for p in page.pictures]
     assert titles == [
-        'Accuracy against capability score', 'Predicted against real',
-        'Coverage of the intervals'
+        'Accuracy against capability score', 'Predicted against real'
     ]
+    # Dark pages would show a white ground.
+    assert 'fill: #ffffff' not in page.pictures[1].svg
     assert ('losses of all 4 models: transformers (), float32, no cache'
             in page.board.notes)
 
