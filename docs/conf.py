@@ -28,6 +28,7 @@ html_theme_options = {
         'color-background-primary': '#0d1117',
         'color-background-secondary': '#161b22',
         'color-code-background': '#161b22',
+        'mystnb-source-border-color': '#30363d',
     },
 }
 html_copy_source = False
