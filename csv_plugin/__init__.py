@@ -11,7 +11,7 @@ neither torch nor OpenCompass.
 from importlib import import_module
 from typing import Any
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 
 #: Where each public name comes from: module, and its name there.
 _PUBLIC = {
