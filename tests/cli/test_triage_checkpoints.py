@@ -181,6 +181,6 @@ def test_watch(world, tmp_path):
     assert process.returncode == 0 and not errors
     assert check_end(shown)[-3] == 'stopped'
     assert shown.count('Predicted at') == 2
-    assert 'good@35 is left out: ' in shown
+    assert 'good@35 is left out: ' in ' '.join(shown.split())
     assert list((tmp_path / 'logs' / 'good').glob('events*'))
     assert not [p for p in out.iterdir() if p.name.startswith('.')]
