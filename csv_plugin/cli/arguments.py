@@ -228,8 +228,8 @@ def predictor_file(text: str) -> tuple[str, str]:
     """
     # They load numpy, which the help of the command does without.
     from csv_plugin.core.predictions import PREDICTED
-    from csv_plugin.io.model_paths import split_name
-    label, path = split_name(text)
+    from csv_plugin.io.model_paths import named_path
+    label, path = named_path(text)
     return label or PREDICTED, path
 
 

@@ -30,7 +30,7 @@ from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.extras.sharing.every_eval_ever import read_every_eval_ever
-from csv_plugin.io.model_paths import paths_by_model, split_name
+from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
-    named = [split_name(path) for path in paths]
+    named = [named_path(path) for path in paths]
     rest = paths_by_model([path for name, path in named if not name])
     named = [(name, path) for name, path in named if name]
     check_unique('names of losses', [*rest, *(name for name, _ in named)])

@@ -40,7 +40,8 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
         arrays (Mapping[str, NDArray]): By name.
 
     Raises:
-        InputError: The file cannot be written.
+        InputError: The file cannot be written, or a value contains
+            `PLACEHOLDER`.
     """
     text = json.dumps(
         {
@@ -55,6 +56,10 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
     with atomic_path(path) as temporary:
         # save_file would make a file that only its owner may read.
         data = save(contiguous, metadata={kind: text})
+        if data.count(PLACEHOLDER.encode()) != 1:
+            raise InputError(
+                os.fspath(path), f'names without {PLACEHOLDER!r}',
+                'one with it', 'Rename what has this name.')
         temporary.write_bytes(
             data.replace(PLACEHOLDER.encode(),
                          _digest(data).encode()))
@@ -95,8 +100,9 @@ def read_container(path: FilePath, kind: str,
             'Make the file again, or install the version of csv_plugin that '
             f'wrote it: {header.get("versions")}'[:200] + '.')
     digest = str(header.get('digest'))
-    if not _WRITTEN.fullmatch(digest) or digest != _digest(
-            data.replace(digest.encode(), PLACEHOLDER.encode())):
+    if (not _WRITTEN.fullmatch(digest) or data.count(digest.encode()) != 1
+            or digest != _digest(
+                data.replace(digest.encode(), PLACEHOLDER.encode()))):
         raise InputError(where, 'the bytes that were written',
                          'other bytes: the file is damaged', remedy)
     return header, arrays

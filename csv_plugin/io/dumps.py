@@ -12,7 +12,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, Progress, shortened
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
                                           ModelLosses, TokenLossDump)
@@ -39,6 +39,8 @@ _OF_TOKENS = {
 }
 _SPANS = ('starts', 'ends')
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
+#: Most texts that an error names.
+_N_LISTED = 10
 
 
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
@@ -258,7 +260,9 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
 def _refuse(where: str, text_ids: Collection[str], problem: str,
             remedy: str) -> None:
     if text_ids:
-        listed = shortened(', '.join(map(repr, sorted(text_ids))), 120)
+        listed = ', '.join(map(repr, sorted(text_ids)[:_N_LISTED]))
+        if len(text_ids) > _N_LISTED:
+            listed += f' and {len(text_ids) - _N_LISTED} more'
         raise InputError(where, 'losses on the texts of the validation set',
                          f'{problem} {listed}', remedy)
 

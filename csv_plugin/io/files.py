@@ -60,7 +60,7 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     # Only a name: a file that tempfile made could be read by its owner alone.
     temporary = target.with_name(f'.tmp_{token_hex(8)}{target.suffix[:12]}')
     try:
-        with _plain_errors(target):
+        with _plain_errors(target, temporary):
             yield temporary
             with temporary.open('rb') as written:
                 os.fsync(written.fileno())
@@ -70,11 +70,15 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
 
 
 @contextmanager
-def _plain_errors(target: Path) -> Iterator[None]:
+def _plain_errors(target: Path, *written: Path) -> Iterator[None]:
     """Turn errors of the system about a file into `InputError`."""
+    names = {'None', *map(str, (target, target.parent, *written))}
     try:
         yield
     except OSError as error:
+        # Others come from elsewhere, such as the library that writes.
+        if error.errno is None or str(error.filename) not in names:
+            raise
         raise InputError(
             str(target), 'a file that can be written',
             f'the error {error.strerror!r}',
@@ -131,9 +135,10 @@ def read_text(path: FilePath) -> str:
             f'the byte 0x{error.object[error.start]:02x}',
             'Save it as UTF-8; Excel calls that "CSV UTF-8".') from error
     if '\0' in text:
-        raise InputError(
-            os.fspath(path), 'text', 'a NUL character',
-            'Fetch an intact copy of the file.')
+        line = text.count('\n', 0, text.index('\0')) + 1
+        raise InputError(f'{os.fspath(path)}, line {line}', 'text',
+                         'a NUL character',
+                         'Fetch an intact copy of the file.')
     return text
 
 

@@ -75,7 +75,7 @@ def _check(value: Any) -> None:
         inner: list[Any] = []
         for part in level:
             if isinstance(part, str):
-                part.encode('utf-8')  # half characters raise ValueError
+                _check_text(part)
             elif isinstance(part, float) and not math.isfinite(part):
                 raise ValueError('a number too large for 64 bits')
             elif isinstance(part, int) and abs(part) > _MAX_INT:
@@ -88,6 +88,15 @@ def _check(value: Any) -> None:
         level = inner
     if level:
         raise ValueError(_TOO_DEEP)
+
+
+def _check_text(text: str) -> None:
+    """Refuse half characters, which escapes such as `\\ud800` give."""
+    try:
+        text.encode('utf-8')
+    except UnicodeEncodeError as error:
+        half = ord(text[error.start])
+        raise ValueError(f'half a character, U+{half:04X}') from error
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],

@@ -73,12 +73,14 @@ def benchmark_infos(names: Sequence[str],
     """
     check_list('benchmarks', names)
     for name, level in chance.items():
-        if name not in names or not 0 <= level < 1:
-            raise InputError(
-                f'chance level of {name!r}',
-                f'one of the benchmarks {", ".join(names)}, and a number in '
-                '0..1, below 1', f'{level:g}',
-                'Correct the name; with k choices the level is 1/k.')
+        where = f'chance level of {name!r}'
+        if name not in names:
+            raise InputError(where,
+                             f'one of the benchmarks {", ".join(names)}',
+                             repr(name), 'Correct the name.')
+        if not 0 <= level < 1:
+            raise InputError(where, 'a number in 0..1, below 1', f'{level:g}',
+                             'With k choices the level is 1/k.')
     shipped = known_benchmarks()
     unknown = BenchmarkInfo(chance=0, n_items=0, main=True, kind='')
     missing = [name for name in names if name not in {**shipped, **chance}]

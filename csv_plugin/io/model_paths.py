@@ -40,12 +40,12 @@ def paths_by_model(
     return dict(named)
 
 
-def split_name(text: str) -> tuple[str, str]:
+def named_path(text: str) -> tuple[str, str]:
     """Return name and path of NAME=PATH; the name is empty in a mere path.
 
     An equals sign behind a slash belongs to the path.
 
-    >>> split_name('m=/tmp/lr=0.1/final'), split_name('/tmp/lr=0.1/final')
+    >>> named_path('m=/tmp/lr=0.1/final'), named_path('/tmp/lr=0.1/final')
     (('m', '/tmp/lr=0.1/final'), ('', '/tmp/lr=0.1/final'))
     """
     name, sign, path = text.partition('=')
@@ -58,7 +58,7 @@ def name_and_path(text: str) -> tuple[str, str]:
     >>> name_and_path('mine=my/model'), name_and_path('my/model/')
     (('mine', 'my/model'), ('model', 'my/model/'))
     """
-    name, path = split_name(text)
+    name, path = named_path(text)
     return name or Path(path).name, path
 
 
@@ -97,9 +97,10 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     if not folders:
         beside = sorted(path.name for path in Path(absolute).parent.glob('*')
                         if path.is_dir())  # yapf: disable
+        more = f' and {len(beside) - _NAMED} more' * (len(beside) > _NAMED)
         raise InputError(
             f'checkpoints {pattern!r}', 'a folder that matches',
-            f'only {", ".join(beside[:_NAMED])}' if beside else 'none',
+            f'only {", ".join(beside[:_NAMED])}{more}' if beside else 'none',
             'Check the path; names end with the step, such as checkpoint-1000 '
             'or, where the pattern allows it, step1000, 1000 or iter_0001000.')
     checkpoints: dict[tuple[str, int], Path] = {}

@@ -146,10 +146,10 @@ def read_loss_features(path: FilePath,
     """
     file = os.fspath(path)
     models, columns, values = table = _read(file, True)
-    _refuse(
-        file, table, ~((0 <= values) & np.isfinite(values)),
-        'a loss of 0 or more', 'Losses are -log p: change the sign of '
-        'log-likelihoods. Leave a model or a column with gaps out.')
+    _refuse(file, table, values < 0, 'a loss of 0 or more',
+            'Losses are -log p: change the sign of log-likelihoods.')
+    _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more',
+            'Leave a model or a column with gaps out.')
     lowest, highest = values.min(axis=1), values.max(axis=1)
     # Some programs write 0, or next to nothing, where they fail.
     for m in np.flatnonzero((highest - lowest <= _SAME) & (len(columns) > 1)):
@@ -240,7 +240,8 @@ def _read(file: str, losses: bool) -> ModelColumns:
     """A table in the format of its name's ending; only losses are tensors."""
     ending = Path(file).suffix.lower()
     if ending == '.csv':
-        return _of_csv(file)
+        return _of_csv(file,
+                       'a number' if losses else 'a number or an empty cell')
     if ending == '.parquet':
         names, columns, values = read_numbers(file, 'model')
         if not names or not columns:
@@ -259,7 +260,7 @@ def _read(file: str, losses: bool) -> ModelColumns:
                      or 'no ending', 'Write the table in such a format.')
 
 
-def _of_csv(file: str) -> ModelColumns:
+def _of_csv(file: str, expected: str) -> ModelColumns:
     rows = read_rows(file, ('model', ))
     columns = tuple(name for name in rows[0].cells if name != 'model')
     if not columns:
@@ -270,7 +271,7 @@ def _of_csv(file: str) -> ModelColumns:
     # NaN stands for an empty cell; other cells that are no number are wrong.
     for m, k in np.argwhere(np.isnan(values)):
         if rows[m].cells[columns[k]]:
-            raise rows[m].error(columns[k], 'a number or an empty cell',
+            raise rows[m].error(columns[k], expected,
                                 'Write a number there, such as 0.25.')
     return ModelColumns(
         tuple(row.cells['model'] for row in rows), columns, values)
@@ -326,6 +327,9 @@ def _models_of(file: str,
 
 def _lines(file: str) -> tuple[str, ...]:
     """Names in a file beside a tensor, one a line."""
+    if not os.path.exists(file):
+        raise InputError(file, 'a file that names rows or columns', 'none',
+                         _HOW_TO_NAME)
     lines = read_text(file).removesuffix('\n').split('\n')
     return _names(file, [line.strip() for line in lines])
 

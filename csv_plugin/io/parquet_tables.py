@@ -69,7 +69,12 @@ def read_numbers(
                     str(column.type),
                     'Leave the column out, or write it as float32.')
             values[:, k] = column.to_numpy()
-        return table.column(key).to_pylist(), units, values
+        names = table.column(key).to_pylist()
+        if not all(name is None or isinstance(name, str) for name in names):
+            raise InputError(f'{where}, column {key!r}', 'a column of texts',
+                             str(table.column(key).type),
+                             'Write the names as texts.')
+        return names, units, values
 
 
 def _opened(path: FilePath) -> pq.ParquetFile:

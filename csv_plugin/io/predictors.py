@@ -336,7 +336,8 @@ def _check_ranges(part: BenchmarkPredictor) -> None:
         'witness': all(w.limit >= 0 and w.score_low <= w.score_high
                        for w in part.witnesses),
         'errors_by_reach': reach is None or 0 <= reach.reach <= 1 and not any(
-            stated.mse < 0 for stated in (reach.within, reach.beyond)),
+            stated.mse < 0 or stated.n_families > stated.n_models
+            for stated in (reach.within, reach.beyond)),
         'typical': part.model.logs is None or (
             part.model.logs.typical >= LEAST_TYPICAL).all(),
     }  # yapf: disable

@@ -21,7 +21,7 @@ from csv_plugin.core.predicting import (attempt, predictable_benchmarks,
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import read_bytes
-from csv_plugin.io.model_paths import split_name
+from csv_plugin.io.model_paths import named_path
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
 from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
@@ -57,7 +57,7 @@ def chosen_predictors(
     parts = text.split(os.pathsep)
     chosen = []
     for part in parts:
-        label, path = split_name(part)
+        label, path = named_path(part)
         if path == part and len(parts) == 1:
             label = PREDICTED
         if not label or not path:

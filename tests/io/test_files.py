@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import (atomic_path, check_target, read_bytes,
-                                 write_text)
+                                 read_text, write_text)
 
 
 def test_atomic_path_replaces_only_at_the_end(tmp_path):
@@ -55,6 +55,12 @@ def test_errors_of_the_system_leave_the_old_file(tmp_path):
         with atomic_path(path) as temporary:
             temporary.write_text('half')
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    # Errors from elsewhere stay what they are.
+    for other in (OSError('of a library'),
+                  FileNotFoundError(errno.ENOENT, 'No such file', '/font')):
+        with pytest.raises(OSError) as raised, atomic_path(path):
+            raise other
+        assert raised.value is other
     assert path.read_text() == 'old'
     assert list(tmp_path.iterdir()) == [path]
 
@@ -79,11 +85,13 @@ def test_a_file_is_on_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
 
 
 def test_only_files_are_read(tmp_path):
-    (tmp_path / 'a').write_bytes(b'\x00\r\n')
-    assert read_bytes(str(tmp_path / 'a')) == b'\x00\r\n'
+    (tmp_path / 'a').write_bytes(b'\r\n\x00')
+    assert read_bytes(str(tmp_path / 'a')) == b'\r\n\x00'
     (tmp_path / 'endless').symlink_to('/dev/zero')
     for path, message in ((tmp_path / 'none', 'found no such file or folder'),
                           (tmp_path / 'endless',
                            "read, .*'Not a file'"), ('a\0b', 'read, .*null')):
         with pytest.raises(InputError, match=message):
             read_bytes(path)
+    with pytest.raises(InputError, match='a, line 2: .*a NUL character'):
+        read_text(tmp_path / 'a')

@@ -111,8 +111,9 @@ def test_tables_of_other_programs(tmp_path, kind):
 
 @pytest.mark.parametrize('ending', ENDINGS)
 @pytest.mark.parametrize('number, message', [
-    (nan, "model 'c', column 'ü 0': expected a loss of 0 or more"),
-    (inf, "column 'ü 0': expected a loss of 0 or more, found inf"),
+    (nan, "model 'c', column 'ü 0': expected a loss of 0 or more, found nan. "
+     'Leave a'),
+    (inf, "column 'ü 0': expected a loss of 0 or more, found inf. Leave a"),
     (-0.5, 'found -0.5. .* change the sign'),
     (3, "model 'c': expected losses that differ from unit to unit, found 3"),
 ])
@@ -130,6 +131,18 @@ def test_models_whose_losses_are_all_the_same(tmp_path):
     # A single unit has one loss.
     path.write_text('model,x\na,2.5\nb,2.5\n')
     assert read_loss_features(path).values.max() == 2.5
+
+
+def test_cells_that_are_no_number(tmp_path):
+    path = tmp_path / 'l.csv'
+    for cell in ('abc', 'nan'):
+        path.write_text(f'model,x,y\na,1,{cell}\n')
+        for read, expected in ((read_loss_features, 'a number'),
+                               (read_accuracy_columns,
+                                'a number or an empty cell')):
+            assert_refused(
+                path, f"line 2, column 'y': expected {expected}, found "
+                f"'{cell}'", read)
 
 
 @pytest.mark.parametrize('ending', ENDINGS[:2])
@@ -154,6 +167,7 @@ def test_other_endings_are_refused(tmp_path):
     (dict(x=[1.0]), "a column 'model', found the columns x. Add or"),
     (dict(model=['a']), 'found 1 rows, 0 such columns'),
     (dict(model=['a', None], x=[1.0, 1]), 'names without a gap'),
+    (dict(model=[1], x=[1.0]), "'model': .* a column of texts, found int64"),
     (dict(model=['a', 'b', 'a'], x=[1.0, 1, 1]), "models: .*'a' twice"),
     (dict(model=['a'], x=[1]), "column 'x': expected floating-point numbers"),
 ])
@@ -194,6 +208,9 @@ def test_names_of_the_rows_of_a_tensor(tmp_path):
             match='does not name its models: .*order '
             'of .*models.csv. Name them in models.txt'):
         assert read_loss_features(path).models == NAMES[::-1]
+    path.with_name('units.txt').unlink()
+    with pytest.warns(UserWarning, match='does not name its models'):
+        assert_refused(path, 'units.txt: expected a file that names .*docs')
 
 
 CONTENT = {

@@ -227,6 +227,8 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path):
      'score_spread in its range'),
     (lambda part: part['errors_by_reach']['within'].update(mse=-1),
      'errors_by_reach in its range'),
+    (lambda part: part['errors_by_reach']['beyond'].update(n_families=10**6),
+     'errors_by_reach in its range'),
     (lambda part: part.update(witnesses=['one']), 'of shape (1,'),
 ])  # yapf: disable
 def test_values_that_no_benchmark_has_are_refused(path, change, problem):
