@@ -40,7 +40,14 @@ def hidden_states(model: PreTrainedModel,
 
     The state *at* a token has read that token and those to its left, behind
     the prefix token. Texts longer than the context are cut into windows.
-    Arguments are as in `token_losses`.
+
+    Args:
+        model (PreTrainedModel): A causal LM.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
+        texts (Sequence[Text]): The texts to read.
+        context (Optional[int]): Longest window, prefix included; the
+            model's own by default, 0 = no limit.
+        progress (Progress): Wraps the batches.
 
     Returns:
         Tensor: float32, shape `(T, H)`, tokens of all texts in order.
@@ -131,6 +138,9 @@ def kept_states(path: Path,
 
     Returns:
         Tensor: Shape `(T, H)`, mapped from the file if it was there.
+
+    Raises:
+        InputError: As in `hidden_states`.
     """
     ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
     key = _identity(model, tokenizer, ids)

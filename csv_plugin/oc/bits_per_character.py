@@ -1,9 +1,10 @@
 """Predictions from the bits per character that OpenCompass measures itself."""
 from collections.abc import Mapping
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
@@ -24,7 +25,19 @@ class PredictedBpcSummarizer(PredictedSummarizer):
     """Predicts from bits per character; else as `PredictedSummarizer`.
 
     Its predictors take losses on the units of `CORPORA`.
+
+    Raises:
+        InputError: As there, or scores are to be imputed by `complete`.
     """
+
+    def __init__(self,
+                 *args: Any,
+                 complete: Optional[str] = None,
+                 **kwargs: Any) -> None:
+        if complete:
+            raise InputError('complete of PredictedBpcSummarizer', 'none',
+                             repr(complete), 'Leave it out.')
+        super().__init__(*args, **kwargs)
 
     def _predict(
             self, parsed: Mapping[str, Any], folders: Mapping[str, str],

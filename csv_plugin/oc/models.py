@@ -22,6 +22,7 @@ from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.lm.loading import (READ_IT, config_without_code,
                                    load_tokenizer, own_code_refused)
+from csv_plugin.oc.run_checks import class_of
 
 #: Classes of OpenCompass that load models by transformers, and by vLLM.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)
@@ -67,12 +68,15 @@ class TokenLossModel(BaseModel):
         inner = _built({**llm, **rest})
         # The inner model's methods hide those that BaseModel defines, and
         # that of this class unless an engine gives the losses.
-        own = set() if engine is None else {'get_token_loss'}
-        self.__dict__.update({
-            name: getattr(inner, name)
-            for name in set(dir(type(inner))) - own if name == 'is_api' or
-            not name.startswith('_') and callable(getattr(type(inner), name))
-        })
+        kind = type(inner)
+        names = {
+            name
+            for name in dir(kind) if name == 'is_api' or (
+                not name.startswith('_') and callable(getattr(kind, name)))
+        }
+        if engine is not None:
+            names.discard('get_token_loss')
+        self.__dict__.update({name: getattr(inner, name) for name in names})
         self.__dict__.update(_inner=inner, _engine=engine)
 
     def __getattr__(self, name: str) -> Any:
@@ -100,7 +104,7 @@ class TokenLossModel(BaseModel):
 
 def _built(entry: dict[str, Any]) -> Any:
     """The model of an entry, without code of its own unless it is allowed."""
-    kind = _class(entry['type'])
+    kind = class_of(entry['type'])
     if not (isinstance(kind, type) and issubclass(kind,
                                                   (*_TRANSFORMERS, *_VLLM))):
         return MODELS.build(entry)
@@ -110,11 +114,6 @@ def _built(entry: dict[str, Any]) -> Any:
     with nullcontext() if allowed else own_code_refused(
             entry['path'], _remedy(keys)):
         return MODELS.build(entry)
-
-
-def _class(kind: Any) -> Any:
-    """A class, which copies of a config contain as a text."""
-    return MODELS.get(kind) if isinstance(kind, str) else kind
 
 
 def get_token_loss(model: Any,
@@ -237,7 +236,7 @@ def check_engine(where: str, entry: Any) -> None:
     Raises:
         InputError: It is not described as there.
     """
-    kind = _class(entry.get('type')) if isinstance(entry, Mapping) else None
+    kind = class_of(entry.get('type')) if isinstance(entry, Mapping) else None
     # No config can load the model that a VLLMEngine is around.
     if not (isinstance(kind, type)
             and issubclass(kind, RowEngine)) or issubclass(kind, VLLMEngine):
@@ -264,7 +263,7 @@ def _engine_in(
         entry['tokenizer'],
         remedy='Give the folder of a tokenizer without '
         'code, such as tokenizer.json alone.')
-    return _class(entry.get('type'))(**_settings(entry)), tokenizer
+    return class_of(entry.get('type'))(**_settings(entry)), tokenizer
 
 
 def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,18 +92,31 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
 
 def _models_without_losses(models: Sequence[Any],
                            datasets: Sequence[Any]) -> list[str]:
-    """Return a warning for each model behind an API that is to score texts."""
+    """Return a warning for each model that cannot score the texts of a run."""
     if not any(map(is_texts, datasets)):
         return []
     return [
         f'model {model_abbr_from_cfg(model)!r}: no token losses will come of '
         'it, as an API returns none. Wrap it as TokenLossModel with an engine '
         'for its losses (docs/opencompass.md).' for model in models
-        if getattr(_class(model['type']), 'is_api', False)
+        if _returns_no_losses(model)
     ]
 
 
-def _class(kind: Any) -> Any:
+def _returns_no_losses(model: Mapping[str, Any]) -> bool:
+    """Return whether a model is behind an API that returns no losses."""
+    kind = model['type']
+    if class_name(kind) == 'TokenLossModel':
+        if model.get('engine') is not None:
+            return False
+        kind = model.get('llm', {}).get('type')
+    kind = class_of(kind)
+    return (getattr(kind, 'is_api', False)
+            and not hasattr(kind, 'get_token_loss'))
+
+
+def class_of(kind: Any) -> Any:
+    """Return a class of models, which a config may contain as a text."""
     return MODELS.get(kind) if isinstance(kind, str) else kind
 
 
@@ -210,9 +223,9 @@ def _missing(names: Mapping[str, Name], datasets: Sequence[Any],
     plain = []
     for name in names.values():
         if not isinstance(name, str):
-            [(name, _)
-             ] = _pairs('benchmarks', [name],
-                        "such as ('my_mmlu', 'accuracy') for a metric")
+            pair, = _pairs('benchmarks', [name],
+                           "such as ('my_mmlu', 'accuracy') for a metric")
+            name = pair[0]
         plain.append(name)
     return [name for name in plain if name not in present]
 
@@ -226,11 +239,12 @@ def _present(datasets: Sequence[Any], groups: Sequence[Any]) -> list[str]:
 
 def _one_typing_error(first: str, second: str) -> bool:
     """Return whether a character was changed, added, left out or swapped."""
-    longest = max(len(first), len(second))
+    shortest, longest = sorted([len(first), len(second)])
     same = len(os.path.commonprefix([first, second])) + len(
         os.path.commonprefix([first[::-1], second[::-1]]))
-    return same >= longest - 1 or (same == longest - 2
-                                   and sorted(first) == sorted(second))
+    swapped = same == longest - 2 and sorted(first) == sorted(second)
+    # Beginning and end may overlap.
+    return swapped or min(same, shortest) >= longest - 1
 
 
 @cache

@@ -16,7 +16,7 @@ EXAM = dict(abbr='my_exam', infer_cfg=dict(inferencer=dict(type='Gen')))
 
 @pytest.mark.parametrize('has, lacks', [
     ('ARC-e', 'ARC-c'), ('cmmlu', 'mmlu'), ('ceval', 'ceval-test'),
-    ('aime2024', 'aime2025'), ('my_exam', 'your_exam')
+    ('aime2024', 'aime2025'), ('my_exam', 'your_exam'), ('siqa', 'siqa_siqa')
 ])  # yapf: disable
 def test_a_benchmark_of_another_run_is_no_typing_error(has, lacks):
     names = [('x', lacks), ('y', (lacks, 'accuracy'))]
@@ -44,10 +44,20 @@ def test_benchmarks_that_are_not_run_are_named():
     assert 'are not in this run' in no_texts
 
 
+class Scoring(OpenAI):
+    """A model behind an API that returns losses."""
+
+    def get_token_loss(self, texts, part=None, **settings):
+        raise NotImplementedError
+
+
 def test_models_behind_an_api_give_no_losses():
     served = dict(abbr='served', type=OpenAI)
     config = dict(models=[served], datasets=[EXAM, TEXTS])
     assert "model 'served': no token losses" in check_run(config)[0]
     assert not check_run({**config, 'datasets': [EXAM]})
-    wrapped = dict(served, type='TokenLossModel')
-    assert not check_run({**config, 'models': [wrapped]})
+    wrapped = dict(served, type='TokenLossModel', llm=dict(type=OpenAI))
+    assert len(check_run({**config, 'models': [wrapped]})) == 1
+    able = [dict(wrapped, engine=dict(type='E')),
+            dict(abbr='scoring', type=Scoring)]  # yapf: disable
+    assert not check_run({**config, 'models': able})

@@ -68,6 +68,7 @@ class CTranslate2Engine(RowEngine):
                 f'tokens of the model, which has {len(self._pieces)}',
                 f'id {largest}', 'Use the tokenizer of the model.')
         pieces = [[self._pieces[index] for index in row] for row in rows]
+        # Rows would be cut at 1,024 tokens without an error.
         answers = self._generator.score_batch(pieces, max_input_length=0)
         index_of = {piece: index for index, piece in enumerate(self._pieces)}
         # Answers contain the tokens that were scored.

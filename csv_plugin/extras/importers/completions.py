@@ -89,7 +89,10 @@ def _of_vllm(choice: JsonPart, n_tokens: int) -> list[_Token]:
             tokens.append(_Token('', None))
             continue
         where = f'{choice.where}, token {place}'
-        token = JsonPart.of(where, entry, _REMEDY).part(next(iter(entry), ''))
+        if not isinstance(entry, dict) or not entry:
+            raise InputError(where, 'log-probabilities by token',
+                             repr(entry)[:80], _REMEDY)
+        token = JsonPart(where, entry, _REMEDY).part(next(iter(entry)))
         tokens.append(
             _Token(
                 token.get('decoded_token', str),

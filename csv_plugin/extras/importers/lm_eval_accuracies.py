@@ -151,13 +151,18 @@ def _cell(path: Path, content: JsonPart, benchmark: str,
         raise InputError(where, 'a metric that is higher for better models',
                          repr(key), 'Name another metric.')
     # Earlier versions count the items of tasks here, of groups nowhere.
-    counts = stated('n-samples')
-    earlier = counts.get('effective') if isinstance(counts, dict) else None
-    n_items = scores.fields.get('sample_len', earlier)
-    if not isinstance(n_items, (int, type(None))):
-        raise scores.error('sample_len', 'a whole number')
-    facts = key, stated('n-shot'), n_items
-    return _Cell(accuracy, dict(zip(_ALIKE, facts)), stated('versions'))
+    counts, n_items = stated('n-samples'), None
+    if 'sample_len' in scores.fields:
+        n_items = scores.get('sample_len', int)
+    elif isinstance(counts, dict):
+        n_items = JsonPart(f'{path}, n-samples', counts,
+                           scores.remedy).get('effective', int)
+    measured = {
+        'metric': key,
+        'number of few-shot examples': stated('n-shot'),
+        'number of items': n_items,
+    }
+    return _Cell(accuracy, measured, stated('versions'))
 
 
 def _metric(scores: JsonPart, metric: Optional[str]) -> str:

@@ -216,14 +216,16 @@ def _record(source: TextSource, configs: dict[str, Any], texts: Sequence[Text],
     """The entry of a source in the manifest."""
     counts = Counter(map(subtask_name, texts))
     used = [configs[name] for name in counts]
-    splits = dict.fromkeys(
-        'worked examples of the prompt' if source.
-        chain_of_thought else config['reader_cfg'].get('test_split', 'test')
-        for config in used)
+    if source.chain_of_thought:
+        splits = ['worked examples of the prompt']
+    else:
+        splits = [
+            config['reader_cfg'].get('test_split', 'test') for config in used
+        ]
     return dict(
         name=source.name,
         dataset=source.dataset,
-        split=', '.join(splits),
+        split=', '.join(dict.fromkeys(splits)),
         licence=_licences_of(used),
         n_texts=len(texts),
         n_subtasks=len(counts),

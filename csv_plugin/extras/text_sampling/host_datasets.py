@@ -67,7 +67,7 @@ def benchmark_name(dataset: str) -> str:
 
 
 def read_config(dataset: str) -> dict[str, Any]:
-    """Read the sub-tasks of a dataset config, by name or, if need be, abbr.
+    """Return configs of sub-tasks by name, or by abbr if names are not unique.
 
     A dataset that is in several lists counts once.
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
+from datasets import Dataset
 from opencompass.datasets import BaseDataset
 from opencompass.models.base import LMTemplateParser
 from opencompass.openicl.icl_prompt_template import PromptTemplate
@@ -70,20 +71,17 @@ def load_subtask(name: str, config: Any) -> Subtask:
     prompts = _read_prompts(config)
     column = check_output_column(prompts.output_column)
     data = load_dataset(config)
-    if column not in data.test.column_names:
-        raise InputError('output_column', f'one of {data.test.column_names}',
-                         repr(column), 'Repair the dataset config.')
     render = _renderer(data, PromptTemplate(prompts.item))
     shown = [prompts.head]
     if prompts.retriever != ZeroRetriever.__name__:
-        for place in _answered(data.train[column]):
+        for place in _answered(data.train, column):
             if prompts.examples is None or place in prompts.examples:
                 # An item that fails here fails in the test split as well.
                 with suppress(Exception):
                     shown.append(question(render(data.train[place])))
     return Subtask(
         name,
-        _answered(data.test[column]),
+        _answered(data.test, column),
         render=lambda place: render(data.test[place]),
         examples=squeeze(' '.join(shown)))
 
@@ -102,10 +100,13 @@ def load_worked_examples(name: str, config: Any) -> Subtask:
         render=lambda place: _marked(place, *examples[place]))
 
 
-def _answered(answers: Sequence[Any]) -> list[int]:
-    """Places of the items that have a reference."""
+def _answered(split: Dataset, column: str) -> list[int]:
+    """Places of the items that have a reference, which a column contains."""
+    if column not in split.column_names:
+        raise InputError('output_column', f'one of {split.column_names}',
+                         repr(column), 'Repair the dataset config.')
     return [
-        place for place, answer in enumerate(answers)
+        place for place, answer in enumerate(split[column])
         if answer not in (None, '', [])
     ]
 
@@ -177,19 +178,25 @@ def _read_prompts(config: Any) -> _Prompts:
         columns = reader['input_columns']
         columns = columns.split() if isinstance(columns, str) else [*columns]
         prompt = infer.get('prompt_template') or infer['ice_template']
+        template, ice_token = prompt['template'], prompt.get('ice_token')
         kind = infer['retriever']['type']
-        name = kind if isinstance(kind, str) else kind.__name__
-        return _Prompts(
-            *split_template(prompt['template'], columns,
-                            prompt.get('ice_token')), columns,
-            reader['output_column'],
-            name.rpartition('.')[2], infer['retriever'].get('fix_id_list'))
+        retriever = kind if isinstance(kind, str) else kind.__name__
+        examples = infer['retriever'].get('fix_id_list')
+        output_column = reader['output_column']
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(
             'reader_cfg and infer_cfg',
             "columns, a 'PromptTemplate' and a retriever with its type",
             f'{type(error).__name__}: {error}',
             'Choose another dataset config.') from error
+    head, item = split_template(template, columns, ice_token)
+    return _Prompts(
+        head=head,
+        item=item,
+        columns=columns,
+        output_column=output_column,
+        retriever=retriever.rpartition('.')[2],
+        examples=examples)
 
 
 def split_template(template: Any,
@@ -211,8 +218,8 @@ def split_template(template: Any,
         tuple[str, Item]: The beginning of all prompts, and the item.
 
     Raises:
-        InputError: No column is named, or a column is in front of the
-            examples.
+        InputError: No column is named, a column is in front of the examples,
+            or the template is of an unknown form.
 
     >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
     ('Add.\n\nQ: 1+1\nA: 2\n\n', 'Q: {sum}\nA:')
@@ -256,17 +263,22 @@ def _split(template: Any, columns: Sequence[str],
 
 def _messages(template: Any) -> list[str]:
     """The texts of all messages in a template, whoever speaks."""
-    if isinstance(template, str):
-        return [template]
     messages: list[Any] = []
-    for section in ('begin', 'round', 'end'):
-        content = template.get(section, [])
-        is_one = isinstance(content, (str, Mapping))
-        messages += [content] if is_one else content
+    if isinstance(template, Mapping):
+        for section in ('begin', 'round', 'end'):
+            content = template.get(section, [])
+            is_list = isinstance(content, (list, tuple))
+            messages += content if is_list else [content]
+    else:
+        messages = [template]
     texts = [
-        message if isinstance(message, str) else message.get('prompt')
+        message.get('prompt') if isinstance(message, Mapping) else message
         for message in messages
     ]
+    for text in texts:
+        if not isinstance(text, (str, type(None))):
+            raise InputError('prompt template', 'a text, rounds or labels',
+                             repr(text)[:80], 'Choose another dataset config.')
     return [text for text in texts if text]
 
 

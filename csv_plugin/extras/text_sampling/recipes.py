@@ -1,6 +1,7 @@
 """Recipes: the benchmarks of a validation set, with their numbers of texts."""
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,15 +70,14 @@ def read_recipe(path: FilePath) -> tuple[TextSource, ...]:
 
 
 def _source(file: str, record: Any) -> TextSource:
-    try:
+    # The record may have other fields, or be no mapping.
+    with suppress(TypeError):
         source = TextSource(**record)
         types = [type(value) for value in vars(source).values()]
-        if types == [
-                str, str, int, bool
-        ] and source.name and ('/' not in source.name) and source.count >= 1:
-            return source
-    except TypeError:
-        pass
+        if types == [str, str, int, bool]:
+            has_name = source.name and '/' not in source.name
+            if has_name and source.count >= 1:
+                return source
     raise InputError(
         file, 'sources with a name without slashes, a dataset and a count '
         'above 0, perhaps chain_of_thought: true',

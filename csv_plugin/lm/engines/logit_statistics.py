@@ -32,13 +32,14 @@ class HeadLogits:
     def __init__(self, hidden: Tensor, head: nn.Linear) -> None:
         self.in_16_bits = hidden.dtype == head.weight.dtype \
             and _multiplies_16_bits(hidden)
-        self.hidden = hidden if self.in_16_bits else hidden.float()
-        self.head = head
+        self.hidden, self.head = hidden, head
         self.n_columns, self.device = head.out_features, hidden.device
 
     def rows(self, index: Tensor) -> 'HeadLogits':
         """The logits of n selected rows; `index` has shape `(n,)`."""
-        return HeadLogits(self.hidden[index], self.head)
+        hidden = self.hidden[index]
+        return HeadLogits(hidden if self.in_16_bits else hidden.float(),
+                          self.head)
 
     def block(self, start: int, stop: int) -> Tensor:
         """Columns `start:stop`, fp32 and free to overwrite, `(N, n)`."""
@@ -46,7 +47,7 @@ class HeadLogits:
         if self.in_16_bits:
             logits = torch.mm(self.hidden, weight.T, out_dtype=torch.float32)
         else:
-            logits = self.hidden @ weight.float().T
+            logits = self.hidden.float() @ weight.float().T
         if self.head.bias is not None:
             logits += self.head.bias[start:stop].float()
         return logits

@@ -69,8 +69,8 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     Raises:
         InputError: If a text cannot be reproduced from its tokens, more
             than 1 % of the tokens are unknown to the tokenizer or one is to
-            the model, a loss is not finite, or the engine refuses as in
-            `Engine.score`.
+            the model, a loss is not finite, the engine returns too many or
+            too few losses, or it refuses as in `Engine.score`.
     """
     tokenized = tokenize_all(tokenizer, texts)
     check_unknown_share(tokenized, tokenizer)
@@ -92,6 +92,11 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     with closing(engine.score(windows, entropy, rank, progress)) as batches:
         for batch, statistics in batches:
             ends = np.cumsum([len(window.targets) for window in batch])
+            if len(statistics.losses) != ends[-1]:
+                raise InputError(f'engine {engine.facts.engine!r}',
+                                 f'losses of {ends[-1]} tokens',
+                                 str(len(statistics.losses)),
+                                 'Update the engine.')
             for window, end in zip(batch, ends):
                 size = len(window.targets)
                 tokens = slice(window.first, window.first + size)

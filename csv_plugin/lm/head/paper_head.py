@@ -29,6 +29,8 @@ from csv_plugin.lm.head.state_columns import StateColumns
 
 #: Name of the solver in predictors.
 NAME = 'paper'
+#: Heads of the worse models on a benchmark, each with the mask of its models.
+Backtests = list[tuple[SalienceModel, NDArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +172,12 @@ def _unit(benchmark: str, repetition: int) -> str:
     return f'{benchmark}: head {repetition}'
 
 
-def _fit_of_heads(
-    mean: BenchmarkPredictor, heads: Sequence[Optional[TrainedHeads]],
-    features: FeatureTable, accuracy: NDArray, families: NDArray,
-    masks: NDArray,
-    notes: tuple[str,
-                 ...]) -> tuple[Fitted, list[tuple[SalienceModel, NDArray]]]:
-    """The fit of a benchmark; its back-tests and the masks of their models."""
+def _fit_of_heads(mean: BenchmarkPredictor,
+                  heads: Sequence[Optional[TrainedHeads]],
+                  features: FeatureTable, accuracy: NDArray, families: NDArray,
+                  masks: NDArray,
+                  notes: tuple[str, ...]) -> tuple[Fitted, Backtests]:
+    """The fit of a benchmark, and its back-tests."""
     name, rows = mean.benchmark, ~np.isnan(accuracy)
     task = Task.of(features.values[rows], features.columns.uniform,
                    accuracy[rows], mean.chance, families[rows])

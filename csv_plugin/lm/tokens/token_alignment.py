@@ -158,7 +158,7 @@ def _cuts(starts: NDArray[np.int64],
 
 def _place(pieces: Sequence[str],
            chars: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
-    """First and last characters of the text that folded pieces cover.
+    """First characters that folded pieces cover, and those after the last.
 
     `chars` are the characters of the text, folded. An empty piece covers the
     characters between its neighbours.

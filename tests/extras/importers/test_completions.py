@@ -70,6 +70,8 @@ def first_entry(row):
     (lambda row: row['response']['body'].pop('usage'), "'usage', found none"),
     (lambda row: change(row, prompt_logprobs=entries(row)[:-1]),
      'prompt_logprobs, found'),
+    (lambda row: entries(row)[1].clear(),
+     'token 1: expected log-probabilities by token, found {}'),
     (lambda row: first_entry(row).update(logprob=-9999.0), 'write -9999'),
     (lambda row: first_entry(row).update(logprob=0.5), 'log-probability in'),
     (lambda row: first_entry(row).update(decoded_token='<s>'),

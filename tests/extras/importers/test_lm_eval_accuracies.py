@@ -47,6 +47,8 @@ def test_a_filter_is_to_be_named():
 
 @pytest.mark.parametrize('field, value, message', [
     ('acc_norm,none', 1.5, "a fraction as 'acc_norm,none', found 1.5"),
+    ('sample_len', None, "a whole number as 'sample_len', found None"),
+    ('sample_len', True, "a whole number as 'sample_len', found True"),
     ('sample_len', 3, 'one number of items .* 4 of c-l-80, 3 of d-s-100'),
 ])
 def test_what_is_no_accuracy_of_all_items_is_refused(tmp_path, field, value,
@@ -120,11 +122,17 @@ def test_earlier_versions_count_the_items_of_tasks_elsewhere(tmp_path):
     table = read_changed(tmp_path, change, ['tiny_choice', 'tiny_group'])
     assert table.n_items.tolist() == [4, 8]
 
-    def shorten(content):
-        content['n-samples']['tiny_choice']['effective'] = 3
+    for counts, message in (
+        ({'effective': 3}, '4 of c-l-80, 3 of d-s-100'),
+        ({'original': 5}, "n-samples: expected .* 'effective', found none"),
+        ({'effective': 'x'}, "n-samples: expected .* 'effective', found 'x'"),
+    ):  # yapf: disable
 
-    change_json(max((tmp_path / 'd-s-100').glob('results_*')), shorten)
-    with pytest.raises(InputError, match='4 of c-l-80, 3 of d-s-100'):
-        read_lm_eval_accuracies([tmp_path / model for model in MODELS],
-                                ['tiny_choice'],
-                                chance={'tiny_choice': .4})
+        def recount(content):
+            content['n-samples']['tiny_choice'] = counts
+
+        change_json(max((tmp_path / 'd-s-100').glob('results_*')), recount)
+        with pytest.raises(InputError, match=message):
+            read_lm_eval_accuracies([tmp_path / model for model in MODELS],
+                                    ['tiny_choice'],
+                                    chance={'tiny_choice': .4})

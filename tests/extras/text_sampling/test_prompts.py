@@ -249,7 +249,9 @@ def test_items_that_make_no_text(row, template, message):
 @pytest.mark.parametrize('infer, reader, message', [
     ({}, {}, "infer_cfg: expected .*Template'"),
     (dict(prompt_template=('template', '{x}')), {}, "expected .*Template'"),
-    (prompt_of([dict(role='user', content='{x}')]), {}, 'infer_cfg: '),
+    *[(prompt_of(template), {}, 'prompt template: expected a text, rounds')
+      for template in ([dict(role='user', prompt='{x}')], 5, dict(round=[5]))],
+    (prompt_of('{y}'), {}, r"prompt template: expected one of .*\['x'\]"),
     (prompt_of('{x}'), dict(output_column=None), 'right answers, found None'),
     (prompt_of('{x}'), dict(output_column='task_id'),
      "right answers, found 'task_id'"),
@@ -259,6 +261,12 @@ def test_configs_that_cannot_be_used(infer, reader, message):
     rows = [dict(x='1', a='b', task_id='c')]
     with pytest.raises(InputError, match=message):
         subtask(rows, infer, **reader)
+
+
+def test_a_train_split_without_answers_is_refused():
+    infer = prompt_of('</E>{x}:', dict(type='TopkRetriever'), ice_token='</E>')
+    with pytest.raises(InputError, match=r"one of \['x', .*found 'a'"):
+        subtask([dict(x='1', a='b')], infer, train=[dict(x='2', c='b')])
 
 
 SENTENCES = {1: 'Good: {x}', 2: 'Good: {y}'}

@@ -135,6 +135,14 @@ def test_half_precision_states_are_no_worse_than_naive_and_exact_to_fp32(
     assert naive_error.max() > 100 * error.max()
 
 
+def test_states_of_a_batch_are_not_copied():
+    hidden = torch.randn(9, 4).bfloat16()
+    logits = HeadLogits(hidden, linear(4, 5, False, torch.bfloat16))
+    assert logits.hidden is hidden
+    # But those of a block once, and not for each block of columns.
+    assert logits.rows(torch.tensor([2, 7])).hidden.dtype == torch.float32
+
+
 def test_rows_are_looked_up():
     """In any order; a row may be used twice, or not at all."""
     torch.manual_seed(0)

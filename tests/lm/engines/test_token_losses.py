@@ -1,4 +1,6 @@
 """Token losses against a float64 pass over each text alone, all logits."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -312,6 +314,22 @@ def test_the_token_that_is_not_finite_is_named(context, value):
             rf'losses, found \S+ at token {position + 1} '
             r'\(number of such tokens: 1\)'):
         losses_of(model, TEXTS[:1], context=context)
+
+
+@pytest.mark.parametrize('change', [
+    lambda losses: np.append(losses, 0),
+    lambda losses: losses[:-1],
+])
+def test_another_number_of_losses_than_of_tokens_is_refused(change):
+
+    class Changing(TransformersEngine):
+
+        def score(self, *args):
+            for batch, found in super().score(*args):
+                yield batch, replace(found, losses=change(found.losses))
+
+    with pytest.raises(InputError, match=r'losses of \d+ tokens, found \d+'):
+        losses_of(Changing(make('llama')), TEXTS)
 
 
 def test_a_tokenizer_of_another_model_is_refused():
