@@ -233,7 +233,6 @@ def mean_token_loss(
     as those of answers for the label-token loss. An `InputError` if there is
     none.
     """
-    tokens = table.scored if tokens is None else tokens
     return _common_losses(table, tokens).mean(axis=1)
 
 
@@ -252,14 +251,24 @@ def bits_per_character(table: LossTable) -> NDArray[np.float64]:
 
 
 def _bits(table: LossTable) -> NDArray[np.float64]:
-    return _common_losses(table, table.scored).sum(axis=1) / np.log(2)
+    return _common_losses(table).sum(axis=1) / np.log(2)
 
 
-def _common_losses(table: LossTable,
-                   tokens: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Losses of the given tokens that every model scored."""
-    _, counted = counted_losses(table, tokens & table.scored)
-    return table.losses[:, counted]
+def _common_losses(
+        table: LossTable,
+        tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
+    """Losses of the given tokens, by default all, that every model scored."""
+    tokens = np.ones_like(table.scored) if tokens is None else tokens
+    common = tokens & table.scored
+    if not common.any():
+        n_scored = np.count_nonzero(~np.isnan(table.losses[:, tokens]), axis=1)
+        fewest, model = min(zip(n_scored, table.models))
+        raise InputError(
+            'loss table', 'a token that every model scored',
+            f'none of {np.count_nonzero(tokens)}, of which {model!r} scored '
+            f'the fewest, {fewest}',
+            'Leave out models that miss texts, or score those texts.')
+    return table.losses[:, common]
 
 
 def counted_losses(

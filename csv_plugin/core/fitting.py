@@ -20,7 +20,8 @@ from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Plain, SalienceFit, Solver, Task,
-                                      Uniform, fold_masks, predicts_better)
+                                      Uniform, fold_masks,
+                                      held_out_predictions, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
@@ -58,21 +59,11 @@ class Fitted:
                                task.accuracy, task.families))
 
     @property
-    def held_out(self) -> NDArray[np.float64]:
-        """Predictions of each model by fits to other families, `(n,)`.
-
-        A choice of the solver excluded them, too. NaN where nothing was held
-        out.
-        """
-        if self.fit.held_out is not None:
-            return self.fit.held_out.predicted
-        return mean_unseen(self.folds.predicted, self.folds.masks)
-
-    @property
     def families(self) -> tuple[HeldOutFamily, ...]:
         """Errors of each family, predicted by the others."""
         return held_out_families(self.task.families.tolist(),
-                                 self.task.accuracy, self.held_out)
+                                 self.task.accuracy,
+                                 held_out_predictions(self.task, self.fit))
 
     @property
     def errors_by_reach(self) -> Optional[ErrorsByReach]:
@@ -356,5 +347,6 @@ def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,
     held_out = np.full(accuracies.values.shape, np.nan)
     for b, name in enumerate(accuracies.benchmarks):
         rows = ~np.isnan(accuracies.values[:, b])
-        held_out[rows, b] = fitted[name].held_out
+        held_out[rows, b] = held_out_predictions(fitted[name].task,
+                                                 fitted[name].fit)
     return held_out

@@ -59,7 +59,8 @@ class TokenLosses:
 
     def __post_init__(self) -> None:
         self._keep('losses', _nats, _sound_nats,
-                   'finite losses of 0 or more, -log p')
+                   'finite losses of 0 or more, -log p',
+                   'Score the text again, in higher precision.')
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
@@ -82,8 +83,12 @@ class TokenLosses:
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
 
-    def _keep(self, field: str, convert: Callable[[str, ArrayLike], NDArray],
-              sound: Callable[[NDArray], NDArray], expected: str) -> None:
+    def _keep(self,
+              field: str,
+              convert: Callable[[str, ArrayLike], NDArray],
+              sound: Callable[[NDArray], NDArray],
+              expected: str,
+              remedy: str = 'Record it together with the losses.') -> None:
         """Store a field, if it is recorded, as one sound value per token."""
         if getattr(self, field) is None:
             return
@@ -95,8 +100,7 @@ class TokenLosses:
         if not sound(array).all():
             token = int(np.argmin(sound(array)))
             raise InputError(where, expected,
-                             f'{array[token]} at token {token}',
-                             'Record it together with the losses.')
+                             f'{array[token]} at token {token}', remedy)
         object.__setattr__(self, field, array)
 
     def __repr__(self) -> str:

@@ -28,12 +28,15 @@ Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 class BenchmarkPredictor:
     """Predictor of one benchmark, and its training.
 
-    `solver` is 'constant' for the mean accuracy. `penalty` is the shrinkage
-    toward uniform, infinite for uniform weights. `cv_mse` is the mean squared
-    error on held-out families, or NaN. `n_items` is 0 if unknown. `families`
-    contains the errors of each family, predicted by the others; `witnesses`
-    are reference predictors. `errors_by_reach` is None if nothing was held
-    out.
+    `chance` is the accuracy of random guessing, a fraction; `n_items` is 0 if
+    unknown. `fit_models` are the training models. `solver` is 'constant' for
+    the mean accuracy. `penalty` is the shrinkage toward uniform, infinite for
+    uniform weights. `cv_mse` is the mean squared error on held-out families,
+    or NaN. `model` contains the salience weights and the curve; `intervals`
+    gives the prediction intervals. `notes` are remarks on the fit for users.
+    `families` contains the errors of each family, predicted by the others;
+    `witnesses` are reference predictors. `errors_by_reach` is None if nothing
+    was held out.
     """
     benchmark: str
     chance: float

@@ -65,10 +65,11 @@ def leave_families_out(features: FeatureTable,
                        progress: Progress = iter) -> Study:
     """Predict every model from models of other families.
 
-    Families are dealt to folds. Each fold is predicted by a fit to the others,
-    cross-validation included, on the benchmarks of these models. The study's
-    predictor is fitted to all models. Arguments and errors are as in
-    `split_study`, but `progress` wraps the folds.
+    Families are dealt to `n_folds` folds, fewer if there are fewer families.
+    Each fold is predicted by a fit to the others, cross-validation included. A
+    benchmark that none of these models was run on gets no prediction. The
+    study's predictor is fitted to all models. Other arguments and errors are
+    as in `split_study`, but `progress` wraps the folds.
     """
     observed = accuracies.select(features.models)
     groups = _groups(families, features.models)

@@ -2,7 +2,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from csv_plugin.core.accuracies import AccuracyTable, standard_error
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Predictions
-
-if TYPE_CHECKING:
-    from csv_plugin.core.predictor import Losses, Predictor
+from csv_plugin.core.predictor import Losses, Predictor
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,12 @@ class Study:
             study first, then baselines such as 'uniform' and 'constant'.
         n_items (NDArray): Items of each benchmark, 0 where unknown, `(B,)`.
     """
-    predictor: 'Predictor'
+    predictor: Predictor
     predictions: Predictions
     n_items: NDArray[np.int64]
 
     @classmethod
-    def of(cls, predictors: Mapping[str, 'Predictor'], losses: 'Losses',
+    def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
            observed: AccuracyTable) -> 'Study':
         """Predict the same models with several predictors.
 

@@ -20,8 +20,8 @@ _NAME = re.compile(r'(?P<run>.+)@(?P<step>[0-9]{1,18})')
 class Checkpoint:
     """Place of a checkpoint in its pretraining run.
 
-    Steps, training tokens and the budget (tokens at the end of the run);
-    tokens and budget are NaN where unknown.
+    Name of the run, steps, training tokens, and the budget (tokens at the end
+    of the run); tokens and budget are NaN where unknown.
     """
     run: str
     step: float
@@ -37,18 +37,29 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     in one row of a run counts for all.
 
     Raises:
-        InputError: The file is not such a table, a step or a number of tokens
-            is negative, a budget is not positive, or a run has two budgets.
+        InputError: The file is not such a table, two rows are one step of one
+            run, a step or a number of tokens is negative, a budget is not
+            positive, or a run has two budgets.
     """
-    checkpoints = {}
+    checkpoints: dict[str, Checkpoint] = {}
+    lines: dict[tuple[str, float], int] = {}
+    budgets: dict[str, float] = {}
     for row in read_rows(path, ('model', 'run', 'step')):
-        step = row.number('step')
+        run, step = row.text('run'), row.number('step')
         if step < 0:
             raise row.error('step', 'a number, 0 or more', 'Count the steps.')
-        checkpoints[row.cells['model']] = Checkpoint(
-            row.text('run'), step, _number_of_tokens(row, 'tokens'),
-            _number_of_tokens(row, 'budget'))
-    budgets = known_budgets(checkpoints.values())
+        first = lines.setdefault((run, step), row.line)
+        if first != row.line:
+            raise row.error(
+                'step', f'a step of run {run!r} that is not on line {first} '
+                'too', 'Remove one of the two rows.')
+        tokens = _number_of_tokens(row, 'tokens')
+        budget = _number_of_tokens(row, 'budget')
+        if not math.isnan(budget) and budget != budgets.setdefault(
+                run, budget):
+            raise row.error('budget', f'one budget for all of run {run!r}',
+                            'Write the same number in every row.')
+        checkpoints[row.cells['model']] = Checkpoint(run, step, tokens)
     return {
         name: replace(point, budget=budgets.get(point.run, math.nan))
         for name, point in checkpoints.items()
@@ -96,6 +107,15 @@ def describe_checkpoints(
                 'one model', f'{first!r} and {model!r}',
                 'Give two runs two names.')
     return checkpoints
+
+
+def refuse_shared(models: Iterable[str], history: Iterable[str]) -> None:
+    """Raise an `InputError` if a name is among both."""
+    shared = sorted({*models} & {*history})
+    if shared:
+        raise InputError(f'checkpoint {shared[0]!r}',
+                         'it among the runs to judge or in the history',
+                         'it in both', 'Leave it out of the history.')
 
 
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:

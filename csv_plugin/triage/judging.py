@@ -17,7 +17,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
-                                           rows_by_run)
+                                           refuse_shared, rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
                                        expect, rank)
@@ -257,18 +257,13 @@ def judge(
     """Judge runs by the features of their checkpoints.
 
     Checkpoints at 0 tokens or without features are left out. `refused` maps
-    names to the reasons why they have no features; these become notes. Other
-    arguments are as in `forecast`.
+    some of the latter to the reasons why; these become notes. Other arguments
+    are as in `forecast`.
 
     Raises:
         InputError: A benchmark is called `OVERALL`, or as in `forecast`.
     """
     _check_names(predictor, checkpoints, history)
-    refused = {
-        name: reason
-        for name, reason in refused.items()
-        if name in checkpoints or name in history
-    }
     chosen, past = ({
         name: described[name]
         for name in described if name in features.models
@@ -279,11 +274,9 @@ def judge(
         budget = float(np.median([run.budget for run in earlier]))
     runs = _trajectories(predictor, features, chosen, budget)
     if not runs:
-        reasons = [f'{name}: {reason}' for name, reason in refused.items()]
-        raise InputError(
-            'checkpoints', 'one or more that can be used',
-            reasons[0].rstrip('.') if reasons else 'none beyond 0 tokens',
-            'Collect losses of checkpoints.')
+        raise InputError('checkpoints', 'one or more that can be used',
+                         first_reason(refused, 'none beyond 0 tokens'),
+                         'Collect losses of checkpoints.')
     forecaster = Forecaster(earlier)
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
     expected = {
@@ -308,6 +301,12 @@ def judge(
                *_notes_on_runs(runs, chosen, forecaster)))
 
 
+def first_reason(refused: Mapping[str, str], default: str) -> str:
+    """Return the first name and its reason, for an error message."""
+    reasons = [f'{name}: {reason}' for name, reason in refused.items()]
+    return reasons[0].rstrip('.') if reasons else default
+
+
 def _check_names(predictor: Predictor, checkpoints: Collection[str],
                  history: Collection[str]) -> None:
     """Raise for names that would stand for two things."""
@@ -315,11 +314,7 @@ def _check_names(predictor: Predictor, checkpoints: Collection[str],
         raise InputError(
             'predictor', 'benchmarks with other names than that of the mean '
             'over them', repr(OVERALL), 'Fit it with another name.')
-    shared = sorted({*checkpoints} & {*history})
-    if shared:
-        raise InputError(f'checkpoint {shared[0]!r}',
-                         'it among the runs to judge or in the history',
-                         'it in both', 'Leave it out of the history.')
+    refuse_shared(checkpoints, history)
 
 
 def _rankings(benchmarks: Sequence[str],

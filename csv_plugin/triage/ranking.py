@@ -24,8 +24,10 @@ UNKNOWN, NOT_FORECAST = 'no error known', 'not forecast'
 class Expectation:
     """Expected accuracies of a run at its budget, fractions.
 
-    Forecasts and ends of intervals are `(B,)`, draws `(N_DRAWS, B)`. Forecasts
-    are NaN where none can be made, the others where the error is unknown.
+    `values` are the forecasts and `low` and `high` the ends of the intervals,
+    `(B,)` each; `draws` are from the distribution of the accuracies,
+    `(N_DRAWS, B)`. Forecasts are NaN where none can be made, the others where
+    the error is unknown.
     """
     run: str
     values: NDArray[np.float64]
@@ -38,7 +40,9 @@ class Expectation:
 class Ranking:
     """R runs ordered by one benchmark or by the mean of all, the best first.
 
-    Forecasts and interval ends are fractions, `(R,)`. `above` is the
+    `values` are the forecasts and `low` and `high` the ends of the intervals,
+    fractions, `(R,)` each; forecasts are NaN where none can be made, the ends
+    where the error is unknown. `above` is the
     probability that run i ends above run j, `(R, R)`: 0.5 on the diagonal, NaN
     where the error of a forecast is unknown.
     """

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional, Protocol
 
+import numpy as np
+
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predicting import attempt
@@ -13,9 +15,9 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
-                                           read_checkpoints)
+                                           read_checkpoints, refuse_shared)
 from csv_plugin.triage.dumps import DumpPlace, find_dumps
-from csv_plugin.triage.judging import Triage, judge
+from csv_plugin.triage.judging import Triage, first_reason, judge
 
 
 class Job(Protocol):
@@ -29,8 +31,7 @@ class TriageJob:
     """Reads new checkpoints and judges them with those read before.
 
     Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
-    the budget holds for runs that have none in the table. `refused` contains
-    the reasons why dumps cannot be used, by checkpoint.
+    the budget holds for runs that have none in the table.
     """
 
     def __init__(self,
@@ -42,10 +43,11 @@ class TriageJob:
         predictor.check_tokens()
         self.predictor, self.table, self.budget = predictor, table, budget
         self.dumps, self.history = dumps, history
-        self.refused: dict[str, str] = {}
-        self._features: dict[str, FeatureTable] = {}
+        # By place, as another file may get the name of a removed one.
+        self._features: dict[DumpPlace, FeatureTable] = {}
+        self._refused: dict[DumpPlace, str] = {}
         # Of the dumps that were refused.
-        self._stamps: dict[str, object] = {}
+        self._stamps: dict[DumpPlace, object] = {}
         self._judged = False
 
     def read_history(self) -> set[str]:
@@ -55,9 +57,9 @@ class TriageJob:
         """
         earlier = find_dumps(self.history)
         self._read(earlier)
-        if self.history and not earlier.keys() & self._features.keys():
+        if self.history and not self._features.keys() & {*earlier.values()}:
             raise InputError('history', 'losses of earlier, finished runs',
-                             self._first_reason('no dump'),
+                             first_reason(self._reasons(earlier), 'no dump'),
                              'Name other places, or leave the history out.')
         described = describe_checkpoints(earlier, self._described())
         return {checkpoint.run for checkpoint in described.values()}
@@ -66,59 +68,66 @@ class TriageJob:
         """Read the new checkpoints and judge all; None if nothing is new.
 
         Raises:
-            InputError: No checkpoint can be used; or as in `find_dumps`,
-                `read_checkpoints`, `describe_checkpoints` and `judge`.
+            InputError: As in `find_dumps`, `read_checkpoints`,
+                `describe_checkpoints` and `judge`.
         """
         table = self._described()
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
-        if not self._read(dumps | earlier, progress) and self._judged:
+        refuse_shared(dumps, earlier)
+        places = dumps | earlier
+        if not self._read(places, progress) and self._judged:
             return None
         self._judged = False
-        if not self._features:
-            raise InputError('checkpoints', 'one or more that can be used',
-                             self._first_reason('none'),
-                             'Collect losses of checkpoints.')
+        columns = self.predictor.columns
+        none = FeatureTable((), columns, np.zeros((0, len(columns.units))))
+        features = [
+            self._features[place] for place in places.values()
+            if place in self._features
+        ]
         triage = judge(self.predictor,
-                       FeatureTable.concatenate([*self._features.values()]),
+                       FeatureTable.concatenate([none, *features]),
                        describe_checkpoints(dumps, table),
                        describe_checkpoints(earlier, table), self.budget,
-                       self.refused)
+                       self._reasons(places))
         self._judged = True
         return triage
 
     def _described(self) -> Optional[dict[str, Checkpoint]]:
         return read_checkpoints(self.table) if self.table else None
 
-    def _first_reason(self, default: str) -> str:
-        reasons = [f'{name}: {why}' for name, why in self.refused.items()]
-        return reasons[0].rstrip('.') if reasons else default
+    def _reasons(self, dumps: Mapping[str, DumpPlace]) -> dict[str, str]:
+        """Reasons why some of these dumps cannot be used."""
+        return {
+            name: self._refused[place]
+            for name, place in dumps.items() if place in self._refused
+        }
 
     def _read(self,
               dumps: Mapping[str, DumpPlace],
               progress: Progress = iter) -> bool:
-        """Read new dumps; return True if there were some.
+        """Read new dumps; return True if one of them can be used.
 
         A refused dump is read again once its files change, since it may have
         been half written.
         """
         fingerprint = self.predictor.columns.fingerprint
         stamps = {
-            name: dump.stamp(fingerprint)
-            for name, dump in dumps.items() if name not in self._features
+            place: place.stamp(fingerprint)
+            for place in dumps.values() if place not in self._features
         }
         changed = [
-            name for name, stamp in stamps.items()
-            if self._stamps.get(name) != stamp
+            place for place, stamp in stamps.items()
+            if self._stamps.get(place) != stamp
         ]
         before = len(self._features)
-        for name in progress(changed):
-            columns = attempt(self._columns, dumps[name])
+        for place in progress(changed):
+            columns = attempt(self._columns, place)
             if isinstance(columns, Missing):
-                self.refused[name] = columns.reason
-                self._stamps[name] = stamps[name]
+                self._refused[place] = columns.reason
+                self._stamps[place] = stamps[place]
             else:
-                self._features[name] = columns
-                self.refused.pop(name, None)
+                self._features[place] = columns
+                self._refused.pop(place, None)
         return len(self._features) > before
 
     def _columns(self, dump: DumpPlace) -> FeatureTable:

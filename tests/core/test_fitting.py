@@ -6,7 +6,8 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import Fitted, fit_predictor
-from csv_plugin.core.salience import Auto, Ridge, Task, Uniform, fold_masks
+from csv_plugin.core.salience import (Auto, Ridge, Task, Uniform, fold_masks,
+                                      held_out_predictions)
 from csv_plugin.core.stated_errors import mean_unseen
 from tests.tables import small_tables
 
@@ -78,8 +79,8 @@ def test_folds_predict_the_models_that_they_have_not_seen():
         mean_unseen(part.folds.exponents, fit.masks), by_model)
     mask = fit.masks[:1].copy()
     mask[:, 0] = True
-    never = Fitted.of(task, replace(fit, folds=fit.folds[:1], masks=mask))
-    assert np.isnan(never.held_out[0])
+    never = replace(fit, folds=fit.folds[:1], masks=mask)
+    assert np.isnan(held_out_predictions(task, never)[0])
     assert part.folds.n_families == len(set(tables.groups))
 
 

@@ -56,7 +56,8 @@ def test_two_names_for_one_step(tmp_path):
     ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*positive"),
     ('model,run,step,budget\nm,a,1,0\n', "column 'budget'.*positive"),
     ('model,run,step,budget\nm,a,1,5\nn,a,2,6\n',
-     "run 'a'.* budget.* 5 and 6"),
+     "line 3, column 'budget'.*run 'a'.*found '6'"),
+    ('model,run,step\nm,a,1\nn,a,1\n', "line 3, column 'step'.*line 2"),
 ])
 def test_bad_tables(tmp_path, text, expected):
     with pytest.raises(InputError, match=expected):
@@ -72,6 +73,8 @@ def test_one_row_may_tell_the_budget_of_a_run(tmp_path, cells):
     assert [described[name].budget for name in 'mn'] == [5.0, 5.0]
     assert math.isnan(described['o'].budget)
     assert known_budgets(described.values()) == {'a': 5.0}
+    with pytest.raises(InputError, match="run 'a'.* 5 and 6"):
+        known_budgets([described['m'], Checkpoint('a', 3, budget=6)])
 
 
 def test_rows_of_runs_rise_and_begin_after_the_untrained_model():

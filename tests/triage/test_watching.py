@@ -3,6 +3,7 @@ import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
@@ -62,6 +63,33 @@ def test_half_written_files_are_tried_again_once_they_change(job, reads):
     triage = job.update()
     assert triage.runs[0].checkpoints[-1] == 'good@35'
     assert not any('good@35' in note for note in triage.notes)
+
+
+def test_a_name_in_both_places_stands_for_the_file_that_stays(job):
+    first = job.update()
+    copy = write_checkpoint(job.history[0], 'good@20', 0.1)
+    for _ in range(2):
+        with pytest.raises(InputError, match="'good@20'.*in both"):
+            job.update()
+    copy.unlink()
+    again = TriageJob(job.predictor, job.dumps, job.history)
+    copy = write_checkpoint(again.history[0], 'good@20', 0.1)
+    again.read_history()
+    with pytest.raises(InputError, match="'good@20'.*in both"):
+        again.update()
+    copy.unlink()
+    np.testing.assert_array_equal(again.update().predictions.values,
+                                  first.predictions.values)
+
+
+def test_a_removed_file_is_not_a_reason(predictor, tmp_path):
+    (tmp_path / 'half@10.safetensors').write_bytes(b'PAR1')
+    job = TriageJob(predictor, [tmp_path])
+    with pytest.raises(InputError, match='found half@10'):
+        job.update()
+    (tmp_path / 'half@10.safetensors').unlink()
+    with pytest.raises(InputError, match='found none beyond 0 tokens'):
+        job.update()
 
 
 def test_a_corrected_table_counts(job, tmp_path):
