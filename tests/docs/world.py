@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 import csv_plugin as cp
 from csv_plugin.core.texts import TextSet
 from csv_plugin.core.training import Training
@@ -127,10 +125,14 @@ def _write_run(work_dir: Path, zoo: Collection, series: Mapping | str) -> None:
 def _write_tables(root: Path, zoo: Collection) -> None:
     """Losses by text, accuracies, families and chance levels."""
     models = [model for model in zoo.losses if model[0] in SPLITS]
-    nats = np.array([[text.losses.sum() for text in zoo.losses[model].texts]
-                     for model in models])
-    write_csv(root / 'losses.csv', ('model', *zoo.texts.ids),
-              ([model, *row] for model, row in zip(models, nats)))
+    nats = {
+        model: [text.losses.sum() for text in zoo.losses[model].texts]
+        for model in zoo.losses
+    }
+    for name, named in (('losses', models),
+                        ('new', [m for m in nats if m not in models])):
+        write_csv(root / f'{name}.csv', ('model', *zoo.texts.ids),
+                  ([model, *nats[model]] for model in named))
     write_csv(root / 'scores.csv', ('model', *EXAMS),
               ([model, *row]
                for model, row in zip(models,
@@ -146,4 +148,4 @@ def _write_tables(root: Path, zoo: Collection) -> None:
     write_csv(root / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
               zip(EXAMS, zoo.accuracies.chance, zoo.accuracies.n_items))
     write_csv(root / 'mine.csv', ('text_id', 'nats'),
-              zip(zoo.texts.ids, nats[0]))
+              zip(zoo.texts.ids, nats[models[0]]))
