@@ -30,7 +30,8 @@ class Parser(argparse.ArgumentParser):
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
             if close := get_close_matches(str(value), action.choices or (), 1):
-                error.message += f'; did you mean {close[0]}?'
+                error.message = (
+                    f'{value!r} is unknown; did you mean {close[0]}?')
             raise
 
 
@@ -42,7 +43,9 @@ class _Several(argparse.Action):
                  namespace: argparse.Namespace,
                  values: Any,
                  _option: Optional[str] = None) -> None:
-        seen = [os.path.normpath(str(value)) for value in values]
+        # Pairs begin with their names.
+        names = [v[0] if isinstance(v, tuple) else v for v in values]
+        seen = [os.path.normpath(str(name)) for name in names]
         if twice := [value for value in seen if seen.count(value) > 1]:
             raise argparse.ArgumentError(self, f'{twice[0]} is given twice')
         setattr(namespace, self.dest, values)
@@ -202,11 +205,14 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
         'solvers and errors (default: no)')
 
 
-def add_loading(group: Any, model: str) -> None:
-    """Add `--tokenizer` and `--trust-remote-code`, of a kind of model."""
+def add_loading(group: Any, model: str, required: str = '') -> None:
+    """Add `--tokenizer` and `--trust-remote-code`, of a kind of model.
+
+    `required` says where a tokenizer has to be given.
+    """
     add_option(
         group, '--tokenizer', 'PATH', 'tokenizer, a folder or a name on the '
-        f'hub (default: that in the folder of the {model})')
+        f'hub (default: that in the folder of the {model}{required})')
     add_flag(group, '--trust-remote-code',
              f'run code that comes with the {model} (default: no)')
 
@@ -266,16 +272,17 @@ def print_end(written_to: Sequence[FilePath], *command: FilePath) -> None:
 
     Args:
         written_to (Sequence[FilePath]): New files; none print no line.
-        command (FilePath): Words of a command, such as 'salience'. A `Path`
-            is shown relative to the working folder.
+        command (FilePath): Words of a command, such as 'salience'; none
+            print no line. A `Path` is shown relative to the working folder.
     """
     from csv_plugin.report.screen import shown_path, written
     if written_to:
         print(f'\n{written(written_to)}')
-    words = (
-        shown_path(word) if isinstance(word, Path) else os.fspath(word)
-        for word in command)
-    print(f'Next: {shlex.join(words)}', flush=True)
+    if command:
+        words = (
+            shown_path(word) if isinstance(word, Path) else os.fspath(word)
+            for word in command)
+        print(f'Next: {shlex.join(words)}', flush=True)
 
 
 def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,8 +52,9 @@ def run(args: argparse.Namespace) -> None:
              for model, names in plan.items()]
     print(text_table(rows), '', wrapped(_lines(gaps)), sep='\n')
     if gaps:
-        print_end((), 'opencompass', 'CONFIG', '-r', args.work_dir.name,
-                  '--work-dir', args.work_dir.parent)
+        folder = args.work_dir.resolve()
+        print_end((), 'opencompass', 'CONFIG', '-r', folder.name, '--work-dir',
+                  folder.parent)
     else:
         print_end((), 'salience', 'report', args.work_dir, '--predictor',
                   'predictor.safetensors')

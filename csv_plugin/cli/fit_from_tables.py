@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> None:
     predictor = _write(args, tables, study, title, shown)
     if not args.json:
         print(summary(study, tables.main, title, args.verbose, few, args.wide))
-        print_end([args.out], 'salience', 'predict', '--losses', '...',
+        print_end([args.out], 'salience', 'predict', '--losses', args.losses,
                   '--predictor', predictor)
         return
     notes = learning_notes(study.predictor, told=few)

@@ -14,12 +14,12 @@ and they are the history of those of --predict, which are judged as by
 import argparse
 
 from csv_plugin.cli.arguments import (add_json, add_out, add_wide,
-                                      check_folder, check_splits)
+                                      check_folder, check_splits, print_end)
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
                                             add_same_tables, checkpoints_of,
                                             fit_bars)
-from csv_plugin.cli.triage_checkpoints import print_next, write_and_print
+from csv_plugin.cli.triage_checkpoints import write_and_print
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.io.model_tables import read_model_tables
@@ -52,4 +52,5 @@ def run(args: argparse.Namespace) -> None:
         SOLVERS[DEFAULT_SOLVER],
         progress=fit_bars())
     write_and_print(args, judge(predictor, tables.features, new, past))
-    print_next(args)
+    if not args.json:
+        print_end([args.out])

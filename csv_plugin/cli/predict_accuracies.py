@@ -7,6 +7,7 @@ A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them.
 """
 import argparse
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -123,14 +124,13 @@ def _show(args: argparse.Namespace, board: Leaderboard) -> None:
     if not args.json:
         n_models = counted(len(board.predictions.models), 'model')
         print(f'\nPredicted {n_models}.')
-        files = [args.out] if args.out else []
-        source = ['--losses', args.losses] if args.losses else args.places
-        # What this call did without.
-        more = ['--known', 'scores.csv'
-                ] if files else ['--out', 'outputs/predictions']
-        print_end(files, 'salience', 'predict',
-                  *(source if len(source) <= 3 else ['...']), '--predictor',
-                  args.predictor[1], *more)
+        if args.out:
+            print_end([args.out])
+        else:
+            # Behind the verb, as options may end before the places.
+            salience, verb, *rest = shlex.split(args.command)
+            print_end((), salience, verb, '--out', 'outputs/predictions',
+                      *rest)
 
 
 def _known(scores: Optional[str],

@@ -86,7 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f'the program that runs the models: {", ".join(ENGINES)} (default '
         'transformers)',
         choices=ENGINES)
-    add_loading(parser, 'model')
+    add_loading(parser, 'model',
+                '; required with servers, CTranslate2 and llama.cpp')
     add_option(parser, '--url', 'URL',
                'address of a server; required with one')
     parser.add_argument(

@@ -19,6 +19,7 @@ from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_benchmarks,
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints)
+from csv_plugin.triage.dumps import matching_paths
 
 
 def fit_bars() -> Progress:
@@ -131,8 +132,8 @@ def add_sources(group: Any, runs: str = '--runs') -> None:
         'result; this, --dumps or --collection is required', str, (),
         '+' if option else '*')
     add_several(
-        source, '--dumps', 'FILE', 'token losses <model>.safetensors, in '
-        'place of runs; needs --scores')
+        source, '--dumps', 'FILE', 'token losses <model>.safetensors, or '
+        'patterns of them, in place of runs; needs --scores')
     add_option(
         source, '--collection', 'DIR', 'what salience train --keep-collection '
         'or salience merge wrote, in place of runs; the next six options are '
@@ -186,7 +187,10 @@ def collect_sources(
     benchmarks = (
         read_benchmarks(args.benchmarks) if args.benchmarks else
         benchmark_infos(args.tasks, dict(args.chance or ())))
+    # One that several patterns match counts once.
+    dumps = dict.fromkeys(path for place in args.dumps or ()
+                          for path in matching_paths(place))
     collection = collect(
-        read_texts(args.texts), info, benchmarks, args.runs, args.dumps or (),
+        read_texts(args.texts), info, benchmarks, args.runs, tuple(dumps),
         args.scores, partial(tqdm, desc='losses'))
     return collection, benchmarks

@@ -150,8 +150,8 @@ def run(args: argparse.Namespace) -> None:
                           losses, collection, trained.curve, args.command,
                           mixed, args.verbose, few, args.wide)
     print(said)
-    print_end([args.out], 'salience', 'predict', '...', '--predictor',
-              args.out / PREDICTOR)
+    print_end([args.out], 'salience', 'predict', 'outputs/losses',
+              '--predictor', args.out / PREDICTOR)
 
 
 def _chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],

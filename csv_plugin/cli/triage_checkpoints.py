@@ -13,6 +13,7 @@ pattern of any of them. Checkpoints have names such as run@step, or are
 described in a table (--checkpoints); see docs/triage.md.
 """
 import argparse
+import shlex
 from functools import partial
 
 from tqdm import tqdm
@@ -72,13 +73,18 @@ def run(args: argparse.Namespace) -> None:
         triage = job.update(partial(tqdm, desc='dumps'))
         assert triage is not None  # the first update is always new
         show(triage)
-        print_next(args)
+        if not args.json:
+            again: tuple[str, ...] = ()
+            if not (args.history or triage.forecast_runs):
+                again = (*shlex.split(args.command), '--history',
+                         'finished/*.safetensors')
+            print_end([args.out], *again)
         return
     with until_stopped() as stop:
         print(f'watching {args.watch}, Ctrl-C to stop', flush=True)
         watch(job, show, partial(print, flush=True), stop, args.interval)
     print('stopped')
-    print_next(args)
+    print_end([args.out])
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
@@ -97,11 +103,3 @@ def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
         print_json(triage.to_dict())
         return
     print(f'{as_text(triage, full_width(args.wide))}{note}', flush=True)
-
-
-def print_next(args: argparse.Namespace) -> None:
-    """Print where the files are, and what to do next."""
-    if not args.json:
-        print_end([args.out], 'salience', 'benchmarks', '--scores',
-                  getattr(args, 'scores', 'scores.csv'), '--out',
-                  'outputs/benchmarks')

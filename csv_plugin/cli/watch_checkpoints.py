@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> None:
         finally:
             for log in logs:
                 log.close()
+    history = ['--history', *args.history] if args.history else []
     print_end([args.out], 'salience', 'triage', '--predictor',
-              args.predictor[1], '--dumps', args.out, '--out',
+              args.predictor[1], '--dumps', live.losses, *history, '--out',
               'outputs/triage')

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.intervals import at_least_noise, inverse, item_variance
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -278,7 +278,14 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
     Returns:
         Predictions: The same models and benchmarks; `with_scores` marks
         what changed.
+
+    Raises:
+        InputError: The known scores are no table.
     """
+    if not isinstance(known, AccuracyTable):
+        raise InputError('known scores', 'an AccuracyTable',
+                         f'a {type(known).__name__}',
+                         'Make one of them (docs/api.md).')
     partial = learn_partial_scores(predictor)
     if partial is None:
         return predictions

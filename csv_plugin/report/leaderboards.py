@@ -285,15 +285,16 @@ def _ranks(ranks: Iterable[float]) -> list[str]:
     return [number(rank, '.0f') for rank in ranks]
 
 
-def as_text(board: Leaderboard, width: float = WIDTH) -> str:
+def as_text(board: Leaderboard, width: float = WIDTH, cut: bool = True) -> str:
     """Models as rows, notes below; for reading.
 
-    As many benchmarks as fit into the width are side by side.
+    As many benchmarks as fit into the width are side by side; `cut` as in
+    `side_by_side`.
     """
     groups = list(_groups(board))
     if groups:
         groups[0].insert(0, _names(board))
-    table = side_by_side(groups, 2, width)
+    table = side_by_side(groups, 2, width, cut)
     return '\n\n'.join(filter(None, [table, wrapped(board.notes)]))
 
 
@@ -397,7 +398,7 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     text, page, table, data = (
         Path(f'{os.fspath(stem)}.{kind}')
         for kind in ('txt', 'md', 'csv', 'json'))
-    write_text(text, f'{as_text(board)}\n')
+    write_text(text, f'{as_text(board, cut=False)}\n')
     write_markdown(page, board)
     rows = list(board.rows())
     write_csv(table, FIELDS, (list(row.values()) for row in rows))

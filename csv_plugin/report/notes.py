@@ -15,7 +15,7 @@ from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.scaling_law import LEAST_MODELS
+from csv_plugin.core.scaling_law import LEAST_MODELS, PROBLEMS
 from csv_plugin.core.study import outliers
 
 #: Mark of the model whose tokens have the weights of a predictor.
@@ -133,7 +133,10 @@ def _contradiction(predictions: Predictions, cell: tuple[str, str, str],
 
 def findings(predictions: Predictions,
              main: Optional[Sequence[str]] = None) -> Iterator[str]:
-    """Agreement of predictions and real accuracies; args as above."""
+    """Agreement of predictions and real accuracies.
+
+    Args as in `prediction_notes`.
+    """
     in_means = predictions.select(benchmarks=main)
     if len(in_means.benchmarks) > 1:
         yield from _of_means(in_means)
@@ -322,11 +325,12 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor,
         if not told:
             yield ('fitted to one family of models, so that nothing was held '
                    'out to choose weights or to measure errors')
-    # A baseline has no notes: it was asked to use the mean loss.
-    elif part.notes and np.allclose(
+    # A baseline, asked to use the mean loss, has notes on its curve alone.
+    elif {*part.notes} - {*PROBLEMS.values()} and np.allclose(
             part.model.typical_coefficients, predictor.columns.uniform,
             atol=0):
-        yield ('the mean loss of all tokens predicts, as nothing that was '
+        scored = 'units' if predictor.targets is None else 'tokens'
+        yield (f'the mean loss of all {scored} predicts, as nothing that was '
                'learned did better on held-out families of models')
 
 

@@ -26,7 +26,8 @@ def full_width(wide: bool) -> float:
 
 def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
                  n_headers: int = 1,
-                 width: float = WIDTH) -> str:
+                 width: float = WIDTH,
+                 cut: bool = True) -> str:
     """Return columns of a table as text, below each other where too wide.
 
     Args:
@@ -35,12 +36,16 @@ def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
             repeated on the left of each part.
         n_headers (int): Lines of header.
         width (float): Most characters of a line.
+        cut (bool): Leave out the middle of long cells, where the cells of
+            the column stay different and the width is finite.
     """
     blocks: list[list[list[str]]] = []
     names: list[str] = []
     room = 0.0
     for group in groups:
-        columns = [[_cell(cell, width) for cell in column] for column in group]
+        columns = [list(map(one_line, column)) for column in group]
+        if cut and width <= WIDTH:
+            columns = list(map(_cut, columns))
         if not names:
             names = columns.pop(0)
         parts = [columns]
@@ -69,11 +74,13 @@ def text_table(rows: Sequence[Sequence[str]],
         width=width)
 
 
-def _cell(text: str, width: float) -> str:
-    line = one_line(text)
-    if len(line) <= _CELL or width > WIDTH:
-        return line
-    return f'{line[:_CELL - 16]}...{line[-13:]}'
+def _cut(column: list[str]) -> list[str]:
+    """The column with shorter cells, or as it is if two became equal."""
+    short = [
+        cell if len(cell) <= _CELL else f'{cell[:_CELL - 16]}...{cell[-13:]}'
+        for cell in column
+    ]
+    return short if len(set(short)) == len(set(column)) else column
 
 
 def _width(column: Sequence[str]) -> int:

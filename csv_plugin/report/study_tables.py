@@ -30,13 +30,19 @@ means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
 
 #: The same in short, for the terminal, and for all columns.
-_SHORT = (
-    'error: mean absolute, in points (percent), of held-out models; of '
-    'uniform: divided by the error by the mean loss; coverage: real scores '
-    'inside of the {level:.0%} intervals. --wide has all columns.')
+_SHORT = ('error: mean absolute, in points (percent), of held-out models; of '
+          'uniform: divided by the error of uniform; coverage: real scores '
+          'inside of the {level:.0%} intervals. --wide has all columns.')
 _UNITS = (
     'MSE and noise (binomial variance of the scores) in 1e-3, MAE and width '
     'of intervals in points; means of MSE are geometric.')
+
+#: Methods of a study, as rows and columns are called after them.
+_METHODS = {
+    'uniform': 'the baseline that predicts from the mean loss',
+    'constant': 'the mean accuracy of the training models',
+    'averaged': 'the default solver',
+}
 
 
 def write_predictions(path: FilePath, study: Study,
@@ -152,28 +158,27 @@ def stated_line(study: Study, main: Sequence[str]) -> str:
     parts = [study.predictor.benchmark(name) for name in main]
     by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
     kinds = {
-        'in all': [part.cv_mse for part in parts],
-        'of the typical family': [part.typical_error**2 for part in parts],
-        'of predictions up to what most families reach':
-        [errors.within.mse for errors in by_reach],
-        'above': [errors.beyond.mse for errors in by_reach]
+        ': ': [part.cv_mse for part in parts],
+        '; of the median family ': [part.typical_error**2 for part in parts],
+        '; of predictions within the accuracies that most training families '
+        'reach ': [errors.within.mse for errors in by_reach],
+        ', above them ': [errors.beyond.mse for errors in by_reach]
     }
-    said = filter(None, (_stated(name, squares, len(main))
-                         for name, squares in kinds.items()))
-    if not (errors := ', '.join(said)):
-        return ''
-    return ('errors stated, on held-out families (root mean squares in points '
-            f'over the main benchmarks): {errors}')
+    errors = ''.join(
+        _stated(words, squares, len(main)) for words, squares in kinds.items())
+    return errors and (
+        'Cross-validated error (root mean square in points, mean over the '
+        f'main benchmarks){errors}.')
 
 
-def _stated(kind: str, squares: Iterable[float], n_main: int) -> str:
-    """Error of a kind and its number of benchmarks; empty if none has it."""
+def _stated(words: str, squares: Iterable[float], n_main: int) -> str:
+    """Error and its number of benchmarks; empty if none has it."""
     known = [square for square in squares if not math.isnan(square)]
     if not known:
         return ''
     n = len(known)
     fewer = f' ({n} of {n_main} benchmarks)' if n < n_main else ''
-    return f'{number(percent(_mean(known)**0.5))} {kind}{fewer}'
+    return f'{words}{number(percent(_mean(known)**0.5))}{fewer}'
 
 
 def judged_benchmarks(study: Study, main: Sequence[str]) -> list[str]:
@@ -223,8 +228,10 @@ def summary(study: Study,
     if wide:
         table, legend = error_table(study, main, 'simple'), _UNITS
     legend = legend.format(level=study.predictions.level)
+    methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
+                        if name in study.predictions.methods)
     parts = [
-        title, f'{table}\n\n{wrapped([legend])}',
+        title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
         wrapped(filter(None, [stated_line(study, main)])),
         wrapped(outside_notes(solver)),
         wrapped(learning_notes(study.predictor, verbose, told))

@@ -35,7 +35,10 @@ def _report(triage: Triage,
             lines: Callable[[list[str]], str],
             escape: Callable[[str], str] = str,
             heading: str = '') -> str:
-    """Tables, legend and notes; a table repeats its fixed columns."""
+    """Tables, legend and notes.
+
+    `table` makes text of rows, of which the first columns stay together.
+    """
     checkpoints = counted(len(triage.predictions.models), 'checkpoint')
     runs = counted(len(triage.runs), 'run')
     parts = [
@@ -77,7 +80,7 @@ def _report(triage: Triage,
     return '\n\n'.join(parts)
 
 
-def _markdown_table(rows: list[list[str]], n_fixed: int) -> str:
+def _markdown_table(rows: list[list[str]], _n_fixed: int) -> str:
     """The header and the rows, all benchmarks side by side."""
     header, *rest = [list(map(markdown, row)) for row in rows]
     return tabulate(

@@ -60,7 +60,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}
     for place in places:
-        for path in _matches(os.fspath(place)):
+        for path in matching_paths(place):
             for dump in _dumps_in(path):
                 first = dumps.setdefault(dump.model, dump)
                 if first.path.resolve() != dump.path.resolve():
@@ -71,11 +71,16 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     return dict(sorted(dumps.items()))
 
 
-def _matches(place: str) -> list[Path]:
-    """Paths that match a pattern, or the path itself."""
-    paths = [place] if os.path.exists(place) else sorted(glob.glob(place))
+def matching_paths(place: FilePath) -> list[Path]:
+    """Return the paths that match a pattern, or the path itself.
+
+    Raises:
+        InputError: There is none.
+    """
+    name = os.fspath(place)
+    paths = [name] if os.path.exists(name) else sorted(glob.glob(name))
     if not paths:
-        raise InputError(f'dumps {place!r}', 'a file, a folder or a pattern',
+        raise InputError(f'dumps {name!r}', 'a file, a folder or a pattern',
                          NOT_THERE, 'Check the path.')
     return [Path(path) for path in paths]
 

@@ -368,8 +368,7 @@ def _notes_on_runs(runs: Sequence[RunTrajectory],
     unlimited = [run.run for run in runs if math.isnan(run.budget)]
     notes = [
         f'Nothing is forecast for {", ".join(unlimited)}: the end of training '
-        'is unknown. Give --budget (budget=), or earlier, finished runs by '
-        '--history (history=).'
+        'is unknown. Give finished runs by --history.'
     ] if unlimited else []
     missing: dict[tuple[float, str], list[str]] = {}
     for run in runs:
@@ -395,8 +394,8 @@ def _missing(forecaster: Forecaster, share: float) -> Iterator[str]:
         yield (f'the losses of {", ".join(late)} do not count: no checkpoint '
                'is as early.')
     if not early:
-        yield ('nothing is forecast: no earlier run (--history) has a '
-               'checkpoint as early.')
+        yield ('nothing is forecast: no earlier run has a checkpoint as '
+               'early. Give finished runs by --history.')
     if len(early) == 1:
         yield ('the error of the forecast is unknown: only one earlier run '
-               '(--history) has a checkpoint as early.')
+               'has a checkpoint as early.')

@@ -50,7 +50,7 @@ class RunTrajectory:
                 f'a budget of {self.tokens[-1]:g} or more, where its last '
                 'checkpoint is', f'{self.budget:g}',
                 'Give the end of the training, in steps or, where they are '
-                'known, in tokens: --budget (budget=), or in the table of '
+                'known, in tokens: --budget, or in the table of '
                 'checkpoints.')
 
     def __repr__(self) -> str:

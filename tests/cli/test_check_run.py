@@ -7,12 +7,14 @@ from tests.runs import write_run
 from tests.scripts import check_end
 
 
-def test_table(tmp_path, capsys):
+def test_table(tmp_path, capsys, monkeypatch):
     write_config(tmp_path, config(['a', 'b', 'c']))
     write_run(tmp_path, {'a': 1, 'b': 2})
     (tmp_path / 'results/b/hard.json').unlink()
-    assert main(['status', str(tmp_path)]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(['status', '.']) == 0
     lines = capsys.readouterr().out.splitlines()
+    assert f' -r {tmp_path.name} --work-dir {tmp_path.parent}' in lines[-1]
     assert [line.split() for line in lines[2:5]] == [
         'a 2 of 2 1 of 1'.split(), 'b 1 of 2 1 of 1'.split(),
         'c 0 of 2 0 of 1'.split()

@@ -32,8 +32,9 @@ def contribute(out, *options):
 
 FROM_RUN = ('run', '--texts', 'texts.jsonl', '--models', 'models.csv',
             '--tasks', 'mmlu')
-FROM_DUMPS = ('--dumps', 'n.safetensors', '--scores', 'scores.csv', '--texts',
-              'texts.jsonl', '--models', 'others.csv', '--tasks', 'mmlu')
+FROM_DUMPS = ('--dumps', 'n.safe*', './n.s*', '--scores', 'scores.csv',
+              '--texts', 'texts.jsonl', '--models', 'others.csv', '--tasks',
+              'mmlu')
 
 
 def test_runs_and_dumps_become_one_collection(folder, capsys):

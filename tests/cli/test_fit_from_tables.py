@@ -110,6 +110,7 @@ def test_outputs(tmp_path, tables):
     report = (out / 'report.md').read_text('utf-8')
     assert report.split('\n')[2].startswith('    salience fit --losses ')
     lines = check_end(said.getvalue())
+    assert '--losses ... ' not in said.getvalue()
     assert not any('|' in line for line in lines)
     row, = (line.split() for line in lines if line.startswith('hard '))
     predictor = load_predictor(out / 'predictor.safetensors')
@@ -434,7 +435,7 @@ def test_scores_at_chance(tmp_path, capsys, solver, slope, said):
     ]) == 0
     lines = [
         line for line in capsys.readouterr().out.splitlines()
-        if 'mean accuracy' in line
+        if 'the mean accuracy of the models fitted on' in line
     ]
     assert len(lines) == said
     part, = load_predictor(tmp_path / 'out/predictor.safetensors').benchmarks

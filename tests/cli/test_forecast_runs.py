@@ -75,7 +75,8 @@ def test_the_screen(options, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert 'Predicted at 2 checkpoints of 1 run\n' in printed
     assert 'Forecast at the end of the training\n' in printed
-    assert check_end(printed)[-1] == f'Written to {tmp_path / "out"}.'
+    written = f'Written to {tmp_path / "out"}.'
+    assert check_end(printed, is_last=True)[-1] == written
     assert (tmp_path / 'out/triage.png').is_file()
 
 

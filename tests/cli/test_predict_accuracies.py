@@ -46,9 +46,9 @@ def test_table_and_files(folder, capsys):
     assert call('dumps', '--out', 'out') == 0
     shown = capsys.readouterr().out
     assert 'strong' in shown and 'easy' in shown and 'Percent' in shown
-    assert check_end(shown)[-3:] == [
-        'Predicted 2 models.', '', 'Written to out.'
-    ]
+    assert check_end(
+        shown,
+        is_last=True)[-3:] == ['Predicted 2 models.', '', 'Written to out.']
     with open('out/leaderboard.csv', encoding='utf-8') as file:
         table = {(r['model'], r['benchmark']): r for r in csv.DictReader(file)}
     assert float(table['strong', 'easy']['predicted']) > 60
@@ -57,6 +57,15 @@ def test_table_and_files(folder, capsys):
     assert sorted(path.name for path in Path('out').iterdir()) == [
         f'leaderboard.{kind}' for kind in ('csv', 'json', 'md', 'txt')
     ]
+
+
+def test_the_same_call_with_files_is_next(folder, capsys):
+    Path('s.csv').write_text('model,easy\nweak,0.3\n')
+    assert call('dumps', '--known', 's.csv') == 0
+    shown = capsys.readouterr().out
+    check_end(shown)
+    assert shown.endswith('\nNext: salience predict --out outputs/predictions '
+                          '--predictor p.safetensors dumps --known s.csv\n')
 
 
 def test_a_label_names_the_predictions(folder, capsys):

@@ -36,9 +36,10 @@ def test_it_starts_without_loading_packages(option):
 
 @pytest.mark.parametrize('words, says', [
     ([], 'required: VERB'),
-    (['predcit'], "'report'); did you mean predict?"),
+    (['predcit'], "VERB: 'predcit' is unknown; did you mean predict?"),
     (['fit', '--solver', 'rige'], 'did you mean ridge?'),
     (['predict', 'a', './a'], 'a is given twice'),
+    (['train', '--chance', 'a=0.25', 'a=0.5'], 'a is given twice'),
 ])  # yapf: disable
 def test_words_that_are_refused(capsys, words, says):
     with pytest.raises(SystemExit) as end:

@@ -49,9 +49,20 @@ def test_files_and_screen(world, tmp_path, capsys):
     assert call(world, tmp_path / 'out') == 0
     shown = capsys.readouterr().out
     assert 'Forecast at the end of the training, best run first' in shown
-    assert check_end(shown)[-1] == f'Written to {tmp_path / "out"}.'
+    written = f'Written to {tmp_path / "out"}.'
+    assert check_end(shown, is_last=True)[-1] == written
     assert (tmp_path / 'out/triage.png').is_file()
     assert forecasts(tmp_path / 'out')['good', 'mean']['rank'] == 1
+
+
+def test_without_history_the_same_call_with_it_is_next(world, tmp_path,
+                                                       capsys):
+    assert call(world, tmp_path, history=None) == 0
+    shown = capsys.readouterr().out
+    check_end(shown)
+    assert shown.endswith(" --history 'finished/*.safetensors'\n")
+    assert 'Give finished runs by --history.' in ' '.join(shown.split())
+    assert '=)' not in shown
 
 
 def test_no_picture_without_matplotlib(world, tmp_path, capsys, monkeypatch):
@@ -115,7 +126,7 @@ def test_opencompass_runs(world, tmp_path):
     (['--budget', '20'], {},
      'a budget of 35 or more, where its last checkpoint is, found 20. Give '
      'the end of the training, in steps or, where they are known, in tokens: '
-     '--budget (budget=)'),
+     '--budget, or in the table'),
     (['--watch', 'new', '--json'], {}, 'no --json beside it'),
 ])
 def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,

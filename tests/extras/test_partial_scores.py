@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import TrainingScores
@@ -231,6 +232,13 @@ def cubes(predictions):
         for name in ('values', 'low', 'high', 'extrapolated', 'in_sample',
                      'with_scores')
     }
+
+
+def test_known_scores_are_a_table(fitted):
+    with pytest.raises(
+            InputError,
+            match='known scores: expected an AccuracyTable, found a dict'):
+        with_known_scores(fitted[0], None, {})
 
 
 def test_no_known_scores_change_nothing(fitted):

@@ -10,6 +10,7 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED, DumpInfo
 from csv_plugin.core.predictions import Contradiction, Missing, Predictions
 from csv_plugin.core.salience import Ridge, Uniform
+from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.report.leaderboards import as_text, compare
 from csv_plugin.report.notes import (alarms, engine_notes, findings,
                                      learning_notes, least_models,
@@ -86,6 +87,10 @@ def test_fallback_to_the_mean_loss():
             for part in uniform.benchmarks))
     line, = learning_notes(fallen)
     assert line.startswith('all 2 benchmarks: the mean loss of all tokens')
+    line, = learning_notes(replace(fallen, targets=None, matrix=None))
+    assert 'the mean loss of all units' in line
+    assert learning_notes(changed(uniform,
+                                  notes=(PROBLEMS['slope_sign'], ))) == []
     # All notes of the training come on demand.
     assert learning_notes(
         fallen, verbose=True)[1:] == [

@@ -149,6 +149,9 @@ def test_summary(study):
         assert row.split(
         )[5] == f'{100 * np.mean([e.mae for e in errors]):.1f}'
     assert ' '.join(stated.split()) == stated_line(study, MAIN)
+    assert ('uniform: the baseline that predicts from the mean loss; constant:'
+            in ' '.join(legend.split()))
+    assert 'averaged' not in legend
     wide = summary(study, MAIN, 'Title', wide=True)
     assert error_table(study, MAIN, 'simple') in wide
     assert '|' not in wide and ' Spearman ' in wide
@@ -165,10 +168,11 @@ def test_stated_errors(study):
     whole, typical, within, beyond = (f'{100 * np.mean(square)**.5:.1f}'
                                       for square in squares)
     line = stated_line(study, MAIN)
-    assert line.endswith(
-        f' over the main benchmarks): {whole} in all, {typical} of the '
-        f'typical family, {within} of predictions up to what most families '
-        f'reach, {beyond} above')
+    assert line == (
+        'Cross-validated error (root mean square in points, mean over the '
+        f'main benchmarks): {whole}; of the median family {typical}; of '
+        'predictions within the accuracies that most training families reach '
+        f'{within}, above them {beyond}.')
     assert stated_line(study, ()) == ''
     # Errors of some of the main benchmarks.
     first = replace(parts[0], errors_by_reach=None)
@@ -176,7 +180,7 @@ def test_stated_errors(study):
         study.predictor, benchmarks=(first, parts[1]), training_scores=None)
     line = stated_line(replace(study, predictor=predictor), MAIN)
     assert line.endswith(
-        f'{100 * by_reach[1].beyond.mse**.5:.1f} above (1 of 2 benchmarks)')
+        f'{100 * by_reach[1].beyond.mse**.5:.1f} (1 of 2 benchmarks).')
     table = stated_table(study).splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)

@@ -11,7 +11,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from csv_plugin.core.cells import interval, percent
+from csv_plugin.core.cells import counted, interval, percent
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
@@ -134,13 +134,11 @@ def points(number: Optional[float], sign: str = '-') -> str:
 
 def _finding(predictions: Predictions, errors: Comparison) -> str:
     """Models and benchmarks, and the error of the main predictor."""
-    counted = predictions.held_out(errors.label)
+    cells = predictions.held_out(errors.label)
     if not errors.n_cells:
-        counted = np.ones_like(counted)
-    sizes = (f'{n} {noun}{"s" if n != 1 else ""}'
-             for n, noun in ((counted.any(axis=1).sum(), 'model'),
-                             (counted.any(axis=0).sum(), 'benchmark')))
-    found = ' on '.join(sizes)
+        cells = np.ones_like(cells)
+    found = (f'{counted(int(cells.any(axis=1).sum()), "model")} on '
+             f'{counted(int(cells.any(axis=0).sum()), "benchmark")}')
     if errors.n_cells:
         found += (f': off by {points(100 * errors.overall)} points, '
                   f'{errors.n_inside} of {errors.n_cells} inside')

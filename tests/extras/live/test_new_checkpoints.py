@@ -133,7 +133,9 @@ def test_command(tmp_path, capsys):
         str(tmp_path / 'tb')
     ]
     assert main(command) == 0
-    assert 'mix1' in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert 'mix1' in shown
+    assert f'--dumps {tmp_path}/out/losses --out outputs/triage\n' in shown
     assert list((tmp_path / 'tb/mix1').glob('events*'))
     assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [
         'checkpoints.csv', 'forecasts.csv', 'losses'

@@ -38,6 +38,10 @@ def test_numbers_and_marks():
     assert '9.7' in means[0] and '11.5' in means[1]
     assert '<h1>3 models on 1 benchmark: off by 9.7 points, 2 of 3 in' in html
     assert '2 of 3' in html and '1 of 5' in html
+    plain = page_cells()
+    plain.real.update(dict.fromkeys(plain.real, NO_DUMP))
+    assert '“Off by”' in html and '“Off by”' not in render(
+        make_page(plain.board()))
 
 
 def rows_of(html: str) -> list[str]:
