@@ -190,7 +190,7 @@ def test_watch(world, tmp_path):
     finally:
         process.kill()
     assert process.returncode == 0 and not errors
-    assert check_end(shown)[-3] == 'stopped'
+    assert check_end(shown, is_last=True)[-3] == 'stopped'
     assert shown.count('Predicted at') == 2
     assert 'good@35 is left out: ' in ' '.join(shown.split())
     assert list((tmp_path / 'logs' / 'good').glob('events*'))
