@@ -231,8 +231,8 @@ def test_what_no_other_family_was_run_on_is_not_predicted(tables, study):
         assert not np.isnan(cube[:, 1]).any()
     assert not any(cube[own, 0].any() for cube in cubes[3:])
     model = tables.models[own.argmax()]
-    assert 'no training model was run' in sparse.predictions.at(
-        model, 'easy').reason
+    assert 'no training model was run' in sparse.predictions.at(model,
+                                                                'easy').reason
     assert sparse.predictions.chance == study.predictions.chance
     errors = sparse.errors('uniform')['easy']
     assert errors.n_models == own.sum() and np.isnan(errors.mse)

@@ -157,8 +157,9 @@ class Zoo(Material):
         study = ZooStudy.load(shipped.COLLECTION, scoring_lm,
                               tokenizer).of_series(FIRST_SERIES)
         raw = study.states.double().numpy()
-        states = torch.from_numpy(StateScale.of_moments(
-            raw.mean(axis=0), (raw**2).mean(axis=0)).apply(raw))
+        states = torch.from_numpy(
+            StateScale.of_moments(raw.mean(axis=0),
+                                  (raw**2).mean(axis=0)).apply(raw))
         return cls(
             _groups(study, study.table), study.collection.accuracies,
             study.collection.families, study.collection.models_in,

@@ -303,8 +303,9 @@ class ZooStudy:
         """Accuracies that the paper's head predicts, `(M, B)`."""
         raw = self.states.double().numpy()
         # Standardised, so that one learning rate serves all directions.
-        states = torch.from_numpy(StateScale.of_moments(
-            raw.mean(axis=0), (raw**2).mean(axis=0)).apply(raw))
+        states = torch.from_numpy(
+            StateScale.of_moments(raw.mean(axis=0),
+                                  (raw**2).mean(axis=0)).apply(raw))
         heads = train_heads(states, self.table, self.collection.accuracies,
                             self.collection.models_in(TRAIN),
                             self.collection.models_in(VALIDATION), HEAD)
