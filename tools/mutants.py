@@ -4,8 +4,8 @@
 
 A bug is a comparison, an operator, a number or a flag that is changed. The
 quick tests run once to learn which of them run which lines; each bug then
-meets only the tests that run its line, in a copy of the project. A bug on a
-line that no quick test runs survives.
+meets only the tests that run its line (those of its module, if the line runs
+at import), in a copy of the project. A bug that no quick test runs survives.
 """
 import argparse
 import ast
@@ -26,7 +26,7 @@ from coverage import CoverageData
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Tests that one bug meets at most, those of its own room first.
+#: Tests that one bug meets at most, those of its own module and room first.
 MOST_TESTS = 200
 #: Smaller numbers are tolerances, of which none is right to a factor of two.
 LEAST_NUMBER = 1e-3
@@ -162,8 +162,10 @@ def is_noticed(bug: Bug, tests: set[str], place: Path) -> bool:
     """Whether a test fails where the bug is planted."""
     if not tests:
         return False
-    room = bug.path.split('/')[1]
-    chosen = sorted(tests, key=lambda test: (f'/{room}/' not in test, test))
+    room, own = bug.path.split('/')[1], f'/test_{Path(bug.path).stem}.py'
+    chosen = sorted(
+        tests,
+        key=lambda test: (own not in test, f'/{room}/' not in test, test))
     path = place / bug.path
     good = path.read_bytes()
     path.write_bytes(good[:bug.start] + bug.becomes.encode() + good[bug.end:])
@@ -208,8 +210,12 @@ def main() -> None:
 
         def meet(bug: Bug) -> bool:
             place = places.get()
+            at_import = set().union(*(found
+                                      for (path, _), found in tests.items()
+                                      if path == bug.path))
             try:
-                return is_noticed(bug, tests.get((bug.path, bug.line), set()),
+                return is_noticed(bug,
+                                  tests.get((bug.path, bug.line)) or at_import,
                                   place)
             finally:
                 places.put(place)

@@ -171,5 +171,5 @@ def _above(draws: NDArray) -> NDArray:
     probabilities = np.array([[
         np.mean((first > second) + 0.5 * (first == second)) for second in draws
     ] for first in draws])
-    unknown = np.isnan(draws).any(axis=1)
+    unknown = np.isnan(draws[:, 0])
     return np.where(unknown[:, None] | unknown, np.nan, probabilities)

@@ -11,7 +11,7 @@ from opencompass.registry import MODELS
 
 from csv_plugin.configs.datasets.label_loss import label_loss
 from csv_plugin.core.conventions import InputError
-from csv_plugin.oc.labels import label_texts
+from csv_plugin.oc.labels import check_output_column, label_texts
 from tests.lm.models import reference_losses
 from tests.oc import tiny
 
@@ -193,3 +193,9 @@ def test_a_label_with_nothing_in_front(model_folder, tmp_path):
     model = tiny.model_config(model_folder, tokenizer_kwargs=tokens)
     with pytest.raises(InputError, match='label of item 0'):
         tiny.infer(tmp_path, model, entry)
+
+
+@pytest.mark.parametrize('column', [None, '', 'test_list'])
+def test_columns_without_right_answers_are_refused(column):
+    with pytest.raises(InputError, match='a column of right answers'):
+        check_output_column(column)

@@ -3,9 +3,12 @@ import pytest
 from opencompass.models import OpenAI
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predictions import Missing
 from csv_plugin.demo import shipped
+from csv_plugin.io.predictors import load_predictor
 from csv_plugin.oc.inferencers import TokenLossInferencer
-from csv_plugin.oc.run_checks import check_run, names_in_run
+from csv_plugin.oc.run_checks import (check_benchmarks, check_run,
+                                      names_in_run)
 
 TEXTS = dict(
     abbr='salience_texts-0123456789ab',
@@ -61,3 +64,10 @@ def test_models_behind_an_api_give_no_losses():
     able = [dict(wrapped, engine=dict(type='E')),
             dict(abbr='scoring', type=Scoring)]  # yapf: disable
     assert not check_run({**config, 'models': able})
+
+
+def test_names_are_judged_once_all_predictors_are_there():
+    there = load_predictor(shipped.PREDICTOR)
+    check_benchmarks(['tides'], {'a': there, 'b': Missing('no file')})
+    with pytest.raises(InputError, match="found 'tides'"):
+        check_benchmarks(['tides'], {'a': there})
