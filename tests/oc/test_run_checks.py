@@ -7,8 +7,7 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.oc.inferencers import TokenLossInferencer
-from csv_plugin.oc.run_checks import (check_benchmarks, check_run,
-                                      names_in_run)
+from csv_plugin.oc.run_checks import check_benchmarks, check_run, names_in_run
 
 TEXTS = dict(
     abbr='salience_texts-0123456789ab',
