@@ -15,7 +15,7 @@ from csv_plugin.core.fitting import Fitted
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
-                                      fold_masks)
+                                      fold_masks, held_out_predictions)
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.stated_errors import typical_error
 from csv_plugin.core.training import JoinedColumns, Training
@@ -322,9 +322,13 @@ def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> Fitted:
 def _stated(fit: Fitted) -> dict[str, float]:
     """Mean squared errors of `SeriesErrors` that are not found on a series."""
     return {
-        'stated': metrics.mse(fit.task.accuracy, fit.held_out),
-        'of the typical series': typical_error(fit.families)**2,
-        'chosen by': fit.fit.cv_mse
+        'stated':
+        metrics.mse(fit.task.accuracy, held_out_predictions(fit.task,
+                                                            fit.fit)),
+        'of the typical series':
+        typical_error(fit.families)**2,
+        'chosen by':
+        fit.fit.cv_mse
     }
 
 
