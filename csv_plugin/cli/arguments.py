@@ -267,6 +267,22 @@ def check_splits(args: argparse.Namespace, remedy: str) -> None:
                          f'{" and ".join(sorted(in_both))} in both', remedy)
 
 
+def save_picture(name: str, data: Any, path: Path) -> list[str]:
+    """Draw a picture of `extras.pictures`, if matplotlib is installed.
+
+    Returns:
+        list[str]: A note if there is no picture.
+    """
+    try:
+        from csv_plugin.extras import pictures
+        pictures.save(getattr(pictures, name)(data), path)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition('.')[0] != 'matplotlib':
+            raise
+        return ['No picture: matplotlib is not installed.']
+    return []
+
+
 def print_end(written_to: Sequence[FilePath], *command: FilePath) -> None:
     """Print what was written, and the command to type next.
 

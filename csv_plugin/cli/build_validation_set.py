@@ -35,8 +35,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, check_folder, print_end,
-                                      whole_number)
+from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
+                                      check_folder, print_end, whole_number)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collection import BENCHMARKS, read_collection
 from csv_plugin.io.tables import read_benchmarks
@@ -50,56 +50,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_out(parser, 'texts.jsonl and manifest.json, the collection or the '
             'task')
     recipe = parser.add_mutually_exclusive_group()
-    recipe.add_argument(
-        '--shipped',
-        action='store_true',
-        help='write the texts of this package, in place of a draw')
-    recipe.add_argument(
-        '--recipe',
-        metavar='FILE',
-        help='YAML file with a list of sources (default: those of\n'
-        'the paper)')
-    recipe.add_argument(
-        '--sample',
-        action='append',
-        metavar='NAME=COUNT',
-        help='a source or dataset config, and how many texts;\n'
-        'may be given several times (default: those of the\n'
-        'paper)')
-    recipe.add_argument(
-        '--choose',
-        type=partial(whole_number, least=1),
-        metavar='N',
-        help='write N texts of the collection --from that predict its\n'
-        'benchmarks best, chosen by all but its test models\n'
-        '(default: draw texts)')
-    recipe.add_argument(
-        '--lm-eval-task',
-        metavar='JSONL',
-        help='write a task of lm-evaluation-harness that scores the\n'
-        'texts of this file (default: draw texts)')
-    parser.add_argument(
-        '--from',
-        dest='collection',
-        type=Path,
-        metavar='DIR',
-        help='collection of salience train (required for --choose)')
-    parser.add_argument(
-        '--seed',
-        type=int,
-        default=0,
-        metavar='N',
-        help='another seed draws other texts (default 0)')
-    parser.add_argument(
-        '--skip-missing',
-        action='store_true',
-        help='go on without sources that cannot be loaded (default:\n'
-        'stop)')
-    parser.add_argument(
-        '--permissive',
-        action='store_true',
-        help='go on without sources whose licence is not known to\n'
-        'allow any use (default: take them)')
+    add_flag(recipe, '--shipped',
+             'write the texts of this package (default: draw texts)')
+    add_option(
+        recipe, '--recipe', 'FILE', 'YAML file with a list of sources '
+        '(default: those of the paper)')
+    add_option(
+        recipe, '--sample', 'NAME=COUNT', 'a source or dataset config, and '
+        'how many texts; may be given several times (default: those of the '
+        'paper)', action='append')  # yapf: disable
+    add_option(
+        recipe, '--choose', 'N', 'write N texts of the collection --from that '
+        'predict its benchmarks best, chosen by all but its test models '
+        '(default: draw texts)', partial(whole_number, least=1))
+    add_option(
+        recipe, '--lm-eval-task', 'JSONL', 'write a task of '
+        'lm-evaluation-harness that scores the texts of this file (default: '
+        'draw texts)')
+    add_option(parser, '--from', 'DIR', 'collection of salience train '
+               '(required for --choose)', Path,
+               dest='collection')  # yapf: disable
+    add_option(parser, '--seed', 'N', 'another seed draws other texts '
+               '(default 0)', int, 0)  # yapf: disable
+    add_flag(parser, '--skip-missing', 'go on without sources that cannot be '
+             'loaded (default: stop)')  # yapf: disable
+    add_flag(
+        parser, '--permissive', 'go on without sources whose licence is not '
+        'known to allow any use (default: take them)')
 
 
 def run(args: argparse.Namespace) -> None:

@@ -12,15 +12,15 @@ import argparse
 from numpy.typing import NDArray
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_end, print_json)
+                                      print_end, print_json, save_picture)
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
                                             checkpoints_of, fit_bars)
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.benchmark_trust import (predicted_by_others, record,
-                                               trust_benchmarks, trust_rows,
-                                               write_trust)
+from csv_plugin.extras.benchmark_trust import (LEGEND, predicted_by_others,
+                                               record, trust_benchmarks,
+                                               trust_rows, write_trust)
 from csv_plugin.io.model_tables import read_accuracy_columns, read_model_tables
-from csv_plugin.report.screen import text_table
+from csv_plugin.report.screen import text_table, wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,20 +41,15 @@ def run(args: argparse.Namespace) -> None:
     title = (f'{len(rows)} benchmarks by {len(scores.models)} checkpoints of '
              f'{len({point.run for point in checkpoints.values()})} runs')
     write_trust(args.out, rows, title, args.command)
-    try:
-        from csv_plugin.extras.pictures import order_picture, save
-    except ModuleNotFoundError as error:
-        if str(error.name).partition('.')[0] != 'matplotlib':
-            raise
-    else:
-        save(order_picture(rows), args.out / 'benchmarks.png')
+    note = save_picture('order_picture', rows, args.out / 'benchmarks.png')
     if args.json:
         print_json({
             'title': title,
             'benchmarks': [record(row) for row in rows]
         })
         return
-    print(title, text_table(trust_rows(rows)), sep='\n\n')
+    print(title, text_table(trust_rows(rows)), wrapped([LEGEND, *note]),
+          sep='\n\n')  # yapf: disable
     print_end([args.out], 'salience', 'forecast', '--losses', 'losses.csv',
               '--scores', args.scores, '--models', 'models.csv',
               '--benchmarks', 'benchmarks.csv', '--out', 'outputs/forecast')

@@ -32,10 +32,10 @@ def run(args: argparse.Namespace) -> None:
     gifts = merge_contributions(args.contributions, read_texts(args.texts),
                                 args.out, partial(tqdm, desc='contributions'))
     for giver, licence in sorted({gift[2:] for gift in gifts}):
-        models = [gift[1] for gift in gifts if gift[2:] == (giver, licence)]
+        given = [gift[1] for gift in gifts if gift[2:] == (giver, licence)]
         print(
-            one_line(f'{giver}: losses of {models.count("")} models, '
-                     f'{len(models) - models.count("")} accuracies, under '
+            one_line(f'{giver}: losses of {given.count("")} models, '
+                     f'{len(given) - given.count("")} accuracies, under '
                      f'{licence}'))
     print_end([args.out], 'salience', 'train', '--collection', args.out,
               '--scoring-lm', 'MODEL', '--out', 'outputs/predictor')

@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> None:
     check_folder(args.work_dir)
     run_opencompass(RUNS / 'eval_csv.py', args.work_dir)
     runs = sorted(args.work_dir.glob('2*'))
-    for run in runs[-1:]:
-        print_end([run], 'salience', 'report', run, '--predictor',
+    if runs:
+        print_end([runs[-1]], 'salience', 'report', runs[-1], '--predictor',
                   shipped.PREDICTOR)
 
 

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out,
                                       add_several, add_wide, check_folder,
-                                      print_end, print_json)
+                                      print_end, print_json, save_picture)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
@@ -90,16 +90,9 @@ def run(args: argparse.Namespace) -> None:
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """Write tables and a picture to `--out`, and print a table or JSON."""
     write_triage(args.out, triage)
-    note = ''
-    try:
-        from csv_plugin.extras.pictures import save, trajectory_picture
-    except ModuleNotFoundError as error:
-        if str(error.name).partition('.')[0] != 'matplotlib':
-            raise
-        note = '\n\nNo picture: matplotlib is not installed.'
-    else:
-        save(trajectory_picture(triage), args.out / 'triage.png')
+    note = save_picture('trajectory_picture', triage, args.out / 'triage.png')
     if args.json:
         print_json(triage.to_dict())
         return
-    print(f'{as_text(triage, full_width(args.wide))}{note}', flush=True)
+    print(as_text(triage, full_width(args.wide)), *note, sep='\n\n',
+          flush=True)  # yapf: disable

@@ -311,7 +311,7 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
         scores = np.eye(1 + len(folds.coefficients), width, place)
         model = replace(model, coefficients=scores[0])
         folds = replace(folds, coefficients=scores[1:])
-    # Witnesses use columns of the all-token loss only, which are kept.
+    # Reference predictors use columns of the all-token loss, which are kept.
     return replace(
         part,
         model=model,

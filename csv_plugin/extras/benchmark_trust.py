@@ -40,7 +40,7 @@ LEAST_SHARE = 0.001
 NOT_HERE = 'not predictable here'
 #: Shares of the training that the table shows, or those next to them.
 SHOWN = (0.05, 0.1, 0.25, 0.5)
-_LEGEND = f"""\
+LEGEND = f"""\
 signal to noise: largest minus smallest final score of the runs, over the
 median standard deviation of a run's last {LAST} scores. rises: share of the
 pairs of checkpoints of a run with the higher score later, in percent (50 is
@@ -324,7 +324,7 @@ def write_trust(folder: Path, rows: Sequence[Trust], title: str,
     folder.mkdir(parents=True, exist_ok=True)
     parts = [
         f'# {title}',
-        _trust_table(rows), _LEGEND,
+        _trust_table(rows), LEGEND,
         indent(visible(command), '    ')
     ]
     write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')

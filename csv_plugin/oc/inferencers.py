@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,7 +30,7 @@ from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import engine_of, get_token_loss
 
 
-class _LossInferencer(BaseInferencer):
+class _LossInferencer(BaseInferencer, ABC):
     """Writes the entries of a dataset, in the first process alone.
 
     `BaseInferencer.__init__` would make a folder where the run started.
@@ -69,10 +70,10 @@ class _LossInferencer(BaseInferencer):
         shutil.rmtree(_chunks(path), ignore_errors=True)
         return rows
 
+    @abstractmethod
     def _rows(self, path: Path, retriever: Any, ice_template: Any,
               prompt_template: Any) -> list[dict[str, Any]]:
-        """The entries of the JSON file at a path."""
-        raise NotImplementedError
+        """Return the entries of the JSON file at a path."""
 
 
 @ICL_INFERENCERS.register_module()

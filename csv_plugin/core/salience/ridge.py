@@ -246,6 +246,7 @@ class Centre:
 
     @classmethod
     def of(cls, features: Features) -> 'Centre':
+        """Centre and scale the features of n models."""
         values = features.values
         means = values.mean(axis=0)
         centred = values - means
@@ -342,6 +343,7 @@ class RidgeRegressions:
 
     @classmethod
     def of(cls, features: Features) -> 'RidgeRegressions':
+        """Prepare the regressions on these features."""
         return cls(features, Centre.of(features))
 
     @cached_property
