@@ -272,6 +272,12 @@ def test_the_model_with_the_fewest_tokens_is_named(measure):
         measure(losses)
 
 
+def test_the_uniform_score_of_losses_is_their_mean():
+    table = FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3, 6]])
+    np.testing.assert_array_equal(table.values @ table.columns.uniform,
+                                  [1.5, 4.5])
+
+
 def test_losses_of_unequal_length_are_refused():
     with pytest.raises(InputError, match='a row for each model, found'):
         FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3]])

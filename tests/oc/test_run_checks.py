@@ -29,6 +29,8 @@ def test_a_benchmark_of_another_run_is_no_typing_error(has, lacks):
 def test_a_typing_error_is_refused(typed):
     with pytest.raises(InputError, match="my_exam, found '" + typed):
         names_in_run([('x', typed)], [EXAM], [])
+    with pytest.raises(InputError, match="my_exam, found '" + typed):
+        names_in_run([('x', (typed, 'accuracy'))], [EXAM], [])
     both = [EXAM, dict(abbr=typed + 'e'), dict(abbr=typed + 'f')]
     assert names_in_run([('x', typed)], both, []), 'it may be any of these'
 

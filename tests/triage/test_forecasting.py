@@ -139,6 +139,8 @@ def test_better_runs_are_forecast_from_worse_ones():
     forecast = forecaster.forecast(new)
     assert forecast.errors == pytest.approx(growth * backtest.errors)
     assert forecast.freedom == 2
+    alone = replace(backtest, forward=backtest.forward[:1])
+    assert replace(forecast, backtest=alone).freedom == 1
 
 
 def test_benchmarks_that_are_forecast_exactly_tell_nothing():
