@@ -19,7 +19,7 @@ _PUBLIC = {
     'Collection': ('io.collection', 'Collection'),
     'DumpInfo': ('core.model_losses', 'DumpInfo'),
     'FeatureTable': ('core.features', 'FeatureTable'),
-    'InputError': ('core.conventions', 'InputError'),
+    'InputError': ('core.input_error', 'InputError'),
     'LivePredictions': ('extras.live.live_predictions', 'LivePredictions'),
     'LossTable': ('core.losses', 'LossTable'),
     'ModelLosses': ('core.model_losses', 'ModelLosses'),
@@ -61,7 +61,7 @@ _PUBLIC = {
     'score': ('lm.dumping', 'score'),
     'shipped_texts': ('io.text_sets', 'shipped_texts'),
     'split_study': ('core.split_studies', 'split_study'),
-    'with_known_scores': ('extras.partial_scores', 'with_known_scores'),
+    'with_known_scores': ('extras.score_imputation', 'with_known_scores'),
     'write_dump': ('io.dumps', 'write_dump'),
     'write_texts': ('io.text_sets', 'write_texts'),
 }

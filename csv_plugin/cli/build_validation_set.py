@@ -37,7 +37,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
                                       check_folder, print_end, whole_number)
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.io.collection import BENCHMARKS, read_collection
 from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,

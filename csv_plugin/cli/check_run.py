@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_work_dir,
                                       print_end, print_json)
-from csv_plugin.core.conventions import shortened
+from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import check_is_folder, read_text
 from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.runs.run_plan import Gap, is_texts, run_gaps
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
         print_json({
             'complete': not gaps,
             'models': plan,
-            'lacking': [asdict(gap) for gap in gaps]
+            'missing': [asdict(gap) for gap in gaps]
         })
         return
     rows = [['model', 'accuracies', 'token losses']]
@@ -73,7 +73,7 @@ def _print_list(args: argparse.Namespace) -> None:
         print_json({
             'complete': not missing,
             'models': names,
-            'lacking': missing
+            'missing': missing
         })
         return
     print(f'{len(names) - len(missing)} of {len(names)} models have a dump.')

@@ -19,8 +19,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import add_required, print_end
 from csv_plugin.cli.table_arguments import (add_sources, check_sources,
                                             collect_sources)
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.sharing.contributions import write_contribution
 from csv_plugin.io.files import check_target
 from csv_plugin.io.tables import read_models

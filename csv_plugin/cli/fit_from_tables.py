@@ -26,9 +26,9 @@ from csv_plugin.cli.arguments import (add_json, add_option, add_out,
                                       whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars)
-from csv_plugin.core.cells import counted
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.formatting import counted
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
@@ -102,12 +102,12 @@ def run(args: argparse.Namespace) -> None:
         print_end([args.out], 'salience', 'predict', '--losses', args.losses,
                   '--predictor', predictor)
         return
-    notes = learning_notes(study.predictor, told=few)
+    notes = learning_notes(study.predictor, reported=few)
     print_json({
         'title': title,
         'warnings': [*warnings, *gaps, *notes],
         'errors': _errors(study),
-        'stated': _stated_errors(study.predictor)
+        'cross_validated': _cross_validated_errors(study.predictor)
     })
 
 
@@ -224,7 +224,7 @@ def _errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
     }
 
 
-def _stated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
+def _cross_validated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
     """Cross-validated errors by benchmark; None where there is no number."""
     found = {}
     for part in predictor.benchmarks:

@@ -22,10 +22,10 @@ from csv_plugin.cli.arguments import (add_option, add_out, add_several,
                                       check_folder, named_number, print_end,
                                       refuse)
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import counted
-from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies

@@ -15,10 +15,10 @@ from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_end, print_json, save_picture)
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
                                             checkpoints_of, fit_bars)
-from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.benchmark_trust import (LEGEND, predicted_by_others,
-                                               record, trust_benchmarks,
-                                               trust_rows, write_trust)
+from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.benchmark_signal import (LEGEND, benchmark_signals,
+                                                predicted_by_others, record,
+                                                signal_rows, write_signals)
 from csv_plugin.io.model_tables import read_accuracy_columns, read_model_tables
 from csv_plugin.report.screen import text_table, wrapped
 
@@ -34,13 +34,13 @@ def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     scores = read_accuracy_columns(args.scores)
     checkpoints = checkpoints_of(args, scores.models)
-    rows = trust_benchmarks(
+    rows = benchmark_signals(
         scores.models, scores.columns, scores.values, checkpoints,
         _by_losses(args, scores.models,
                    [checkpoints[model].run for model in scores.models]))
     title = (f'{len(rows)} benchmarks by {len(scores.models)} checkpoints of '
              f'{len({point.run for point in checkpoints.values()})} runs')
-    write_trust(args.out, rows, title, args.command)
+    write_signals(args.out, rows, title, args.command)
     note = save_picture('order_picture', rows, args.out / 'benchmarks.png')
     if args.json:
         print_json({
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
             'benchmarks': [record(row) for row in rows]
         })
         return
-    print(title, text_table(trust_rows(rows)), wrapped([LEGEND, *note]),
+    print(title, text_table(signal_rows(rows)), wrapped([LEGEND, *note]),
           sep='\n\n')  # yapf: disable
     print_end([args.out], 'salience', 'forecast', '--losses', 'losses.csv',
               '--scores', args.scores, '--models', 'models.csv',

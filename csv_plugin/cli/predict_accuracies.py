@@ -19,8 +19,8 @@ from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
                                       add_several, add_wide, check_folder,
                                       print_end, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import counted
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.formatting import counted
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
@@ -83,8 +83,9 @@ def run(args: argparse.Namespace) -> None:
         predictions, infos = _from_dumps(predictor, args.places)
     notes = predictor_notes({label: predictor}, {label: file})
     if known is not None:
-        from csv_plugin.extras.partial_scores import (next_notes, unused_notes,
-                                                      with_known_scores)
+        from csv_plugin.extras.score_imputation import (next_notes,
+                                                        unused_notes,
+                                                        with_known_scores)
         real = known.spread(predictions.models, predictions.benchmarks)
         if np.isnan(real.values).all():
             raise InputError(

@@ -29,8 +29,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
                                       add_several, add_texts, check_folder,
                                       print_end)
-from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names
@@ -122,13 +122,13 @@ def run(args: argparse.Namespace) -> None:
     models = dict(list(named.items())[number - 1::count])
     _check_engine(options, len(models))
     texts = read_texts(args.texts)
-    stated = {'dtype': args.dtype} if args.dtype else {}
+    required = {'dtype': args.dtype} if args.dtype else {}
     if args.engine:
-        stated['engine'] = ENGINES[args.engine].recorded
+        required['engine'] = ENGINES[args.engine].recorded
     failed: list[str] = []
     for name, model in models.items():
         try:
-            done = _score(name, model, options, texts, args.out, stated)
+            done = _score(name, model, options, texts, args.out, required)
         # The others may be sound.
         except (InputError, OSError) as error:
             if len(models) == 1:
@@ -182,16 +182,16 @@ class _Options(NamedTuple):
 
 
 def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
-           stated: Mapping[str, str]) -> str:
+           required: Mapping[str, str]) -> str:
     """Score a model if there is no dump; a line that says what was done.
 
-    A dump that is there has to record what is `stated`, by field.
+    A dump that is there has to record what is `required`, by field.
     """
     file, chunks = out / f'{name}.safetensors', out / f'{name}.parts'
     if file.exists():
         said = _there(file, model, texts, {
             'tokenizer': options.tokenizer or model,
-            **stated
+            **required
         })
     else:
         from csv_plugin.lm.dumping import dump_losses
@@ -210,10 +210,10 @@ def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
 
 
 def _there(file: Path, model: str, texts: TextSet,
-           stated: Mapping[str, str]) -> str:
+           required: Mapping[str, str]) -> str:
     """Refuse the dump of another model, or of another engine."""
     info = merge_dumps([read_dump(file)], texts).info
-    for field, value in stated.items():
+    for field, value in required.items():
         if getattr(info, field) != value:
             raise InputError(
                 str(file), f'losses with the {field} {value!r}',

@@ -22,7 +22,7 @@ from csv_plugin.cli.arguments import (add_json, add_option, add_out,
                                       add_several, add_wide, check_folder,
                                       print_end, print_json, save_picture)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.screen import full_width

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import (InputError, check_list, check_unique,
-                                         short_repr)
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, fingerprint
@@ -289,13 +289,13 @@ def counted_losses(
             f'{len(table.scored)}', f'{np.count_nonzero(counted)} of '
             f'{len(counted)}', 'Leave out models that miss texts, and map '
             'losses onto one tokenization.')
-    lacking = np.isnan(table.losses[:, counted]).sum(axis=1)
-    if lacking.any():
-        model = int(np.argmax(lacking > 0))
+    unscored = np.isnan(table.losses[:, counted]).sum(axis=1)
+    if unscored.any():
+        model = int(np.argmax(unscored > 0))
         raise InputError(
             f'losses of {table.models[model]!r}',
             f'all {np.count_nonzero(counted)} tokens that the training '
-            'counted', f'{lacking[model]} of them unscored',
+            'counted', f'{unscored[model]} of them unscored',
             'Score it with a prefix token, or train without those tokens.')
     return np.where(counted, table.losses, 0.0), counted
 

@@ -11,13 +11,20 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import (InputError, Progress, check_list,
-                                         short_repr)
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.held_out_errors import (ErrorsByReach, FoldPredictions,
+                                             HeldOutFamily, errors_by_reach,
+                                             held_out_families, mean_unseen)
+from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.intervals import (Intervals, backtest_errors, deviation,
                                        shared_variances, worse_models)
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.reference_predictors import (LABEL_TOKEN_LOSS, MEAN_LOSS,
+                                                  ReferencePredictor,
+                                                  equivalent, usual_limit)
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Plain, SalienceFit, Solver, Task,
                                       Uniform, fold_masks,
@@ -25,11 +32,6 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
-from csv_plugin.core.stated_errors import (ErrorsByReach, FoldPredictions,
-                                           HeldOutFamily, errors_by_reach,
-                                           held_out_families, mean_unseen)
-from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
-                                       equivalent, usual_limit)
 
 #: Called with a benchmark, its task, and its fit.
 Watch = Callable[[str, Task, SalienceFit], None]
@@ -294,8 +296,9 @@ def run_backtests(task: Task, solver: Solver, seed: int,
     return np.concatenate(errors)
 
 
-def learn_witnesses(part: Fitted,
-                    measures: Mapping[str, NDArray]) -> tuple[Witness, ...]:
+def learn_references(
+        part: Fitted,
+        measures: Mapping[str, NDArray]) -> tuple[ReferencePredictor, ...]:
     """Return reference predictors: the mean loss and other measures.
 
     `measures` are their coefficients `(K,)` by name. Measures that equal the
@@ -317,10 +320,10 @@ def learn_witnesses(part: Fitted,
             mean_unseen(other.folds.exponents, folds.masks), folds.n_families)
         scale = float(other.fit.model.coefficients[0])
         found.append(
-            Witness(name,
-                    SalienceModel(scale * coefficients, other.fit.model.curve),
-                    limit, scale * float(score.min()),
-                    scale * float(score.max())))
+            ReferencePredictor(
+                name, SalienceModel(scale * coefficients,
+                                    other.fit.model.curve), limit,
+                scale * float(score.min()), scale * float(score.max())))
     return tuple(found)
 
 
@@ -337,7 +340,7 @@ def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
         benchmark, task.chance, int(accuracies.n_items[index]),
         tuple(features.models[row] for row in rows), fit.solver, fit.penalty,
         fit.cv_mse, fit.model, intervals, fit.notes, part.families,
-        learn_witnesses(part, measures) if measures else (),
+        learn_references(part, measures) if measures else (),
         part.errors_by_reach)
 
 

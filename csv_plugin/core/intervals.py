@@ -30,9 +30,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 from scipy.stats import norm, t
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.held_out_errors import FoldPredictions
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience_model import SalienceModel, side
-from csv_plugin.core.stated_errors import FoldPredictions
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)

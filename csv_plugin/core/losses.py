@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from csv_plugin.core import metrics
-from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictions import Predictions
 
 #: Fewest models that the agreement of two orders is computed from.

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import ANY, predicted_cell
-from csv_plugin.core.conventions import (InputError, check_list, check_unique,
-                                         shortened)
+from csv_plugin.core.formatting import ANY, predicted_cell, shortened
+from csv_plugin.core.input_error import InputError, check_list, check_unique
 
 #: Name of the real accuracy in `Predictions.missing`.
 REAL = 'real'
@@ -25,12 +24,12 @@ Cell = tuple[str, str, str]
 #: Parts of `Predictions` with a value per cell, and the value of an empty one.
 _CUBES: dict[str, Any] = {
     'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
-    'in_sample': False, 'with_scores': False, 'alarm': False
+    'in_sample': False, 'with_scores': False, 'disagrees': False
 }  # yapf: disable
 #: Parts with an entry for some of the cells.
-_BY_CELL = ('missing', 'contradictions')
+_BY_CELL = ('missing', 'disagreements')
 #: Marks behind a prediction, in their order, by part.
-_MARKS = {'in_sample': '*', 'extrapolated': '>', 'alarm': '!',
+_MARKS = {'in_sample': '*', 'extrapolated': '>', 'disagrees': '!',
           'with_scores': '+'}  # yapf: disable
 
 #: Most rows that `print` shows.
@@ -57,9 +56,9 @@ UNKNOWN_BENCHMARK = Missing('the predictor was not fitted to the benchmark')
 
 
 @dataclass(frozen=True)
-class Contradiction:
+class Disagreement:
     """Accuracy, a fraction, that a reference predictor predicts instead."""
-    witness: str
+    reference: str
     value: float
 
 
@@ -76,8 +75,8 @@ class Prediction:
             training models.
         in_sample (bool): The model is a training model of this benchmark.
         with_scores (bool): Known scores of the model changed the prediction.
-        alarm (bool): Disagreement flag: the mean loss or the label-token loss
-            contradicts it more than is usual on held-out families.
+        disagrees (bool): The mean loss or the label-token loss contradicts it
+            more than is usual on held-out families.
     """
     value: float
     low: float
@@ -86,7 +85,7 @@ class Prediction:
     extrapolated: bool
     in_sample: bool
     with_scores: bool = False
-    alarm: bool = False
+    disagrees: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +112,8 @@ class Predictions:
         chance (Mapping[str, float]): Accuracy at random guessing, by
             benchmark, where known.
         with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        alarm (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        contradictions (Mapping): Contradicting predictions of reference
+        disagrees (NDArray): See `Prediction`; bool, `(M, B, P)`.
+        disagreements (Mapping): Contradicting predictions of reference
             predictors, by model, benchmark and method.
 
     Raises:
@@ -137,8 +136,9 @@ class Predictions:
         default_factory=lambda: MappingProxyType({}))
     with_scores: NDArray[np.bool_] = field(
         default_factory=lambda: np.array(False))
-    alarm: NDArray[np.bool_] = field(default_factory=lambda: np.array(False))
-    contradictions: Mapping[Cell, tuple[Contradiction, ...]] = field(
+    disagrees: NDArray[np.bool_] = field(
+        default_factory=lambda: np.array(False))
+    disagreements: Mapping[Cell, tuple[Disagreement, ...]] = field(
         default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -396,7 +396,7 @@ class Predictions:
             '100; * a training model; > outside the range of the training '
             'models.'
         ]
-        if self.alarm.any():
+        if self.disagrees.any():
             lines.append('! the mean loss or the label-token loss contradicts '
                          'the learned score more than is usual on held-out '
                          'families; the interval contains both.')
@@ -445,8 +445,8 @@ class Predictions:
 
         Yields:
             dict: `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
-            `high` (fractions), `extrapolated`, `in_sample`, `with_scores`,
-            `alarm` (None without a prediction), and `missing`, the reasons.
+            `high` (fractions); `extrapolated`, `in_sample`, `with_scores`,
+            `disagrees` (None without a prediction); `missing`, the reasons.
         """
         cells = product(
             enumerate(self.models), enumerate(self.benchmarks), self.methods)

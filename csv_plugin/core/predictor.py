@@ -7,17 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import (InputError, check_unique, short_repr,
-                                         shortened)
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
+from csv_plugin.core.formatting import short_repr, shortened
+from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOutFamily,
+                                             error_cells, typical_error)
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.intervals import Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
-from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
+from csv_plugin.core.predictions import PREDICTED, Disagreement, Predictions
+from csv_plugin.core.reference_predictors import (ReferencePredictor,
+                                                  beyond_all, widened)
 from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
-                                           stated_cells, typical_error)
-from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the
 #: dumps of models on any tokens, by model.
@@ -35,7 +36,7 @@ class BenchmarkPredictor:
     or NaN. `model` contains the salience weights and the curve; `intervals`
     gives the prediction intervals. `notes` are remarks on the fit for users.
     `families` contains the errors of each family, predicted by the others;
-    `witnesses` are reference predictors. `errors_by_reach` is None if nothing
+    `references` are reference predictors. `errors_by_reach` is None if nothing
     was held out.
     """
     benchmark: str
@@ -49,7 +50,7 @@ class BenchmarkPredictor:
     intervals: Intervals
     notes: tuple[str, ...]
     families: tuple[HeldOutFamily, ...] = ()
-    witnesses: tuple[Witness, ...] = ()
+    references: tuple[ReferencePredictor, ...] = ()
     errors_by_reach: Optional[ErrorsByReach] = None
 
     def __repr__(self) -> str:
@@ -70,20 +71,20 @@ class BenchmarkPredictor:
         return typical_error(self.families)
 
     @property
-    def stated_cells(self) -> tuple[str, ...]:
-        """Cross-validated errors in the columns of `STATED_HEADER`."""
-        return stated_cells(self.cv_mse, self.typical_error,
-                            self.errors_by_reach)
+    def error_cells(self) -> tuple[str, ...]:
+        """Cross-validated errors in the columns of `ERROR_HEADER`."""
+        return error_cells(self.cv_mse, self.typical_error,
+                           self.errors_by_reach)
 
     def predict(self, values: NDArray, level: float) -> dict[str, NDArray]:
         """Return predictions of M models from features `(M, K)`.
 
-        `values`, `low`, `high`, `extrapolated` and `alarm` as in
+        `values`, `low`, `high`, `extrapolated` and `disagrees` as in
         `Predictions`, `(M,)` each.
         """
         scores = self.model.scores(values)
         predicted = self.model.curve.accuracies(scores)
-        opposed = self.contradictions(values)
+        opposed = self.disagreements(values)
         low, high = self.intervals.bounds(self.model, values, level)
         low, high = at_least_noise(low, predicted, high, self.n_items, level)
         low, high = widened(low, predicted, high, opposed)
@@ -96,16 +97,16 @@ class BenchmarkPredictor:
             high,
             'extrapolated': (self.intervals.extrapolated(scores)
                              | self.intervals.beyond(values)),
-            'alarm':
+            'disagrees':
             ~np.isnan(opposed).all(axis=0)
         }
 
-    def contradictions(self, values: NDArray) -> NDArray[np.float64]:
+    def disagreements(self, values: NDArray) -> NDArray[np.float64]:
         """Return contradicting predictions of reference predictors, or NaN.
 
         Shape `(W, M)`, from features `(M, K)`.
         """
-        if not self.witnesses:
+        if not self.references:
             return np.empty((0, len(values)))
         scores = self.model.scores(values)
         learned = (self.model.curve.exponents(scores),
@@ -113,8 +114,8 @@ class BenchmarkPredictor:
                    beyond_all(self.model, scores, self.intervals.score_low,
                               self.intervals.score_high))
         return np.stack([
-            witness.contradictions(values, *learned)
-            for witness in self.witnesses
+            reference.disagreements(values, *learned)
+            for reference in self.references
         ])
 
 
@@ -349,22 +350,22 @@ class Predictor:
             level=level,
             chance={part.benchmark: part.chance
                     for part in self.benchmarks},
-            contradictions=self._contradictions(features, cubes['alarm'][:, :,
-                                                                         0]),
+            disagreements=self._disagreements(features,
+                                              cubes['disagrees'][:, :, 0]),
             **cubes)
 
-    def _contradictions(
-        self, features: FeatureTable, alarm: NDArray
-    ) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
+    def _disagreements(
+        self, features: FeatureTable, disagrees: NDArray
+    ) -> dict[tuple[str, str, str], tuple[Disagreement, ...]]:
         """Contradictions of all cells with a flag, `(M, B)`."""
         return {
             (features.models[m], part.benchmark, PREDICTED):
             tuple(
-                Contradiction(witness.name, float(value))
-                for witness, value in zip(part.witnesses, opposed[:, m])
+                Disagreement(reference.name, float(value))
+                for reference, value in zip(part.references, opposed[:, m])
                 if not np.isnan(value))
-            for part, flags in zip(self.benchmarks, alarm.T)
-            for opposed in [part.contradictions(features.values)]
+            for part, flags in zip(self.benchmarks, disagrees.T)
+            for opposed in [part.disagreements(features.values)]
             for m in np.flatnonzero(flags)
         }
 

@@ -9,20 +9,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import Progress, short_repr
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       answer_groups, answer_mask,
                                       group_columns, text_columns)
 from csv_plugin.core.fitting import Watch, fit_predictor
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, OnColumns,
                                       Ridge, SalienceFit, Solver, Task,
                                       Uniform)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.texts import TextSet
 
-#: The block of the label-token losses.
+#: The feature set of the label-token losses.
 GROUPS = 'groups'
 
 
@@ -41,7 +42,7 @@ class LossColumns(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class FeatureSet:
     """Feature columns that are fitted together.
 
     `answers_of` is the source of the texts if all columns are of its answers.
@@ -55,27 +56,27 @@ class Block:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Names of the block's columns."""
+        """Names of its columns."""
         return self.source.columns.units
 
 
 @dataclass(frozen=True, eq=False)
 class JoinedColumns:
-    """Columns of several blocks side by side.
+    """Columns of several feature sets side by side.
 
-    The first block gives the all-token loss. Blocks have different names and
+    The first one gives the all-token loss. They have different names and
     the same counted tokens.
     """
-    blocks: Sequence[Block]
+    feature_sets: Sequence[FeatureSet]
 
     __repr__ = short_repr
 
     @property
     def columns(self) -> Columns:
-        """Columns named after their blocks: 'groups: sums/answer'."""
-        units = tuple(f'{block.name}: {unit}' for block in self.blocks
-                      for unit in block.units)
-        first = self.blocks[0].source.columns
+        """Columns named after their sets: 'groups: sums/answer'."""
+        units = tuple(f'{part.name}: {unit}' for part in self.feature_sets
+                      for unit in part.units)
+        first = self.feature_sets[0].source.columns
         uniform = np.append(first.uniform,
                             np.zeros(len(units) - len(first.uniform)))
         return Columns(units, uniform, first.fingerprint, first.scored)
@@ -86,56 +87,59 @@ class JoinedColumns:
         If a source of texts is named after the benchmark, answers of other
         sources are left out.
         """
-        has_own = any(block.answers_of == benchmark for block in self.blocks)
-        return tuple(solver for block, solver in self._solvers()
-                     if not has_own or block.answers_of in (None, benchmark))
+        has_own = any(part.answers_of == benchmark
+                      for part in self.feature_sets)
+        return tuple(solver for part, solver in self._solvers()
+                     if not has_own or part.answers_of in (None, benchmark))
 
     def auto(self, benchmark: str) -> Auto:
         """Return the choice among the candidates of a benchmark.
 
         Its own answers are kept unless another candidate is better by a test.
         """
-        own = (solver.name for block, solver in self._solvers()
-               if block.answers_of == benchmark)
+        own = (solver.name for part, solver in self._solvers()
+               if part.answers_of == benchmark)
         return Auto(self.solvers(benchmark), next(own, None))
 
-    def _solvers(self) -> list[tuple[Block, OnColumns]]:
-        """All blocks with their solvers on their columns."""
-        return [(block, _solver(block, solver, end))
-                for block, end in zip(self.blocks, _ends(self.blocks))
-                for solver in block.solvers]
+    def _solvers(self) -> list[tuple[FeatureSet, OnColumns]]:
+        """All feature sets with their solvers on their columns."""
+        return [
+            (part, _solver(part, solver, end))
+            for part, end in zip(self.feature_sets, _ends(self.feature_sets))
+            for solver in part.solvers
+        ]
 
     def features(self, table: LossTable) -> FeatureTable:
         """See `LossColumns.features`."""
         values = np.hstack(
-            [block.source.features(table).values for block in self.blocks])
+            [part.source.features(table).values for part in self.feature_sets])
         return FeatureTable(table.models, self.columns, values)
 
     def combine(self, coefficients: csc_array) -> csc_array:
         """See `LossColumns.combine`."""
         return sum(
-            block.source.combine(coefficients[end - len(block.units):end])
-            for block, end in zip(self.blocks, _ends(self.blocks)))
+            part.source.combine(coefficients[end - len(part.units):end])
+            for part, end in zip(self.feature_sets, _ends(self.feature_sets)))
 
 
-def _ends(blocks: Sequence[Block]) -> list[int]:
-    """Column after the last one of each block."""
-    return list(accumulate(len(block.units) for block in blocks))
+def _ends(feature_sets: Sequence[FeatureSet]) -> list[int]:
+    """Column after the last one of each part."""
+    return list(accumulate(len(part.units) for part in feature_sets))
 
 
-def _solver(block: Block, solver: Solver, end: int) -> OnColumns:
-    indices: NDArray[np.int64] = np.arange(end - len(block.units), end)
-    return OnColumns(f'{block.name} {solver.name}', solver, indices,
-                     block.source.columns.uniform)
+def _solver(part: FeatureSet, solver: Solver, end: int) -> OnColumns:
+    indices: NDArray[np.int64] = np.arange(end - len(part.units), end)
+    return OnColumns(f'{part.name} {solver.name}', solver, indices,
+                     part.source.columns.uniform)
 
 
-def loss_blocks(table: LossTable, texts: TextSet,
-                targets: TargetTokens) -> list[Block]:
-    """Return blocks of mean losses per source and answer, and per text."""
+def loss_feature_sets(table: LossTable, texts: TextSet,
+                      targets: TargetTokens) -> list[FeatureSet]:
+    """Return sets of mean losses per source and answer, and per text."""
     groups = group_columns(table, answer_groups(texts.texts, targets.spans))
     return [
-        Block(GROUPS, groups, (NonNegative(), Ridge())),
-        Block('texts', text_columns(table), (Ridge(), ))
+        FeatureSet(GROUPS, groups, (NonNegative(), Ridge())),
+        FeatureSet('texts', text_columns(table), (Ridge(), ))
     ]
 
 
@@ -154,9 +158,9 @@ def answers_by_source(table: LossTable, texts: TextSet,
     }
 
 
-def answer_block(source: str, columns: LossColumns) -> Block:
-    """Return a block of one source's answers, shrunk to their mean loss."""
-    return Block(f'answers of {source}', columns, (Ridge(), ), source)
+def answer_feature_set(source: str, columns: LossColumns) -> FeatureSet:
+    """Return the set of one source's answers, shrunk to their mean loss."""
+    return FeatureSet(f'answers of {source}', columns, (Ridge(), ), source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +181,14 @@ class Training:
         return f'Training({self.losses}, {self.accuracies})'
 
     def fit(self,
-            blocks: Sequence[Block],
+            feature_sets: Sequence[FeatureSet],
             progress: Progress = iter,
             watch: Optional[Watch] = None) -> Predictor:
-        """Fit a predictor; `Auto` chooses among blocks of feature columns.
+        """Fit a predictor; `Auto` chooses among sets of feature columns.
 
         `progress` wraps the benchmarks; `watch` is as in `fit_predictor`.
         """
-        source = JoinedColumns(blocks)
+        source = JoinedColumns(feature_sets)
         solvers = {
             name: source.auto(name)
             for name in self.accuracies.benchmarks
@@ -316,9 +320,9 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
         part,
         model=model,
         intervals=replace(part.intervals, folds=folds),
-        witnesses=tuple(
-            replace(witness, model=narrow(witness.model))
-            for witness in part.witnesses))
+        references=tuple(
+            replace(reference, model=narrow(reference.model))
+            for reference in part.references))
 
 
 def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:

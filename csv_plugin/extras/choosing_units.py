@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress, check_list
 from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_models
+from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOut,
+                                             held_out_families, is_beyond,
+                                             reach)
+from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Task, fold_masks
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOut,
-                                           held_out_families, is_beyond, reach)
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.model_tables import ModelTables

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, short_repr
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictions import PREDICTED, Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 

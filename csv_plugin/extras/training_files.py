@@ -6,7 +6,7 @@ from typing import Optional
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.cells import counted
+from csv_plugin.core.formatting import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
@@ -39,7 +39,7 @@ def write_training(out: Path,
                    command: str,
                    remarks: Sequence[str] = (),
                    verbose: bool = False,
-                   told: Container[str] = (),
+                   reported: Container[str] = (),
                    wide: bool = False) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
@@ -53,7 +53,7 @@ def write_training(out: Path,
         command (str): The command that reproduces the files.
         remarks (Sequence[str]): Notes of the report on all benchmarks.
         verbose (bool): As in `learning_notes`.
-        told (Container[str]): As in `learning_notes`.
+        reported (Container[str]): As in `learning_notes`.
         wide (bool): As in `summary`.
 
     Returns:
@@ -88,7 +88,7 @@ def write_training(out: Path,
             save(figure, out / PICTURES / f'{name}.{kind}')
     # The last file: where there is a predictor, all the rest is there.
     save_predictor(trained, out / PREDICTOR)
-    return summary(study, main, title, verbose, told, wide)
+    return summary(study, main, title, verbose, reported, wide)
 
 
 def _pictures(study: Study, steps: Sequence[tuple[str,

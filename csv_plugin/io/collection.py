@@ -11,10 +11,11 @@ import numpy as np
 
 from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, AccuracyTable,
                                         fractions_found, seem_fractions)
-from csv_plugin.core.cells import counted
-from csv_plugin.core.conventions import InputError, Progress, shortened
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
 from csv_plugin.io.files import FilePath, check_file_names

@@ -12,10 +12,11 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
                                           ModelLosses, TokenLossDump)
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.containers import (errors_name, read_container,

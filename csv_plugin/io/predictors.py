@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns
+from csv_plugin.core.held_out_errors import (CrossValidatedError,
+                                             ErrorsByReach, HeldOutFamily)
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
+from csv_plugin.core.reference_predictors import ReferencePredictor
 from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
                                             SalienceModel)
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
-                                           StatedError)
-from csv_plugin.core.witnesses import Witness
 from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
 from csv_plugin.io.files import FilePath
@@ -52,7 +52,7 @@ _HEADER_FIELDS = {
 #: Fields of a benchmark that are no fields of `BenchmarkPredictor` in JSON.
 _BENCHMARK_FIELDS = {
     'families': 'a list',
-    'witnesses': 'a list of texts',
+    'references': 'a list of texts',
     'errors_by_reach': 'an object or null',
 }
 #: How the types of dataclasses are called in JSON.
@@ -91,11 +91,11 @@ _LOG_SHAPES = {
 }
 #: The same of W reference predictors, where the benchmark has some:
 #: coefficients, curves, limits, and lowest and highest of their scores.
-_WITNESS_SHAPES = {
-    'witness_coefficients': ('f', 'WK'),
-    'witness_curves': ('f', 'W3'),
-    'witness_limits': ('f', 'W'),
-    'witness_ranges': ('f', 'W2'),
+_REFERENCE_SHAPES = {
+    'reference_coefficients': ('f', 'WK'),
+    'reference_curves': ('f', 'W3'),
+    'reference_limits': ('f', 'W'),
+    'reference_ranges': ('f', 'W2'),
 }
 #: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
 #: entries of the matrix.
@@ -195,7 +195,7 @@ def load_predictor(path: FilePath) -> Predictor:
 
 
 def reach_scalars(errors: ErrorsByReach) -> dict[str, Any]:
-    """Return errors in JSON, with null where none is stated.
+    """Return errors in JSON, with null where there is none.
 
     Args:
         errors (ErrorsByReach): Of one benchmark.
@@ -215,7 +215,7 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
         **_to_json(part),
         **{name: intervals[name] for name in _OF_INTERVALS},
         'families': [_to_json(family) for family in part.families],
-        'witnesses': [witness.name for witness in part.witnesses],
+        'references': [reference.name for reference in part.references],
         'errors_by_reach': None if errors is None else reach_scalars(errors),
     }  # yapf: disable
 
@@ -266,10 +266,10 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
         layouts |= _LOG_SHAPES
     if f'{index}.highest' in arrays:
         layouts['highest'] = ('f', 'K')
-    if scalars['witnesses']:
-        layouts |= _WITNESS_SHAPES
+    if scalars['references']:
+        layouts |= _REFERENCE_SHAPES
     # F, N and b are lengths of this benchmark alone.
-    sizes = lengths | {'W': len(scalars['witnesses'])}
+    sizes = lengths | {'W': len(scalars['references'])}
     part = {
         name: _array(where, arrays, f'{index}.{name}', layout, sizes)
         for name, layout in layouts.items()
@@ -295,7 +295,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             model=_model(part, '', part['curve']),
             intervals=intervals,
             families=tuple(HeldOutFamily(**family) for family in families),
-            witnesses=_unpack_witnesses(scalars['witnesses'], part),
+            references=_unpack_references(scalars['references'], part),
             errors_by_reach=None if errors is None else _errors_by_reach(
                 where, f'errors_by_reach of {what}', errors))
         _check_ranges(benchmark)
@@ -304,8 +304,8 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
 
 def _errors_by_reach(where: str, what: str, values: Any) -> ErrorsByReach:
     within, beyond = (
-        StatedError(**_from_json(where, f'{name}, {what}', StatedError,
-                                 values.get(name)))
+        CrossValidatedError(**_from_json(
+            where, f'{name}, {what}', CrossValidatedError, values.get(name)))
         for name in ('within', 'beyond'))
     reach = _from_json(where, what, ErrorsByReach, values)
     return ErrorsByReach(reach['reach'], within, beyond)
@@ -333,11 +333,11 @@ def _check_ranges(part: BenchmarkPredictor) -> None:
             f.n_models >= 1 and 0 <= f.lowest <= f.highest <= 1
             and not abs(f.bias) > 1 and not (f.error < 0 or f.error > 1)
             for f in part.families),
-        'witness': all(w.limit >= 0 and w.score_low <= w.score_high
-                       for w in part.witnesses),
+        'reference': all(r.limit >= 0 and r.score_low <= r.score_high
+                         for r in part.references),
         'errors_by_reach': reach is None or 0 <= reach.reach <= 1 and not any(
-            stated.mse < 0 or stated.n_families > stated.n_models
-            for stated in (reach.within, reach.beyond)),
+            error.mse < 0 or error.n_families > error.n_models
+            for error in (reach.within, reach.beyond)),
         'typical': part.model.logs is None or (
             part.model.logs.typical >= LEAST_TYPICAL).all(),
     }  # yapf: disable
@@ -364,25 +364,26 @@ def _pack_benchmark(part: BenchmarkPredictor) -> dict[str, NDArray]:
         arrays['typical'] = part.model.logs.typical
     if intervals.highest is not None:
         arrays['highest'] = intervals.highest
-    if part.witnesses:
-        stack = SalienceModel.stack([w.model for w in part.witnesses])
-        arrays['witness_coefficients'] = stack.coefficients
-        arrays['witness_curves'] = _parameters(stack.curve)
-        arrays['witness_limits'] = np.array([w.limit for w in part.witnesses])
-        arrays['witness_ranges'] = np.array([[w.score_low, w.score_high]
-                                             for w in part.witnesses])
+    if part.references:
+        stack = SalienceModel.stack([w.model for w in part.references])
+        arrays['reference_coefficients'] = stack.coefficients
+        arrays['reference_curves'] = _parameters(stack.curve)
+        arrays['reference_limits'] = np.array(
+            [w.limit for w in part.references])
+        arrays['reference_ranges'] = np.array([[w.score_low, w.score_high]
+                                               for w in part.references])
     return arrays
 
 
-def _unpack_witnesses(names: Sequence[str],
-                      part: _Arrays) -> tuple[Witness, ...]:
+def _unpack_references(names: Sequence[str],
+                       part: _Arrays) -> tuple[ReferencePredictor, ...]:
     return tuple(
-        Witness(
+        ReferencePredictor(
             name,
-            SalienceModel(part['witness_coefficients'][w],
-                          Curve(*part['witness_curves'][w])),
-            float(part['witness_limits'][w]),
-            *map(float, part['witness_ranges'][w]))
+            SalienceModel(part['reference_coefficients'][w],
+                          Curve(*part['reference_curves'][w])),
+            float(part['reference_limits'][w]),
+            *map(float, part['reference_ranges'][w]))
         for w, name in enumerate(names))
 
 

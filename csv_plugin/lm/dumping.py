@@ -7,9 +7,10 @@ import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.files import FilePath

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress, check_list
 from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, Ridge,
                                       SalienceFit, Task)
 from csv_plugin.core.texts import TextSet
-from csv_plugin.core.training import (Block, Training, TrainingCurve,
-                                      answer_block, answers_by_source,
-                                      loss_blocks, path_curve)
+from csv_plugin.core.training import (FeatureSet, Training, TrainingCurve,
+                                      answer_feature_set, answers_by_source,
+                                      loss_feature_sets, path_curve)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from csv_plugin.lm.head import HeadSettings
 
 
-def feature_blocks(table: LossTable,
-                   texts: TextSet,
-                   targets: TargetTokens,
-                   states: Optional['Tensor'] = None) -> list[Block]:
-    """Blocks of feature columns for `Auto`, coarse columns first.
+def feature_sets(table: LossTable,
+                 texts: TextSet,
+                 targets: TargetTokens,
+                 states: Optional['Tensor'] = None) -> list[FeatureSet]:
+    """Sets of feature columns for `Auto`, coarse columns first.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
@@ -42,31 +43,32 @@ def feature_blocks(table: LossTable,
             `(T, H)`.
 
     Returns:
-        list[Block]: One mean loss per (source, answer or not); one per text;
-        of each source with answers, columns of these alone, which are
+        list[FeatureSet]: One mean loss per (source, answer or not); one per
+        text; of each source with answers, columns of these alone, which are
         shrunk toward the source's label-token loss; and, given states, Phi
         over all tokens and over all answers. The columns of a source are
         Phi if there are states, else one per text.
     """
-    blocks = loss_blocks(table, texts, targets)
+    sets = loss_feature_sets(table, texts, targets)
     answers = answers_by_source(table, texts, targets)
     if states is None:
-        return blocks + [
-            answer_block(source, text_columns(table, part=part))
+        return sets + [
+            answer_feature_set(source, text_columns(table, part=part))
             for source, part in answers.items()
         ]
     # Not at the top: it loads torch.
     from csv_plugin.lm.head.state_columns import StateColumns
-    blocks += [
-        answer_block(source, StateColumns.of(states, table, part))
+    sets += [
+        answer_feature_set(source, StateColumns.of(states, table, part))
         for source, part in answers.items()
     ]
-    blocks.append(Block('states', StateColumns.of(states, table), (Ridge(), )))
+    sets.append(
+        FeatureSet('states', StateColumns.of(states, table), (Ridge(), )))
     if len(answers) > 1:
         tokens = np.any(list(answers.values()), axis=0)
         columns = StateColumns.of(states, table, tokens)
-        blocks.append(Block('answer states', columns, (Ridge(), )))
-    return blocks
+        sets.append(FeatureSet('answer states', columns, (Ridge(), )))
+    return sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +101,9 @@ def train_auto(training: Training,
         InputError: As in `Training.fit`.
     """
     fits: dict[str, tuple[Task, SalienceFit]] = {}
-    blocks = feature_blocks(training.losses, training.texts, training.targets,
-                            states)
-    predictor = training.fit(blocks, progress,
+    sets = feature_sets(training.losses, training.texts, training.targets,
+                        states)
+    predictor = training.fit(sets, progress,
                              lambda name, *fit: fits.update({name: fit}))
     return Trained(predictor, path_curve(fits))
 

@@ -14,8 +14,8 @@ from opencompass.summarizers.default import \
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 from tqdm import tqdm
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predicting import (attempt, predictable_benchmarks,
                                         without_fractions)
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
@@ -28,8 +28,8 @@ from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files,
                                       with_common_groups)
-from csv_plugin.report.leaderboards import (Leaderboard, as_text, predict_run,
-                                            standings, write_leaderboard)
+from csv_plugin.report.leaderboards import (Leaderboard, as_text, mean_rows,
+                                            predict_run, write_leaderboard)
 from csv_plugin.report.screen import written
 
 #: The metric that stands for all losses of a model on the texts.
@@ -92,7 +92,7 @@ class PredictedSummarizer(DefaultSummarizer):
             training, too.
         complete (Optional[str]): Full name of a function that imputes missing
             scores from a model's real ones,
-            'csv_plugin.extras.partial_scores.with_known_scores'. By default
+            'csv_plugin.extras.score_imputation.with_known_scores'. By default
             all predictions are made from losses alone.
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
             groups of bbh, mmlu, cmmlu and ceval need not be named.
@@ -241,7 +241,7 @@ def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:
 
 def _overall_rows(predictions: Predictions) -> list[list[str]]:
     """Means over the benchmarks, and the ranks of the models by them."""
-    title, found = standings(predictions)
+    title, found = mean_rows(predictions)
     heads = [(_cell(each.label),
               MEAN_MODE if each.label == REAL else PREDICTED_MODE)
              for each in found]

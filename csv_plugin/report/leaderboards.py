@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import interval, number, percent
-from csv_plugin.core.conventions import Progress
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import interval, number, percent
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predicting import (Change, Predictors, RealScores,
@@ -26,6 +25,7 @@ from csv_plugin.core.predicting import (Change, Predictors, RealScores,
                                         predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.runs.run_dumps import RunDumps
 from csv_plugin.io.runs.run_plan import read_most_items
@@ -36,7 +36,7 @@ from csv_plugin.report.notes import (FILLED, SCORING_LM, engine_notes,
 from csv_plugin.report.screen import WIDTH, side_by_side, wrapped
 
 #: Changes the predictions of a predictor by a table `known` of real accuracies
-#: of the same models, as `extras.partial_scores.with_known_scores` does.
+#: of the same models, as `extras.score_imputation.with_known_scores` does.
 Complete = Callable[..., Predictions]
 #: Feature columns by predictor and folder of the model.
 RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
@@ -44,7 +44,7 @@ RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
-          'scoring_lm', 'with_scores', 'alarm')
+          'scoring_lm', 'with_scores', 'disagrees')
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,8 @@ class Leaderboard:
             for name in ('real', 'predicted', 'low', 'high'):
                 if row[name] is not None:
                     row[name] = percent(row[name])
-            for name in ('extrapolated', 'in_sample', 'with_scores', 'alarm'):
+            for name in ('extrapolated', 'in_sample', 'with_scores',
+                         'disagrees'):
                 if row[name] is not None:
                     row[name] = int(row[name])
             row['difference'] = None
@@ -226,7 +227,7 @@ def scoring_lms(predictors: Predictors,
     }
 
 
-class Standing(NamedTuple):
+class MeanRow(NamedTuple):
     """Means and ranks of all models, real or by one predictor, as cells.
 
     Args:
@@ -242,13 +243,13 @@ class Standing(NamedTuple):
     differences: list[str]
 
 
-def standings(
+def mean_rows(
         predictions: Predictions,
-        main: Optional[Sequence[str]] = None) -> tuple[str, list[Standing]]:
+        main: Optional[Sequence[str]] = None) -> tuple[str, list[MeanRow]]:
     """Means over the benchmarks, the real ones first.
 
     Returns:
-        tuple[str, list[Standing]]: A title, and the means of the real
+        tuple[str, list[MeanRow]]: A title, and the means of the real
         accuracies and of each predictor, where there are some; none for a
         single benchmark.
     """
@@ -260,8 +261,8 @@ def standings(
     found = []
     if is_known:
         found.append(
-            Standing(REAL, _cells(overall.real), _ranks(overall.real_ranks()),
-                     []))
+            MeanRow(REAL, _cells(overall.real), _ranks(overall.real_ranks()),
+                    []))
     places, sizes = overall.predicted_ranks(), overall.mean_differences()
     for p, label in enumerate(overall.methods):
         means = [
@@ -272,8 +273,8 @@ def standings(
             *_cells(overall.differences()[:, p], '+'), *_cells(sizes[p:p + 1])
         ]
         found.append(
-            Standing(label, means, _ranks(places[:, p]),
-                     differences if is_known else []))
+            MeanRow(label, means, _ranks(places[:, p]),
+                    differences if is_known else []))
     return f'mean of {len(overall.benchmarks)}', found
 
 
@@ -324,7 +325,7 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     predictions = board.predictions
     is_known = predictions.has_real()
     foot = [''] if is_known else []
-    title, found = standings(predictions, board.main)
+    title, found = mean_rows(predictions, board.main)
     columns: list[list[str]] = []
     for standing in found:
         columns += [['', standing.label, *standing.means, *foot],

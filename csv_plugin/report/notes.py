@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import interval
+from csv_plugin.core.formatting import interval
 from csv_plugin.core.model_losses import MIXED, DumpInfo
 from csv_plugin.core.overall import FilledMeans, Overall
-from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
+from csv_plugin.core.predictions import (REAL, Disagreement, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.scaling_law import LEAST_MODELS, PROBLEMS
@@ -75,7 +75,7 @@ def prediction_notes(predictions: Predictions,
             legend.append('diff is predicted minus real, its mean leaves out '
                           'models marked *.')
     return [
-        *legend, *reasons(predictions), *alarms(predictions),
+        *legend, *reasons(predictions), *disagreements(predictions),
         *findings(predictions, main),
         *_filled_notes(predictions.select(benchmarks=main)),
         *outside_notes(predictions)
@@ -104,13 +104,13 @@ def reasons(predictions: Predictions) -> Iterator[str]:
                f'{reason}')
 
 
-def alarms(predictions: Predictions) -> Iterator[str]:
+def disagreements(predictions: Predictions) -> Iterator[str]:
     """Predictions that the mean loss or the label-token loss contradicts."""
     for p, method in enumerate(predictions.methods):
         named = [(gap, words)
-                 for cell, said in predictions.contradictions.items()
+                 for cell, said in predictions.disagreements.items()
                  if cell[2] == method
-                 for gap, words in [_contradiction(predictions, cell, said)]]
+                 for gap, words in [_disagreements(predictions, cell, said)]]
         if named:
             named.sort(key=lambda item: -item[0])
             n_cells = np.isfinite(predictions.values[:, :, p]).sum()
@@ -119,13 +119,13 @@ def alarms(predictions: Predictions) -> Iterator[str]:
                    first([words for _, words in named], _OUTSIDE))
 
 
-def _contradiction(predictions: Predictions, cell: tuple[str, str, str],
-                   said: Sequence[Contradiction]) -> tuple[float, str]:
+def _disagreements(predictions: Predictions, cell: tuple[str, str, str],
+                   said: Sequence[Disagreement]) -> tuple[float, str]:
     """Largest difference in a cell, a fraction, and all of them in words."""
     model, benchmark, _ = cell
     prediction = predictions.at(*cell)
     value = math.nan if isinstance(prediction, Missing) else prediction.value
-    others = ', '.join(f'{100 * other.value:.1f} by the {other.witness}'
+    others = ', '.join(f'{100 * other.value:.1f} by the {other.reference}'
                        for other in said)
     return (max(abs(other.value - value) for other in said),
             f'{model} on {benchmark} ({100 * value:.1f}, but {others})')
@@ -220,8 +220,8 @@ def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
                    if np.isnan(means).any())
     if alike:
         places = [
-            f'{", ".join(labels)} of {_named(lacking, models, "models")}'
-            for lacking, labels in alike.items()
+            f'{", ".join(labels)} of {_named(without, models, "models")}'
+            for without, labels in alike.items()
         ]
         yield ('No mean where a number on one of the benchmarks is missing: '
                f'{"; ".join(places)}.')
@@ -274,18 +274,18 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
 
 def learning_notes(predictor: Predictor,
                    verbose: bool = False,
-                   told: Container[str] = ()) -> list[str]:
+                   reported: Container[str] = ()) -> list[str]:
     """Notes on the training of a predictor, by benchmark.
 
     Args:
         predictor (Predictor): The predictor.
         verbose (bool): Add all notes of the training, on solvers and errors.
-        told (Container[str]): Benchmarks whose `shortages` the reader has
+        reported (Container[str]): Benchmarks whose `shortages` the reader has
             seen already.
     """
     lines = _by_remark(
         ((remark, part.benchmark) for part in predictor.benchmarks
-         for remark in _remarks(part, predictor, part.benchmark in told)),
+         for remark in _remarks(part, predictor, part.benchmark in reported)),
         predictor.names)
     if verbose:
         lines += [
@@ -305,11 +305,11 @@ def _by_remark(remarks: Iterable[tuple[str, str]],
 
 
 def _remarks(part: BenchmarkPredictor, predictor: Predictor,
-             told: bool) -> Iterator[str]:
+             reported: bool) -> Iterator[str]:
     n_models, enough = len(part.fit_models), least_models(_LEVEL)
     if part.is_mean:
         why = [note.rpartition('accuracy: ')[2] for note in part.notes]
-        if not told:
+        if not reported:
             yield ('all models get the same number, the mean accuracy of the '
                    'models fitted on' +
                    (f' ({"; ".join(why)})' if why else ''))
@@ -318,11 +318,11 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor,
     if part.model.curve.alpha > 0:
         yield ('predicted accuracy rises with the loss, so look at the '
                'accuracies fitted on')
-    if n_models < enough and not told:
+    if n_models < enough and not reported:
         yield (f'fitted to {n_models} models, too few for an interval that '
                f'says anything: {enough} would do, some dozens are better')
     if math.isnan(part.cv_mse):
-        if not told:
+        if not reported:
             yield ('fitted to one family of models, so that nothing was held '
                    'out to choose weights or to measure errors')
     # A baseline, asked to use the mean loss, has notes on its curve alone.

@@ -5,9 +5,9 @@ from textwrap import indent
 
 from tabulate import tabulate
 
-from csv_plugin.core.cells import number, percent
 from csv_plugin.core.escaping import markdown, one_line, visible
-from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
+from csv_plugin.core.formatting import number, percent
+from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
@@ -16,7 +16,7 @@ from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.screen import text_table, wrapped
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
-                      'low', 'high', 'extrapolated', 'in_sample', 'alarm')
+                      'low', 'high', 'extrapolated', 'in_sample', 'disagrees')
 
 _LEGEND = """\
 MSE in 1e-3 (squared fractions), only models whose scores were not fitted on.
@@ -56,7 +56,8 @@ def write_predictions(path: FilePath, study: Study,
     rows = ((model, benchmark, splits[model], table.real[m, b],
              table.values[m, b, 0], table.low[m, b, 0], table.high[m, b, 0],
              int(table.extrapolated[m, b, 0]), int(table.in_sample[m, b, 0]),
-             int(table.alarm[m, b, 0])) for m, model in enumerate(table.models)
+             int(table.disagrees[m, b, 0]))
+            for m, model in enumerate(table.models)
             for b, benchmark in enumerate(table.benchmarks))
     write_csv(path, PREDICTION_COLUMNS, rows)
 
@@ -144,16 +145,16 @@ def _figures(errors: Mapping[str, BenchmarkErrors],
     ]
 
 
-def stated_table(study: Study) -> str:
+def cross_validated_table(study: Study) -> str:
     """Cross-validated errors by benchmark, in Markdown."""
-    rows = [[markdown(part.benchmark), *part.stated_cells]
+    rows = [[markdown(part.benchmark), *part.error_cells]
             for part in study.predictor.benchmarks]
-    align = ['left', *['right'] * len(STATED_HEADER)]
-    return tabulate(rows, ['benchmark', *STATED_HEADER], tablefmt='pipe',
+    align = ['left', *['right'] * len(ERROR_HEADER)]
+    return tabulate(rows, ['benchmark', *ERROR_HEADER], tablefmt='pipe',
                     colalign=align, disable_numparse=True)  # yapf: disable
 
 
-def stated_line(study: Study, main: Sequence[str]) -> str:
+def cross_validated_line(study: Study, main: Sequence[str]) -> str:
     """Means of these errors over the main benchmarks; empty without any."""
     parts = [study.predictor.benchmark(name) for name in main]
     by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
@@ -165,13 +166,13 @@ def stated_line(study: Study, main: Sequence[str]) -> str:
         ', above them ': [errors.beyond.mse for errors in by_reach]
     }
     errors = ''.join(
-        _stated(words, squares, len(main)) for words, squares in kinds.items())
+        _error(words, squares, len(main)) for words, squares in kinds.items())
     return errors and (
         'Cross-validated error (root mean square in points, mean over the '
         f'main benchmarks){errors}.')
 
 
-def _stated(words: str, squares: Iterable[float], n_main: int) -> str:
+def _error(words: str, squares: Iterable[float], n_main: int) -> str:
     """Error and its number of benchmarks; empty if none has it."""
     known = [square for square in squares if not math.isnan(square)]
     if not known:
@@ -217,7 +218,7 @@ def summary(study: Study,
             main: Sequence[str],
             title: str,
             verbose: bool = False,
-            told: Container[str] = (),
+            reported: Container[str] = (),
             wide: bool = False) -> str:
     """Title, table of errors over `main` and notes, to print.
 
@@ -232,9 +233,9 @@ def summary(study: Study,
                         if name in study.predictions.methods)
     parts = [
         title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
-        wrapped(filter(None, [stated_line(study, main)])),
+        wrapped(filter(None, [cross_validated_line(study, main)])),
         wrapped(outside_notes(solver)),
-        wrapped(learning_notes(study.predictor, verbose, told))
+        wrapped(learning_notes(study.predictor, verbose, reported))
     ]
     return '\n\n'.join(filter(None, parts))
 
@@ -268,7 +269,7 @@ def write_report(path: FilePath,
         indent(visible(command), '    '),
         error_table(study, main),
         legend.strip(), '## Errors that the predictor states',
-        stated_table(study), STATED_LEGEND,
+        cross_validated_table(study), ERROR_LEGEND,
         '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]
     write_text(path, '\n\n'.join(parts) + '\n')

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.core.cells import counted
 from csv_plugin.core.escaping import markdown
+from csv_plugin.core.formatting import counted
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import alarms
+from csv_plugin.report.notes import disagreements
 from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
@@ -70,7 +70,7 @@ def _report(triage: Triage,
         ]
     notes = [
         *(f'OFF TRAJECTORY {bad}' for bad in triage.off_trajectory),
-        *alarms(triage.predictions), *triage.notes
+        *disagreements(triage.predictions), *triage.notes
     ]
     if notes:
         parts += [

@@ -8,9 +8,9 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.cells import counted, predicted_cell
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import counted, predicted_cell
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -123,7 +123,7 @@ class Triage:
                 'low': record['low'],
                 'high': record['high'],
                 'extrapolated': int(record['extrapolated']),
-                'alarm': int(record['alarm']),
+                'disagrees': int(record['disagrees']),
             }
 
     def forecast_records(self) -> Iterator[dict[str, Any]]:

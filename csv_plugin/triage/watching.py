@@ -8,11 +8,12 @@ from typing import Any, Optional, Protocol
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predicting import attempt
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints, refuse_shared)

@@ -10,7 +10,7 @@ import pytest
 
 from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
                                       refuse, whole_number)
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -32,7 +32,7 @@ def test_json(tmp_path, capsys):
         'models': {
             'a': ['easy', 'hard']
         },
-        'lacking': []
+        'missing': []
     }
     assert main(['status', str(tmp_path)]) == 0
     lines = check_end(capsys.readouterr().out)
@@ -54,7 +54,7 @@ def test_models_of_a_list(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {
         'complete': False,
         'models': ['a', 'b', 'c@1'],
-        'lacking': ['b']
+        'missing': ['b']
     }
     assert main(['status', str(models), '--list', str(models)]) == 2
     assert 'expected a folder with dumps' in capsys.readouterr().err

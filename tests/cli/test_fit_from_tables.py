@@ -243,7 +243,7 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
     table = read_model_tables(*(tmp_path / f'in/{name}.csv'
                                 for name in ('losses', 'scores', 'models',
                                              'benchmarks')))
-    observed = table.accuracies.select(benchmarks=content['stated'])
+    observed = table.accuracies.select(benchmarks=content['cross_validated'])
     study = split_study(table.features, observed, table.families,
                         table.models_in('train', 'validation'),
                         SOLVERS['uniform'])
@@ -252,21 +252,21 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
     assert shown['mse'] == expected.mse and shown['n_models'] == 3
     assert content['errors']['uniform']['pair']['mse'] is None
     for part in study.predictor.benchmarks:
-        stated, errors = content['stated'][
+        validated, errors = content['cross_validated'][
             part.benchmark], part.errors_by_reach
-        assert stated['mse'] == (None
-                                 if np.isnan(part.cv_mse) else part.cv_mse)
-        assert ('reach' in stated) == (errors is not None)
+        assert validated['mse'] == (None
+                                    if np.isnan(part.cv_mse) else part.cv_mse)
+        assert ('reach' in validated) == (errors is not None)
         if errors:
-            assert {*stated
+            assert {*validated
                     } == {'mse', 'typical_mse', 'reach', 'within', 'beyond'}
             typical = part.typical_error**2
-            assert stated['typical_mse'] == (None
-                                             if np.isnan(typical) else typical)
-            assert stated['reach'] == errors.reach
+            assert validated['typical_mse'] == (None if np.isnan(typical) else
+                                                typical)
+            assert validated['reach'] == errors.reach
             for kind in ('within', 'beyond'):
                 error = getattr(errors, kind)
-                assert stated[kind] == vars(error) | {
+                assert validated[kind] == vars(error) | {
                     'mse': None if np.isnan(error.mse) else error.mse
                 }
 

@@ -3,7 +3,8 @@ from math import nan
 
 import pytest
 
-from csv_plugin.core.cells import interval, number, percent, predicted_cell
+from csv_plugin.core.formatting import (interval, number, percent,
+                                        predicted_cell)
 
 
 def test_cells():

@@ -4,11 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import Fitted, fit_predictor
+from csv_plugin.core.held_out_errors import mean_unseen
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import (Auto, Ridge, Task, Uniform, fold_masks,
                                       held_out_predictions)
-from csv_plugin.core.stated_errors import mean_unseen
 from tests.tables import small_tables
 
 
@@ -33,7 +33,7 @@ def test_the_watch_is_told_of_every_fit():
         'easy', 'hard'}  # yapf: disable
 
 
-def test_the_error_that_is_stated_is_one_that_no_choice_saw():
+def test_the_cross_validated_error_is_one_that_no_choice_saw():
     """Also in what is known of families and of how scores go together."""
     tables, auto = small_tables(), Auto((Ridge((1e-1, 1e-3)), ))
     predictor = fit_predictor(tables.features, tables.accuracies,
@@ -52,10 +52,10 @@ def test_the_error_that_is_stated_is_one_that_no_choice_saw():
     assert part.notes[-1].startswith(f'MSE {part.cv_mse:.2e} on families')
     by_family = sum(each.n_models * each.error**2 for each in part.families)
     assert by_family / len(errors) == pytest.approx(part.cv_mse)
-    for stated, rows in ((part.errors_by_reach.within, ~held_out.beyond),
-                         (part.errors_by_reach.beyond, held_out.beyond)):
-        assert stated.n_models == rows.sum() > 0
-        assert stated.mse == np.mean(errors[rows]**2)
+    for error, rows in ((part.errors_by_reach.within, ~held_out.beyond),
+                        (part.errors_by_reach.beyond, held_out.beyond)):
+        assert error.n_models == rows.sum() > 0
+        assert error.mse == np.mean(errors[rows]**2)
 
 
 def test_folds_predict_the_models_that_they_have_not_seen():

@@ -4,14 +4,14 @@ import pytest
 from scipy.sparse import csc_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.salience import Auto, Ridge
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.core.training import Block, JoinedColumns, on_tokens
+from csv_plugin.core.training import FeatureSet, JoinedColumns, on_tokens
 
 N_TEXTS, N_MODELS = 30, 16
 TEXTS = TextSet(tuple(Text(f't{i}', 'abcd') for i in range(N_TEXTS)))
@@ -53,7 +53,7 @@ def trained(world, columns, solver, families=FAMILIES):
 def with_all_columns(predictor, columns):
     """The predictor of token losses with all of the columns."""
     matrix = csc_array(
-        hstack([block.source.matrix for block in columns.blocks]))
+        hstack([block.source.matrix for block in columns.feature_sets]))
     return predictor.with_tokens(TARGETS, TokenColumns(columns.columns,
                                                        matrix))
 
@@ -63,8 +63,8 @@ def joined(world, *solvers):
     table = world[0]
     groups = group_columns(table, ['x', 'y'] * N_TEXTS)
     columns = JoinedColumns([
-        Block('groups', groups, solvers),
-        Block('texts', text_columns(table), (Ridge(), ))
+        FeatureSet('groups', groups, solvers),
+        FeatureSet('texts', text_columns(table), (Ridge(), ))
     ])
     return columns, columns.solvers('')
 
@@ -120,9 +120,11 @@ def test_few_columns_stay_and_unused_ones_go(world):
 def test_columns_and_tokens_must_be_those_of_the_training(world):
     columns, solvers = joined(world)
     whole = trained(world, columns, solvers[0])
-    other = Block('groups', group_columns(world[0], ['x', 'z'] * N_TEXTS), ())
+    other = FeatureSet('groups', group_columns(world[0], ['x', 'z'] * N_TEXTS),
+                       ())
     with pytest.raises(InputError, match="'groups: z' in place of"):
-        on_tokens(whole, TARGETS, JoinedColumns([other, *columns.blocks[1:]]))
+        on_tokens(whole, TARGETS,
+                  JoinedColumns([other, *columns.feature_sets[1:]]))
     part = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
     with pytest.raises(InputError, match='target tokens of the texts'):
         on_tokens(whole, part, columns)

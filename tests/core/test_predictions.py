@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK,
-                                         Contradiction, Missing, Prediction,
-                                         Predictions)
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Disagreement,
+                                         Missing, Prediction, Predictions)
 
 NAN = float('nan')
 MODELS = ('a', 'b', 'c')
@@ -128,8 +127,8 @@ def test_parts_are_concatenated_to_the_whole():
     assert_same(joined.select(MODELS), table)
     table = contradicted()
     again = Predictions.concatenate([table.select([m]) for m in MODELS])
-    assert again.contradictions == table.contradictions
-    np.testing.assert_array_equal(again.alarm, table.alarm)
+    assert again.disagreements == table.disagreements
+    np.testing.assert_array_equal(again.disagrees, table.disagrees)
     with pytest.raises(InputError, match="'b' twice"):
         Predictions.concatenate(parts * 2)
 
@@ -139,21 +138,21 @@ def test_models_under_other_names():
     table = contradicted().of_models({'New c': 'c', 'New a': 'a'})
     assert table.models == ('New c', 'New a')
     expected = contradicted().select(['c', 'a'])
-    for part in (*CUBES, 'alarm', 'real'):
+    for part in (*CUBES, 'disagrees', 'real'):
         np.testing.assert_array_equal(
             getattr(table, part), getattr(expected, part))
     assert table.missing == {('New a', 'hard', REAL): NOT_RUN}
-    assert table.contradictions == {('New a', 'hard', 'ridge'): SAID}
+    assert table.disagreements == {('New a', 'hard', 'ridge'): SAID}
 
 
 def test_a_benchmark_that_is_left_out_keeps_its_real_accuracies():
     table = contradicted().restricted(['easy'], REASON)
     assert not np.isnan(table.values[:, 0]).all()
-    assert np.isnan(table.values[:, 1]).all() and not table.alarm.any()
+    assert np.isnan(table.values[:, 1]).all() and not table.disagrees.any()
     np.testing.assert_array_equal(table.real, contradicted().real)
     assert table.at('a', 'hard', 'uniform') == REASON
     assert table.missing['a', 'hard', REAL] == NOT_RUN
-    assert not table.contradictions and table.benchmarks == BENCHMARKS
+    assert not table.disagreements and table.benchmarks == BENCHMARKS
 
 
 def test_models_and_benchmarks_that_a_method_lacks():
@@ -250,7 +249,7 @@ def test_records_are_the_cells_in_their_order():
         'extrapolated': cell.extrapolated,
         'in_sample': False,
         'with_scores': False,
-        'alarm': False,
+        'disagrees': False,
         'missing': ''
     }
     missing = records[5]
@@ -293,16 +292,16 @@ def test_cells_in_the_order_of_the_models():
     assert table.cells('easy', 'ridge') == table.cells('easy') == expected
 
 
-SAID = (Contradiction('mean loss', 0.7), )
+SAID = (Disagreement('mean loss', 0.7), )
 
 
 def contradicted():
-    """A cell with an alarm of each method."""
-    alarm = np.zeros((3, 2, 2), bool)
-    alarm[0, 1, 0] = alarm[1, 1, 1] = True
+    """A cell with a disagreement flag of each method."""
+    disagrees = np.zeros((3, 2, 2), bool)
+    disagrees[0, 1, 0] = disagrees[1, 1, 1] = True
     return cube(
-        alarm=alarm,
-        contradictions={
+        disagrees=disagrees,
+        disagreements={
             ('a', 'hard', 'ridge'): SAID,
             ('b', 'hard', 'uniform'): SAID
         })
@@ -311,17 +310,17 @@ def contradicted():
 def test_contradictions_get_the_label_of_their_method():
     single = replace(
         method_of(cube(), 'ridge'),
-        alarm=contradicted().alarm[:, :, :1],
-        contradictions={('a', 'hard', 'predicted'): SAID})
+        disagrees=contradicted().disagrees[:, :, :1],
+        disagreements={('a', 'hard', 'predicted'): SAID})
     wide = Predictions.side_by_side({
         'mine': single,
         'none': None
     }, 'ab', ['hard'])
-    assert wide.contradictions == {('a', 'hard', 'mine'): SAID}
-    assert wide.alarm[:, 0].tolist() == [[True, False], [False, False]]
+    assert wide.disagreements == {('a', 'hard', 'mine'): SAID}
+    assert wide.disagrees[:, 0].tolist() == [[True, False], [False, False]]
 
 
-def test_the_mark_of_an_alarm_is_explained():
+def test_the_mark_of_a_disagreement_is_explained():
     table = contradicted()
     assert [cell[-1] == '!'
             for cell in table.cells('hard', 'ridge')] == [True, False, False]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.salience import Ridge
 from csv_plugin.core.spans import TokenSpans

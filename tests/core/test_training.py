@@ -12,8 +12,8 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge,
                                       Uniform, fold_masks)
 from csv_plugin.core.scaling_law import fit_curve
-from csv_plugin.core.training import (Block, JoinedColumns, loss_blocks,
-                                      path_curve)
+from csv_plugin.core.training import (FeatureSet, JoinedColumns,
+                                      loss_feature_sets, path_curve)
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
@@ -21,7 +21,7 @@ from tests.core.worlds import make_world, mse
 
 WORLD = DUMPS, ACCURACIES = make_training_world(CHARACTERS)
 TRAINING = make_training(CHARACTERS, WORLD)
-BLOCKS = loss_blocks(TRAINING.losses, TEXTS, CHARACTERS)
+BLOCKS = loss_feature_sets(TRAINING.losses, TEXTS, CHARACTERS)
 
 
 @pytest.fixture(scope='module')
@@ -40,7 +40,7 @@ def test_it_is_auto_among_the_blocks(predictor):
         ACCURACIES.select(FITTED), [FAMILIES[model] for model in FITTED],
         Auto(source.solvers('')),
         labels={'sums': source.columns.units.index('groups: sums/answer')})
-    assert [w.name for w in expected.benchmarks[0].witnesses
+    assert [w.name for w in expected.benchmarks[0].references
             ] == ['mean loss', 'label-token loss']
     assert predictor.benchmarks[0].solver == expected.benchmarks[0].solver
     assert predictor.benchmarks[0].fit_models == FITTED
@@ -50,7 +50,7 @@ def test_it_is_auto_among_the_blocks(predictor):
     for part in ('values', 'low', 'high'):
         np.testing.assert_allclose(
             getattr(predictions, part), getattr(reference, part), atol=1e-9)
-    for part in ('extrapolated', 'in_sample', 'alarm'):
+    for part in ('extrapolated', 'in_sample', 'disagrees'):
         np.testing.assert_array_equal(
             getattr(predictions, part), getattr(reference, part))
     assert predictions.in_sample[:, 0, 0].tolist() == [
@@ -122,8 +122,8 @@ BY_TEXT = text_columns(TABLE)
 
 def test_columns_stand_side_by_side():
     columns = JoinedColumns(
-        [Block('groups', GROUPS, ()),
-         Block('texts', BY_TEXT, ())])
+        [FeatureSet('groups', GROUPS, ()),
+         FeatureSet('texts', BY_TEXT, ())])
     assert columns.columns.units == ('groups: x', 'groups: y', 'texts: a',
                                      'texts: b')
     features = columns.features(TABLE)
@@ -142,8 +142,8 @@ def test_columns_stand_side_by_side():
 def test_sums_of_columns_are_sums_of_tokens():
     coefficients = RNG.normal(size=(4, 3)) * [[1], [0], [1], [1]]
     columns = JoinedColumns(
-        [Block('groups', GROUPS, ()),
-         Block('texts', BY_TEXT, ())])
+        [FeatureSet('groups', GROUPS, ()),
+         FeatureSet('texts', BY_TEXT, ())])
     combined = columns.combine(csc_array(coefficients))
     dense = np.hstack([GROUPS.matrix.toarray(), BY_TEXT.matrix.toarray()])
     assert combined.shape == (5, coefficients.shape[1])
@@ -158,9 +158,9 @@ def test_sums_of_columns_are_sums_of_tokens():
 
 def test_answers_of_other_sources_are_not_offered():
     columns = JoinedColumns([
-        Block('groups', GROUPS, (NonNegative(), )),
-        Block('answers of a', BY_TEXT, (Ridge(), ), 'a'),
-        Block('answers of b', BY_TEXT, (Ridge(), ), 'b')
+        FeatureSet('groups', GROUPS, (NonNegative(), )),
+        FeatureSet('answers of a', BY_TEXT, (Ridge(), ), 'a'),
+        FeatureSet('answers of b', BY_TEXT, (Ridge(), ), 'b')
     ])
     offered = {
         name: [(solver.name, solver.columns.tolist())

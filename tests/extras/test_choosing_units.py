@@ -1,15 +1,15 @@
-"""Units that tell what all tell: which are found, and the errors stated."""
+"""Units that tell what all tell: which are found, and their errors."""
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.held_out_errors import HeldOut
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import Uniform
-from csv_plugin.core.stated_errors import HeldOut
 from csv_plugin.extras.choosing_units import (_ablest, _Factors,
                                               _held_out_rest, _most_telling,
                                               choose_units, nested_predictions,
@@ -219,7 +219,7 @@ def test_intervals_grow_as_the_error_does():
                     ] == pytest.approx([new.cv_mse**.5] * len(old.families))
             rows = known[:, before.names.index(old.benchmark)]
             assert new.errors_by_reach.reach == old.errors_by_reach.reach
-            for stated, kind in ((new.errors_by_reach.within, ~beyond),
-                                 (new.errors_by_reach.beyond, beyond)):
-                assert stated.n_models == (rows & kind).sum()
-                assert stated.mse == pytest.approx(new.cv_mse)
+            for error, kind in ((new.errors_by_reach.within, ~beyond),
+                                (new.errors_by_reach.beyond, beyond)):
+                assert error.n_models == (rows & kind).sum()
+                assert error.mse == pytest.approx(new.cv_mse)

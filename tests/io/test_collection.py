@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import collect, read_collection, write_collection
 from csv_plugin.io.paper import paper_accuracies

@@ -6,20 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Averaged, Plain, Ridge
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.containers import read_container, write_container
 from csv_plugin.io.predictors import KIND, load_predictor, save_predictor
-from tests.core.strict_alarm import strict
+from tests.core.strict_references import strict
 from tests.core.training_worlds import (CHARACTERS, make_training,
                                         make_training_world)
 from tests.tables import Tables, small_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample', 'alarm')
+PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample', 'disagrees')
 
 
 @pytest.fixture(scope='module')
@@ -229,7 +229,7 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path):
      'errors_by_reach in its range'),
     (lambda part: part['errors_by_reach']['beyond'].update(n_families=10**6),
      'errors_by_reach in its range'),
-    (lambda part: part.update(witnesses=['one']), 'of shape (1,'),
+    (lambda part: part.update(references=['one']), 'of shape (1,'),
 ])  # yapf: disable
 def test_values_that_no_benchmark_has_are_refused(path, change, problem):
     rewrite(path, lambda header: change(header['benchmarks'][0]))
@@ -247,10 +247,10 @@ SHAPES = {
     '_0_error_fold': (15, ),
     '_0_error_variance': (2, ),
     '_0_backtest': (15, ),
-    '_0_witness_coefficients': (2, 4),
-    '_0_witness_curves': (2, 3),
-    '_0_witness_limits': (2, ),
-    '_0_witness_ranges': (2, 2),
+    '_0_reference_coefficients': (2, 4),
+    '_0_reference_curves': (2, 3),
+    '_0_reference_limits': (2, ),
+    '_0_reference_ranges': (2, 2),
 }
 LOGS = {
     '_0_log_coefficients': (4, ),
@@ -284,7 +284,7 @@ def test_arrays_are_there_finite_and_in_shape(path, path_of_logs, key):
     ('backtest', -1., 'backtest in its range'),
     ('curve', 1.01, 'a floor in 0..1'),
     ('error_fold', -1, 'error_fold in its range'),
-    ('witness_limits', -1., 'witness in its range'),
+    ('reference_limits', -1., 'reference in its range'),
     ('typical', 0., 'typical in its range'),
     ('held_out', 2., 'fractions in'),
 ])
@@ -333,14 +333,14 @@ def test_the_highest_losses_are_kept(tables, path):
     assert_error(path, "of shape (4,) in '0.highest'")
 
 
-def test_witnesses_are_kept(tables, predictor, path):
+def test_references_are_kept(tables, predictor, path):
     predictor = strict(predictor)
     save_predictor(predictor, path)
     loaded = load_predictor(path)
     before = assert_same_predictions(predictor, loaded, tables.features)
-    assert before.alarm.any() and not before.alarm.all()
+    assert before.disagrees.any() and not before.disagrees.all()
     assert loaded.predict(tables.features,
-                          0.9).contradictions == before.contradictions
+                          0.9).disagreements == before.disagreements
 
 
 def test_scores_of_the_training_are_kept(predictor, path):

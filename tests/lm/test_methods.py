@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.scaling_law import Curve
@@ -20,7 +20,7 @@ from csv_plugin.lm.head.algorithm2 import TrainedHeads
 from csv_plugin.lm.head.paper_head import PaperHead, train_paper_head
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.hidden_states import hidden_states
-from csv_plugin.lm.methods import (METHODS, Trained, feature_blocks, fit,
+from csv_plugin.lm.methods import (METHODS, Trained, feature_sets, fit,
                                    train_auto, train_paper)
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
@@ -64,7 +64,7 @@ def assert_same_predictions(predictor, expected, losses=DUMPS):
 def on_features(states, pick):
     """A predictor of features by a solver that `pick` finds in the columns."""
     source = JoinedColumns(
-        feature_blocks(TRAINING.losses, TEXTS, TARGETS, states))
+        feature_sets(TRAINING.losses, TEXTS, TARGETS, states))
     predictor = fit_predictor(
         source.features(TRAINING.losses), TO_FIT,
         [FAMILIES[model] for model in FITTED], pick(source))

@@ -6,9 +6,9 @@ import pytest
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.texts import Text, TextSet

@@ -129,9 +129,9 @@ def test_study(tmp_path):
     check_screen(report)
     page = check_markdown(report)
     assert page.count('<pre>') == page.count('<h1>') == 1
-    errors, stated = page.split('<h2>')[:2]
+    errors, validated = page.split('<h2>')[:2]
     for table, n_rows in ((errors, len(benchmarks) + 1),
-                          (stated, len(study.predictor.benchmarks))):
+                          (validated, len(study.predictor.benchmarks))):
         assert table.count('<td') == n_rows * table.count('<th ')
     notes = learning_notes(study.predictor, verbose=True)
     assert page.count('<li>') == len(notes) > len(benchmarks) * len(FEW)

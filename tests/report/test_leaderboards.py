@@ -10,7 +10,7 @@ import pytest
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.report.leaderboards import (FIELDS, Leaderboard, as_markdown,
-                                            as_text, compare, standings,
+                                            as_text, compare, mean_rows,
                                             write_leaderboard)
 from csv_plugin.report.screen import WIDTH
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
@@ -125,20 +125,20 @@ def test_text_without_real_scores():
 
 
 def test_standings():
-    title, (real, main) = standings(
+    title, (real, main) = mean_rows(
         some_cells(3, labels=('p', )).board().predictions)
     assert title == 'mean of 3'
     assert (real.label, main.label) == ('real', 'p')
     assert real.means == ['50.0'] * 3 and main.means == ['40.0'] * 3
     assert real.differences == []
     assert main.differences == ['-10.0'] * 3 + ['10.0']
-    assert standings(some_cells(1).board().predictions) == ('', [])
+    assert mean_rows(some_cells(1).board().predictions) == ('', [])
     # A model that was fitted on has a mark, one without a score no mean.
     cells = some_cells(2)
     cells.predicted['predicted', 'm0', 'bench-0'] = predict(in_sample=True)
     cells.predicted['predicted', 'm1', 'bench-1'] = predict(0.8)
     cells.real['m2', 'bench-1'] = NO_DUMP
-    _, (real, main, _) = standings(cells.board().predictions)
+    _, (real, main, _) = mean_rows(cells.board().predictions)
     assert (real.means, real.ranks) == (['50.0', '50.0', '-'], ['1', '1', '-'])
     assert main.means == ['40.0*', '60.0', '40.0']
     assert main.ranks == ['2', '1', '-'] and main.differences[-1] == '10.0'
@@ -146,7 +146,7 @@ def test_standings():
     cells = some_cells(2)
     for model in MODELS:
         cells.predicted['all-token', model, 'bench-1'] = NO_DUMP
-    _, found = standings(cells.board().predictions)
+    _, found = mean_rows(cells.board().predictions)
     assert [standing.label for standing in found] == ['real', 'predicted']
 
 
@@ -228,7 +228,7 @@ def test_files(tmp_path):
     cells.real['m1', 'bench-1'] = NO_DUMP
     cells.predicted['all-token', 'm1', 'bench-1'] = Missing('unknown')
     cells.predicted['all-token', 'm0', 'bench-0'] = predict(
-        0.25, 0.1, 0.05, extrapolated=True, alarm=True)
+        0.25, 0.1, 0.05, extrapolated=True, disagrees=True)
     board = cells.board()
     paths = write_leaderboard(tmp_path / 'leader.board', board)
     assert [path.name for path in paths] == [

@@ -8,11 +8,11 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED, DumpInfo
-from csv_plugin.core.predictions import Contradiction, Missing, Predictions
+from csv_plugin.core.predictions import Disagreement, Missing, Predictions
 from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.report.leaderboards import as_text, compare
-from csv_plugin.report.notes import (alarms, engine_notes, findings,
+from csv_plugin.report.notes import (disagreements, engine_notes, findings,
                                      learning_notes, least_models,
                                      outside_notes, predictor_notes, shortages)
 from tests.report.boards import NO_DUMP, make_cells, predict
@@ -63,16 +63,17 @@ def test_what_a_user_knows_already(predictor):
     """That models are too few; accuracy that rises is another remark."""
     few = changed(predictor, fit_models=('a', 'b', 'c'), cv_mse=np.nan)
     assert len(learning_notes(few)) == 2
-    assert learning_notes(few, told=['easy']) == []
-    assert len(learning_notes(few, told=['hard'])) == 2
+    assert learning_notes(few, reported=['easy']) == []
+    assert len(learning_notes(few, reported=['hard'])) == 2
     mean = train(('easy', 'hard'), shift=60)
-    assert learning_notes(mean, told=['easy'])[0].startswith('hard: all model')
+    first, *_ = learning_notes(mean, reported=['easy'])
+    assert first.startswith('hard: all model')
     line, = learning_notes(mean)
     assert line.startswith('all 2 benchmarks: all models get the same number, '
                            'the mean accuracy of the models fitted on')
     model = predictor.benchmarks[0].model
     rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
-    line, = learning_notes(changed(few, model=rising), told=['easy'])
+    line, = learning_notes(changed(few, model=rising), reported=['easy'])
     assert 'rises with the loss' in line
 
 
@@ -237,17 +238,17 @@ def test_models_that_were_not_run_do_not_count():
 def test_contradictions_are_told_the_largest_first():
     cells = make_cells(MODELS, ('b0', 'b1'), ('p', 'q'))
     table = cells.board().predictions
-    assert not list(alarms(table))
-    mean, label = (Contradiction(name, value)
+    assert not list(disagreements(table))
+    mean, label = (Disagreement(name, value)
                    for name, value in (('mean loss', .5), ('label-token loss',
                                                            .7)))
     marked = replace(
         table,
-        contradictions={
+        disagreements={
             ('m0', 'b1', 'p'): (mean, ),
             ('m1', 'b0', 'p'): (mean, label)
         })
-    assert list(alarms(marked)) == [
+    assert list(disagreements(marked)) == [
         'p: 2 of 12 predictions are contradicted, marked !: m1 on b0 (40.0, '
         'but 50.0 by the mean loss, 70.0 by the label-token loss), m0 on b1 '
         '(40.0, but 50.0 by the mean loss)'

@@ -12,9 +12,10 @@ from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.report.leaderboards import as_markdown
 from csv_plugin.report.notes import learning_notes
-from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
-                                            leaderboard, stated_line,
-                                            stated_table, summary,
+from csv_plugin.report.study_tables import (PREDICTION_COLUMNS,
+                                            cross_validated_line,
+                                            cross_validated_table, error_table,
+                                            leaderboard, summary,
                                             write_predictions, write_report)
 from tests.tables import Tables, small_tables
 
@@ -43,7 +44,7 @@ def test_predictions(tmp_path, tables, study):
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == PREDICTION_COLUMNS == (
         'model', 'benchmark', 'split', 'observed', 'predicted', 'low', 'high',
-        'extrapolated', 'in_sample', 'alarm')
+        'extrapolated', 'in_sample', 'disagrees')
     assert [(row['model'], row['benchmark']) for row in rows] == [
         (m, b) for m in tables.models for b in tables.accuracies.benchmarks
     ]
@@ -60,7 +61,7 @@ def test_predictions(tmp_path, tables, study):
         assert (float(row['low']), float(row['high'])) == (cell.low, cell.high)
         assert row['extrapolated'] == str(int(cell.extrapolated))
         assert row['in_sample'] == str(int(cell.in_sample))
-        assert row['alarm'] == str(int(cell.alarm))
+        assert row['disagrees'] == str(int(cell.disagrees))
 
 
 def test_error_table(study):
@@ -108,7 +109,7 @@ def test_report(tmp_path, study):
     assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
     assert text.endswith('.\n') and not text.endswith('\n\n')
     assert error_table(study, MAIN) in text
-    assert stated_table(study) in text
+    assert cross_validated_table(study) in text
     assert 'over 2 main benchmarks.' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
     assert notes == [f'* {note}.' for note in learning_notes(study.predictor)]
@@ -120,8 +121,8 @@ def test_report(tmp_path, study):
 
 def test_summary(study):
     """Three figures of each method; all columns on demand."""
-    title, table, legend, stated, *_ = summary(study, MAIN,
-                                               'Title').split('\n\n')
+    title, table, legend, validated, *_ = summary(study, MAIN,
+                                                  'Title').split('\n\n')
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
     assert header.split() == ['benchmark', 'models', 'error', 'of', 'uniform',
@@ -148,7 +149,7 @@ def test_summary(study):
         assert row.split()[:5] == ['mean', 'of', str(len(MAIN)), 'by', method]
         assert row.split(
         )[5] == f'{100 * np.mean([e.mae for e in errors]):.1f}'
-    assert ' '.join(stated.split()) == stated_line(study, MAIN)
+    assert ' '.join(validated.split()) == cross_validated_line(study, MAIN)
     assert ('uniform: the baseline that predicts from the mean loss; constant:'
             in ' '.join(legend.split()))
     assert 'averaged' not in legend
@@ -157,7 +158,7 @@ def test_summary(study):
     assert '|' not in wide and ' Spearman ' in wide
 
 
-def test_stated_errors(study):
+def test_cross_validated_errors(study):
     """By benchmark, and roots of mean squares over the main ones."""
     parts = [study.predictor.benchmark(name) for name in MAIN]
     by_reach = [part.errors_by_reach for part in parts]
@@ -167,24 +168,24 @@ def test_stated_errors(study):
                [errors.beyond.mse for errors in by_reach]]
     whole, typical, within, beyond = (f'{100 * np.mean(square)**.5:.1f}'
                                       for square in squares)
-    line = stated_line(study, MAIN)
+    line = cross_validated_line(study, MAIN)
     assert line == (
         'Cross-validated error (root mean square in points, mean over the '
         f'main benchmarks): {whole}; of the median family {typical}; of '
         'predictions within the accuracies that most training families reach '
         f'{within}, above them {beyond}.')
-    assert stated_line(study, ()) == ''
+    assert cross_validated_line(study, ()) == ''
     # Errors of some of the main benchmarks.
     first = replace(parts[0], errors_by_reach=None)
     predictor = replace(
         study.predictor, benchmarks=(first, parts[1]), training_scores=None)
-    line = stated_line(replace(study, predictor=predictor), MAIN)
+    line = cross_validated_line(replace(study, predictor=predictor), MAIN)
     assert line.endswith(
         f'{100 * by_reach[1].beyond.mse**.5:.1f} (1 of 2 benchmarks).')
-    table = stated_table(study).splitlines()
+    table = cross_validated_table(study).splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)
-        assert cells(row)[1:] == [*part.stated_cells]
+        assert cells(row)[1:] == [*part.error_cells]
 
 
 def test_leaderboard(study):

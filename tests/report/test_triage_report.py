@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from csv_plugin.core.cells import interval
+from csv_plugin.core.formatting import interval
 from csv_plugin.report.triage_report import as_markdown, as_text, write_triage
 from csv_plugin.triage.judging import OVERALL, forecast
 from tests.runs import dump, model_losses, train
@@ -92,7 +92,7 @@ def test_files(early, tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 12 and list(rows[0]) == [
         'run', 'checkpoint', 'tokens', 'share', 'benchmark', 'predicted',
-        'low', 'high', 'extrapolated', 'alarm'
+        'low', 'high', 'extrapolated', 'disagrees'
     ]
     cell = early.predictions.at(rows[0]['checkpoint'], rows[0]['benchmark'])
     assert float(rows[0]['predicted']) == cell.value

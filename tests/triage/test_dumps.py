@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.triage.dumps import find_dumps
 from tests.runs import TEXTS, model_losses, write_losses
 from tests.triage.pretraining import write_checkpoint, write_runs

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
@@ -286,7 +286,7 @@ def test_records(early):
         'low': cell.low,
         'high': cell.high,
         'extrapolated': int(cell.extrapolated),
-        'alarm': int(cell.alarm)
+        'disagrees': int(cell.disagrees)
     }
     records = list(early.forecast_records())
     ranking = early.rankings['easy']

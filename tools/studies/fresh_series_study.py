@@ -12,7 +12,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from tools.studies import world
-from tools.studies.stated_and_found import StatedAndFound, both_kinds
+from tools.studies.expected_and_found import ExpectedAndFound, both_kinds
 from tools.studies.zoo import building
 from tools.studies.zoo.recipes import CHECKPOINTS
 
@@ -23,7 +23,7 @@ class FreshErrors:
 
     Args:
         exams (tuple[str, ...]): B names.
-        stated (NDArray): Mean squared error that the predictor states for
+        expected (NDArray): Mean squared error that the predictor expects for
             families it was not fitted to, `(B,)`.
         typical (NDArray): The one that half of these families stay below,
             `(B,)`.
@@ -32,27 +32,29 @@ class FreshErrors:
         coverage (NDArray): Share of 90 % intervals that hold the real
             accuracy, `(B,)`.
         width (NDArray): Their mean width, a fraction, `(B,)`.
-        alarm (NDArray): Share of predictions that other losses contradict,
+        disagrees (NDArray): Share of predictions that other losses contradict,
             `(B,)`.
     """
     exams: tuple[str, ...]
-    stated: NDArray[np.float64]
+    expected: NDArray[np.float64]
     typical: NDArray[np.float64]
     mse: NDArray[np.float64]
     mae: NDArray[np.float64]
     coverage: NDArray[np.float64]
     width: NDArray[np.float64]
-    alarm: NDArray[np.float64]
+    disagrees: NDArray[np.float64]
 
     def rows(self) -> NDArray[np.float64]:
         """A row per exam and one of means, `(B + 1, 8)`.
 
-        The columns are the three MSE in 1e-3 and how many times the stated
-        one the last is, MAE in points, coverage, width in points, and alarms.
+        The columns are the three MSE in 1e-3 and how many times the expected
+        one the last is, MAE in points, coverage, width in points, and flags.
         The means of the first four are geometric.
         """
-        squares = 1e3 * np.stack([self.stated, self.typical, self.mse])
-        rest = [100 * self.mae, self.coverage, 100 * self.width, self.alarm]
+        squares = 1e3 * np.stack([self.expected, self.typical, self.mse])
+        rest = [
+            100 * self.mae, self.coverage, 100 * self.width, self.disagrees
+        ]
         rows = np.stack([*squares, squares[2] / squares[0], *rest], axis=1)
         means = [
             *map(geometric_mean, rows[:, :4].T), *rows[:, 4:].mean(axis=0)
@@ -109,15 +111,16 @@ class FreshSeries:
         parts = [predictor.benchmark(kind) for kind in world.KINDS]
         return FreshErrors(
             exams=tuple(world.KINDS),
-            stated=np.array([part.cv_mse for part in parts]),
+            expected=np.array([part.cv_mse for part in parts]),
             typical=np.array([part.typical_error**2 for part in parts]),
             mse=(errors**2).mean(axis=0),
             mae=np.abs(errors).mean(axis=0),
             coverage=((low <= real) & (real <= high)).mean(axis=0),
             width=(high - low).mean(axis=0),
-            alarm=predictions.alarm[:, :, 0].mean(axis=0))
+            disagrees=predictions.disagrees[:, :, 0].mean(axis=0))
 
-    def stated_and_found(self, predictor: Predictor) -> list[StatedAndFound]:
+    def expected_and_found(self,
+                           predictor: Predictor) -> list[ExpectedAndFound]:
         """Errors of a predictor by kind, beside those it states, by series."""
         values = self.predictions(predictor).values[:, :, 0]
         squares = np.square(values - self.accuracies)

@@ -21,7 +21,7 @@ of the texts, on the series for which it is known:
 How often the mean loss or the label-token loss contradicts predictions there,
 and on the same series where answers' losses rise while accuracies rise:
 
-    python -m tools.studies.study_demo_zoo --alarms
+    python -m tools.studies.study_demo_zoo --disagreements
 """
 import argparse
 import sys
@@ -39,10 +39,11 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
-from tools.studies.alarm_study import Rung, SeriesAlarms, alarms_left_out
+from tools.studies.disagreement_study import (Flags, SeriesDisagreements,
+                                              disagreements_left_out)
+from tools.studies.expected_and_found import (BEYOND, WITHIN, ExpectedAndFound,
+                                              errors_by_kind)
 from tools.studies.resampling import error_ratio
-from tools.studies.stated_and_found import (BEYOND, WITHIN, StatedAndFound,
-                                            errors_by_kind)
 from tools.studies.zoo.building import LABELLED
 from tools.studies.zoo_study import BASELINE, LABEL, ZooStudy
 
@@ -70,12 +71,12 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         '--leave-series-out',
         action='store_true',
         help='fit to all other series for each, and compare the errors\n'
-        'with those that were stated (default: no)')
+        'with those by cross-validation (default: no)')
     parser.add_argument(
-        '--alarms',
+        '--disagreements',
         action='store_true',
-        help='how often the alarm rings on series that were not fitted\n'
-        'to (default: no)')
+        help='how often disagreement flags are raised on series that were\n'
+        'not fitted to (default: no)')
     return parser.parse_args(argv)
 
 
@@ -87,8 +88,9 @@ def run(args: argparse.Namespace) -> None:
     if args.leave_series_out:
         print(series_left_out(whole))
         return
-    if args.alarms:
-        print(alarms(tqdm(alarms_left_out(whole), desc='series')))
+    if args.disagreements:
+        print(
+            disagreements(tqdm(disagreements_left_out(whole), desc='series')))
         return
     squares = whole.squared_errors()
     print(table(whole, squares))
@@ -98,8 +100,8 @@ def run(args: argparse.Namespace) -> None:
     print(by_exam(whole, squares))
     if not args.items:
         predictor = load_predictor(shipped.PREDICTOR)
-        print(f'\n{stated_in_all(whole, predictor)}')
-        print(f'\n{stated_beside_found(whole, predictor)}')
+        print(f'\n{cross_validated_in_all(whole, predictor)}')
+        print(f'\n{cross_validated_beside_found(whole, predictor)}')
 
 
 def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
@@ -154,7 +156,7 @@ def series_left_out(study: ZooStudy) -> str:
     """A row of errors x 1e-3 per series and exam, in Markdown.
 
     The last rows have geometric means and plain means over the others. A
-    second table has the errors that are stated within the reach of most
+    second table has the errors that are expected within the reach of most
     families and beyond, beside those found there.
     """
     series = sorted({*study.collection.families.values()})
@@ -175,7 +177,7 @@ def series_left_out(study: ZooStudy) -> str:
     return f'{table}\n\n{errors_by_kind(series, by_reach)}'
 
 
-def stated_in_all(study: ZooStudy, predictor: Predictor) -> str:
+def cross_validated_in_all(study: ZooStudy, predictor: Predictor) -> str:
     """Errors x 1e-3 that a predictor states and makes, by exam.
 
     The last row has means over the exams.
@@ -188,7 +190,7 @@ def stated_in_all(study: ZooStudy, predictor: Predictor) -> str:
     parts = [predictor.benchmark(exam) for exam in accuracies.benchmarks]
     squares = (study.predicted(predictor) - accuracies.values)**2
     columns = {
-        'stated': [part.cv_mse for part in parts],
+        'cross-validated': [part.cv_mse for part in parts],
         'of the typical series': [part.typical_error**2 for part in parts],
     } | {
         kind: squares[mask].mean(axis=0)
@@ -201,17 +203,17 @@ def stated_in_all(study: ZooStudy, predictor: Predictor) -> str:
     return tabulate(rows, ['exam', *columns], tablefmt='pipe', floatfmt='.2f')
 
 
-def stated_beside_found(study: ZooStudy, predictor: Predictor) -> str:
+def cross_validated_beside_found(study: ZooStudy, predictor: Predictor) -> str:
     """Errors x 1e-3 of a predictor of the exams, by exam and kind.
 
     In brackets, how many models (of how many families) they are of. The last
     rows have means over the exams that state an error of the kind and have
-    predictions of it: of the errors found, and in brackets of those stated.
+    predictions of it: of the errors found, and in brackets of those expected.
     """
-    parts = study.stated_and_found(predictor)
+    parts = study.expected_and_found(predictor)
     rows = [[
-        part.exam, part.kind, f'{_thousandths([part.stated.mse])} '
-        f'({part.stated.n_models} of {part.stated.n_families})',
+        part.exam, part.kind, f'{_thousandths([part.expected.mse])} '
+        f'({part.expected.n_models} of {part.expected.n_families})',
         *(f'{_thousandths(squares)} ({len(squares)})'
           for squares in part.found.values())
     ] for part in parts]
@@ -221,21 +223,21 @@ def stated_beside_found(study: ZooStudy, predictor: Predictor) -> str:
         rows.append(
             ['mean', kind, '', *(_mean_cell(alike, name) for name in groups)])
     return tabulate(
-        rows, ['exam', 'kind', 'stated', *groups],
+        rows, ['exam', 'kind', 'cross-validated', *groups],
         tablefmt='pipe',
         colalign=['left', 'left', *['right'] * (1 + len(groups))],
         disable_numparse=True)
 
 
-def _mean_cell(parts: Iterable[StatedAndFound], group: str) -> str:
-    """Means over the exams on which a group's errors are stated and found."""
+def _mean_cell(parts: Iterable[ExpectedAndFound], group: str) -> str:
+    """Means over the exams that have a group's errors of both kinds."""
     both = [
         part for part in parts
-        if len(part.found[group]) and not np.isnan(part.stated.mse)
+        if len(part.found[group]) and not np.isnan(part.expected.mse)
     ]
     found = [part.found[group].mean() for part in both]
-    stated = [part.stated.mse for part in both]
-    return f'{_thousandths(found)} (stated {_thousandths(stated)})'
+    expected = [part.expected.mse for part in both]
+    return f'{_thousandths(found)} (cross-validated {_thousandths(expected)})'
 
 
 def _thousandths(squares: Iterable[float]) -> str:
@@ -244,31 +246,33 @@ def _thousandths(squares: Iterable[float]) -> str:
     return f'{1e3 * np.mean(known):.2f}' if known else '-'
 
 
-def alarms(found: Iterable[SeriesAlarms]) -> str:
+def disagreements(found: Iterable[SeriesDisagreements]) -> str:
     """Shares of cells in percent, a row per series and one of all."""
     parts = list(found)
     rows = [[
-        part.series, part.fitted_series, *_alarm_cells(part.as_it_is),
-        *_alarm_cells(part.turned)
+        part.series, part.fitted_series, *_flag_cells(part.as_it_is),
+        *_flag_cells(part.turned)
     ] for part in parts]
     whole = [
-        Rung.concatenate([getattr(part, kind) for part in parts])
+        Flags.concatenate([getattr(part, kind) for part in parts])
         for kind in ('as_it_is', 'turned')
     ]
-    rows.append(['all', '', *chain.from_iterable(map(_alarm_cells, whole))])
-    kind = ['cells', 'alarm', 'inside', 'widened', 'inside of alarms']
+    rows.append(['all', '', *chain.from_iterable(map(_flag_cells, whole))])
+    kind = ['cells', 'flagged', 'inside', 'widened', 'inside of flagged']
     header = [
         'left out', 'fitted series', *kind, *(f'turned: {k}' for k in kind)
     ]
     return tabulate(rows, header, tablefmt='pipe', floatfmt='.0f')
 
 
-def _alarm_cells(rung: Rung) -> list[float]:
+def _flag_cells(flags: Flags) -> list[float]:
     """How many cells, and shares of them in percent."""
-    rang = rung.select(rung.alarm)
-    shares = (rung.alarm, rung.inside, rung.inside_widened, rang.inside)
-    return [len(rung.alarm), *(100 * share.mean() if len(share) else np.nan
-                               for share in shares)]  # yapf: disable
+    flagged = flags.select(flags.disagrees)
+    shares = (flags.disagrees, flags.inside, flags.inside_widened,
+              flagged.inside)
+    percents = (100 * share.mean() if len(share) else np.nan
+                for share in shares)
+    return [len(flags.disagrees), *percents]
 
 
 def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:

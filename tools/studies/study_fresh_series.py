@@ -17,16 +17,16 @@ from tabulate import tabulate
 
 from csv_plugin.cli.arguments import add_out, check_folder, exit_code
 from csv_plugin.cli.run_demo import check_opencompass, run_opencompass
-from csv_plugin.core.conventions import check_unique
+from csv_plugin.core.input_error import check_unique
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
+from tools.studies.expected_and_found import errors_by_kind
 from tools.studies.fresh_series_study import (FreshErrors, FreshSeries,
                                               read_fresh_series)
 from tools.studies.options import add_jobs
 from tools.studies.resampling import error_ratio
-from tools.studies.stated_and_found import errors_by_kind
 from tools.studies.zoo.recipes import (SIZES, Series, TrainingRecipe,
                                        fresh_series)
 from tools.studies.zoo.zoo_training import train_models
@@ -118,7 +118,7 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
     rows.append(['all', *_row(fresh, auto, baseline)])
     header = [
         'series', 'MSE, auto', f'MSE, {BASELINE}', 'MAE, points',
-        f'MAE, {BASELINE}', 'hold', 'width', 'alarm'
+        f'MAE, {BASELINE}', 'hold', 'width', 'flagged'
     ]
     ratio = error_ratio(
         fresh.squares(auto), fresh.squares(baseline), fresh.series)
@@ -132,7 +132,7 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
             tablefmt='pipe',
             floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f', '.2f')),
         f'auto has {ratios} times the error of the {BASELINE}.',
-        errors_by_kind(names, fresh.stated_and_found(auto))
+        errors_by_kind(names, fresh.expected_and_found(auto))
     ])
 
 
@@ -148,8 +148,8 @@ def table(errors: FreshErrors) -> str:
     rows = [[name, *row]
             for name, row in zip((*errors.exams, 'mean'), errors.rows())]
     header = [
-        'exam', 'MSE stated', 'of the typical series', 'MSE', 'ratio',
-        'MAE, points', 'hold', 'width', 'alarm'
+        'exam', 'MSE, cross-validated', 'of the typical series', 'MSE',
+        'ratio', 'MAE, points', 'hold', 'width', 'flagged'
     ]
     return tabulate(
         rows,

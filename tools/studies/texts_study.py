@@ -10,10 +10,11 @@ from random import Random
 from tabulate import tabulate
 
 from csv_plugin.core import metrics
-from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import answer_groups, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Uniform
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.texts import Text, TextSet

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
                                       Task, held_out_predictions)
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.io.model_tables import ModelTables
-from csv_plugin.lm.methods import feature_blocks
+from csv_plugin.lm.methods import feature_sets
 from csv_plugin.triage import forecasting
 from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 from csv_plugin.triage.forecasting import Forecaster
@@ -327,8 +327,8 @@ def zoo_case(zoo: ZooStudy, runs: Sequence[str],
     ]
     training = zoo.training(fitted)
     watch = _HeldOut(zoo.collection.accuracies.select(fitted))
-    blocks = feature_blocks(training.losses, training.texts, training.targets,
-                            zoo.states)
+    blocks = feature_sets(training.losses, training.texts, training.targets,
+                          zoo.states)
     predictors = (training.fit(blocks, iter, watch), training.all_token_loss())
     new = [name for name in run_of if run_of[name].run in runs]
     names = [*fitted, *new]

@@ -12,12 +12,12 @@ from torch import Tensor
 from csv_plugin.core import metrics
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.fitting import Fitted
+from csv_plugin.core.held_out_errors import typical_error
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
                                       fold_masks, held_out_predictions)
 from csv_plugin.core.salience.choice import OnColumns
-from csv_plugin.core.stated_errors import typical_error
 from csv_plugin.core.training import JoinedColumns, Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
@@ -27,9 +27,9 @@ from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.state_columns import StateScale
 from csv_plugin.lm.hidden_states import hidden_states
 from csv_plugin.lm.loading import load_scoring_lm
-from csv_plugin.lm.methods import feature_blocks
+from csv_plugin.lm.methods import feature_sets
 from csv_plugin.lm.tokens.tokenization import target_tokens
-from tools.studies.stated_and_found import StatedAndFound, both_kinds
+from tools.studies.expected_and_found import ExpectedAndFound, both_kinds
 
 #: These settings predict the validation models best, of SGD at 1e-3 (the
 #: paper's), 1 and 100 and Adam at 1e-3, 3e-3, 1e-2, 3e-2 and 1e-1.
@@ -47,15 +47,15 @@ class SeriesErrors(NamedTuple):
     Args:
         mse (dict[str, NDArray]): Mean squared errors of the B exams by what
             they are, `(B,)`. Those of the all-token loss, the label-token loss
-            and `auto` are found on the series. 'stated' is the error that
-            `auto` gives for itself, 'of the typical series' the one that half
+            and `auto` are found on the series. 'cross-validated' is the error
+            that `auto` expects, 'of the typical series' the one that half
             of the fitted series stay below, and 'chosen by' is the
             cross-validated error of what it chose.
-        by_reach (list[StatedAndFound]): What `auto` states of each exam within
-            the reach of most families and beyond, and what is found there.
+        by_reach (list[ExpectedAndFound]): What `auto` expects of each exam
+            within the reach of most families and beyond, and what is found.
     """
     mse: dict[str, NDArray]
-    by_reach: list[StatedAndFound]
+    by_reach: list[ExpectedAndFound]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +132,8 @@ class ZooStudy:
         stops where the validation models are predicted best; the other
         methods fit both.
         """
-        blocks = feature_blocks(self.table, self.collection.texts,
-                                self.targets, self.states)
+        blocks = feature_sets(self.table, self.collection.texts, self.targets,
+                              self.states)
         source = JoinedColumns(blocks)
         features = source.features(self.table)
         exams = self.collection.accuracies.benchmarks
@@ -212,7 +212,8 @@ class ZooStudy:
         return predictor.predict(self.table).select(
             benchmarks=self.collection.accuracies.benchmarks).values[:, :, 0]
 
-    def stated_and_found(self, predictor: Predictor) -> list[StatedAndFound]:
+    def expected_and_found(self,
+                           predictor: Predictor) -> list[ExpectedAndFound]:
         """What a predictor of the exams states, and its errors.
 
         Args:
@@ -239,8 +240,8 @@ class ZooStudy:
             model for model, row in self.collection.info.items()
             if row.family != series
         ]
-        blocks = feature_blocks(self.table, self.collection.texts,
-                                self.targets, self.states)
+        blocks = feature_sets(self.table, self.collection.texts, self.targets,
+                              self.states)
         source = JoinedColumns(blocks)
         features = source.features(self.table)
         exams = self.collection.accuracies.benchmarks
@@ -248,14 +249,14 @@ class ZooStudy:
         rows = np.array(
             [row.family == series for row in self.collection.info.values()])
         predicted = np.empty(real.shape)
-        stated: dict[str, list[float]] = {}
+        expected: dict[str, list[float]] = {}
         by_reach = []
         for b, exam in enumerate(exams):
             task, masks = self._task(features, fitted, b)
             fit = _fit_with_nested(source.auto(exam), task, masks)
             predicted[:, b] = fit.fit.model.predict(features.values)
-            for name, error in _stated(fit).items():
-                stated.setdefault(name, []).append(error)
+            for name, error in _expected(fit).items():
+                expected.setdefault(name, []).append(error)
             by_reach += both_kinds(exam, fit.errors_by_reach, predicted[:, b],
                                    (predicted[:, b] - real[:, b])**2,
                                    {series: rows})
@@ -272,7 +273,7 @@ class ZooStudy:
         return SeriesErrors(
             mse | {
                 name: np.array(errors)
-                for name, errors in stated.items()
+                for name, errors in expected.items()
             }, by_reach)
 
     def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
@@ -319,10 +320,10 @@ def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> Fitted:
         replace(auto.fit(task, masks), held_out=auto.held_out(task, masks)))
 
 
-def _stated(fit: Fitted) -> dict[str, float]:
+def _expected(fit: Fitted) -> dict[str, float]:
     """Mean squared errors of `SeriesErrors` that are not found on a series."""
     return {
-        'stated':
+        'cross-validated':
         metrics.mse(fit.task.accuracy, held_out_predictions(fit.task,
                                                             fit.fit)),
         'of the typical series':

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from csv_plugin.core.conventions import InputError, Progress, short_repr
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience.base import (SalienceFit, SharedFeatures, Task,
                                            fit_notes, floor_candidates,
                                            held_out_mse)
@@ -51,7 +53,7 @@ LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
                'uniform weights used')
 
 
-class Member(Protocol):
+class EnsembleMember(Protocol):
     """Fits of one kind to all models and without held-out families.
 
     They differ in S settings, the first with uniform weights, and in L floors.
@@ -70,7 +72,7 @@ class Member(Protocol):
         """
 
 
-class _Shared(NamedTuple):
+class _SharedErrors(NamedTuple):
     """Means over benchmarks of logarithms of errors.
 
     For each member, errors of its settings over the least one, `(S,)`; and the
@@ -134,7 +136,7 @@ class Averaged:
             solver=self.name,
             notes=fit_notes(fit.model, masks, gained=False))
 
-    def _members(self, task: Task, masks: NDArray) -> list[Member]:
+    def _members(self, task: Task, masks: NDArray) -> list[EnsembleMember]:
         """Fits of all kinds; none with a single family."""
         lowest = task.features.once(_lowest)
         if lowest < 0:
@@ -150,8 +152,9 @@ class Averaged:
                             floor_candidates(task.chance)),
         ]
 
-    def _averaged(self, task: Task, masks: NDArray, members: list[Member],
-                  shared: _Shared) -> SalienceFit:
+    def _averaged(self, task: Task, masks: NDArray,
+                  members: list[EnsembleMember],
+                  shared: _SharedErrors) -> SalienceFit:
         """Average of all members and settings."""
         floors = floor_candidates(task.chance)
         excess = [
@@ -188,7 +191,7 @@ class Averaged:
 
 @dataclass(frozen=True, eq=False)
 class Ridges:
-    """Ridge regressions with all penalties, a `Member`.
+    """Ridge regressions with all penalties, a `EnsembleMember`.
 
     An infinite penalty is the first. `likely` is the index of the best floor
     by these errors alone; `path` has solutions with this floor only, to save
@@ -218,7 +221,7 @@ class Ridges:
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
-        """See `Member.average`."""
+        """See `EnsembleMember.average`."""
         floors, path = floor_candidates(self.task.chance)[[floor]], self.path
         if floor != self.likely:
             problems = Problems.of_folds(self.task, self.masks, floors)
@@ -262,7 +265,7 @@ class _Lines(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EqualWeights:
-    """Equal weights of the first units, a `Member`.
+    """Equal weights of the first units, a `EnsembleMember`.
 
     There are R fits: without each held-out part, and to all n models. `sizes`,
     `(S,)`, are numbers of units, falling from K. `orders`, `(R, K)`, are
@@ -291,7 +294,7 @@ class EqualWeights:
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
-        """See `Member.average`."""
+        """See `EnsembleMember.average`."""
         exponents = np.tensordot(weights, self.lines.exponents()[floor], 1)
         slopes = weights * self.lines.slopes[:, :, floor] / self.sizes
         # A unit has a part in the scores of all sizes above its place.
@@ -335,14 +338,14 @@ def _normalised(logs: NDArray) -> NDArray:
     return weights / weights.sum()
 
 
-def _shared(tasks: Sequence[list[Member]]) -> _Shared:
-    """Errors with the best floors; see `_Shared`."""
+def _shared(tasks: Sequence[list[EnsembleMember]]) -> _SharedErrors:
+    """Errors with the best floors; see `_SharedErrors`."""
     logs = [
         np.array([_logs(member.errors.min(axis=1)) for member in members])
         for members in zip(*tasks)
     ]
     least = [part.min(axis=1) for part in logs]
-    return _Shared([
+    return _SharedErrors([
         np.mean(part - best[:, None], axis=0)
         for part, best in zip(logs, least)
     ], np.array([best.mean() for best in least]))

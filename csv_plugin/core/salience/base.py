@@ -8,11 +8,12 @@ from typing import Any, Optional, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import Progress, short_repr
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.held_out_errors import HeldOut
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.core.stated_errors import HeldOut
 
 #: Remembered selections of models: those of a benchmark and of its three
 #: back-tests, which most often are those of the next benchmark as well.

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
-from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.held_out_errors import (LEAST_FAMILIES, HeldOut,
+                                             is_beyond, mean_unseen, reach)
 from csv_plugin.core.salience.base import (SalienceFit, Solver, Task,
                                            held_out_mse)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Ridge, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import PROBLEMS
-from csv_plugin.core.stated_errors import (LEAST_FAMILIES, HeldOut, is_beyond,
-                                           mean_unseen, reach)
 
 #: Up to so many families are held out one by one.
 ONE_BY_ONE = 8

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from csv_plugin.core.conventions import InputError, short_repr
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            Task, fit_notes, held_out_mse)
 from csv_plugin.core.salience.ridge import Uniform

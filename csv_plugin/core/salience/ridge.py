@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            Task, fit_notes, floor_candidates,
                                            held_out_mse)
@@ -371,7 +371,7 @@ class RidgeRegressions:
             Solutions(free, np.zeros_like(problems.masks), free @ columns.T)
         ]
         if penalties:
-            follower = _Follower(self, problems, path[0])
+            follower = _PenaltyPath(self, problems, path[0])
         for penalty in penalties:
             follower.follow(penalty, TOLERANCE)
             path.append(follower.solutions)
@@ -380,7 +380,7 @@ class RidgeRegressions:
     def refined(self, problems: Problems, solutions: Solutions,
                 penalty: float) -> Solutions:
         """Refine solutions of a path to the last digits."""
-        follower = _Follower(self, problems, solutions)
+        follower = _PenaltyPath(self, problems, solutions)
         # In the last digits, products must be exact.
         follower.products = replace(self.products, others=None)
         follower.follow(penalty, FINAL_TOLERANCE)
@@ -399,7 +399,7 @@ class RidgeRegressions:
         return SalienceModel.from_linear(gradient, offset, floor, uniform)
 
 
-class _Place(NamedTuple):
+class _Iterate(NamedTuple):
     """Position of q regressions, or a move.
 
     Multipliers and their part of the exponents are `(q, n)`, the free
@@ -410,7 +410,7 @@ class _Place(NamedTuple):
     free: NDArray
 
 
-class _Follower:
+class _PenaltyPath:
     """Moves regressions from penalty to penalty.
 
     At the optimum a multiplier is slope times residual over penalty. Tangents
@@ -424,11 +424,11 @@ class _Follower:
         self._accuracy, self._masks = problems.accuracy, problems.masks
         self._floors = problems.floors[:, None]
         self._n_fitted = problems.masks.sum(axis=1)
-        self._place = _Place(start.penalised.copy(),
-                             start.exponents - start.free @ self._columns.T,
-                             start.free.copy())
+        self._place = _Iterate(start.penalised.copy(),
+                               start.exponents - start.free @ self._columns.T,
+                               start.free.copy())
         self._tangents = np.tanh(start.exponents / 2)
-        self._last_move: Optional[_Place] = None
+        self._last_move: Optional[_Iterate] = None
 
     @property
     def solutions(self) -> Solutions:
@@ -462,8 +462,8 @@ class _Follower:
             self._place.penalised[:] = self.products.times(
                 self._place.multipliers)
             self._tangents = np.tanh(self._exponents(slice(None)) / 2)
-        self._last_move = _Place(*(now - then
-                                   for now, then in zip(self._place, before)))
+        self._last_move = _Iterate(
+            *(now - then for now, then in zip(self._place, before)))
 
     def _exponents(self, rows: Any) -> NDArray:
         return (self._place.free[rows] @ self._columns.T +
@@ -498,7 +498,7 @@ class _Follower:
                                  system.solve(ratio(target, roots)))
 
     def _line_search(self, rows: NDArray, strength: float, value: NDArray,
-                     move: _Place) -> NDArray:
+                     move: _Iterate) -> NDArray:
         """Take the first share of a move that does not raise the objectives.
 
         Exponents are linear along the move and the penalty is a parabola, so
@@ -563,7 +563,7 @@ class _System:
         part._scaled_roots = self._scaled_roots[rows]
         return part
 
-    def solve(self, target: NDArray) -> _Place:
+    def solve(self, target: NDArray) -> _Iterate:
         """Approximate solution, as a move; overwrites the target."""
         x, product = np.zeros_like(target), np.zeros_like(target)
         direction, free = self._precondition(target)
@@ -592,7 +592,7 @@ class _System:
                 system, error = system[going], error[going]
                 direction, size, first = (direction[going], size[going],
                                           first[going])
-        return _Place(self._roots * x, product, free)
+        return _Iterate(self._roots * x, product, free)
 
     def _precondition(self, error: NDArray) -> tuple[NDArray, NDArray]:
         """Approximate `x` and `b`; subtracts `S F b` from the error."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.lm.engines.protocol import EngineFacts
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores

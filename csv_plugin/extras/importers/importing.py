@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.completions import read_completions
 from csv_plugin.extras.importers.lighteval_details import read_lighteval

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.json_files import parse_json, read_json
 from csv_plugin.io.parquet_tables import read_rows_of

@@ -2,7 +2,7 @@
 import os
 from pathlib import Path
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_parquet_rows)
 from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_json_part,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.json_rows import JsonPart, is_number
 from csv_plugin.extras.importers.lm_eval import (Results, newest_results,
                                                  read_results, tasks_of)

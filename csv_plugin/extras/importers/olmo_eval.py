@@ -6,7 +6,7 @@ Read as its snapshot of June 2026 (allenai/olmo-eval, commit e8b88f19) writes
 import os
 from pathlib import Path
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.json_rows import JsonPart, read_json_rows
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder

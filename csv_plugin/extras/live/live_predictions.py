@@ -9,11 +9,11 @@ from typing import Optional, Union
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.live.scoring_in_training import losses_in_training
 from csv_plugin.extras.live.trackers import CurveLog
-from csv_plugin.extras.live.undisturbed import losses_in_training
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.predictors import load_predictor

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple, Optional
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import file_name
+from csv_plugin.core.input_error import InputError
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 

@@ -11,11 +11,11 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from csv_plugin.core.cells import counted, interval, percent
 from csv_plugin.core.escaping import visible
+from csv_plugin.core.formatting import counted, interval, percent
+from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
-from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.core.study import Outlier
 from csv_plugin.extras.page.sections import (N_LEVELS, Comparison, HeatSection,
                                              Picture, PredictorFile,
@@ -107,8 +107,8 @@ def render(page: Page) -> str:
         script_hash=_hash(script),
         levels=range(N_LEVELS, 0, -1),
         fitted_on=fitted_on,
-        stated_header=STATED_HEADER,
-        stated_legend=STATED_LEGEND)
+        error_header=ERROR_HEADER,
+        error_legend=ERROR_LEGEND)
 
 
 def write_page(path: FilePath, page: Page) -> None:

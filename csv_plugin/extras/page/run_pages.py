@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predicting import (predictable_benchmarks,
                                         without_fractions)
 from csv_plugin.core.predictions import Missing, check_labels
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.study import outliers
 from csv_plugin.extras.capability_points import capability_points
 from csv_plugin.extras.coverage import coverage_by_level

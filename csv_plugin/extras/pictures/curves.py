@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from csv_plugin.core.training import TrainingCurve
-from csv_plugin.extras.benchmark_trust import SURE_ORDER, Trust
+from csv_plugin.extras.benchmark_signal import SURE_ORDER, BenchmarkSignal
 from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures.style import (GREY, diagonal, explain,
                                               few_ticks, handle, is_leftmost,
@@ -54,7 +54,7 @@ def training_curve_picture(curve: TrainingCurve) -> Figure:
 
 
 @picture
-def order_picture(rows: Sequence[Trust]) -> Figure:
+def order_picture(rows: Sequence[BenchmarkSignal]) -> Figure:
     """Share of the pairs of runs in their final order, by part of training.
     """
     figure, (grid, ) = panels(len(rows))

@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from csv_plugin import __version__
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.json_rows import JsonPart
 from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,

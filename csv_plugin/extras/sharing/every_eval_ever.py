@@ -11,7 +11,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
                                         seem_fractions)
-from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.extras.importers.json_rows import JsonPart, read_json_part
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
@@ -63,11 +63,11 @@ def read_every_eval_ever(
             origins.setdefault(key, where)
     models = sorted({model for model, _ in cells})
     found = {name for _, name in cells}
-    lacking = [name for name in benchmarks if name not in found]
-    if not cells or lacking:
+    missing = [name for name in benchmarks if name not in found]
+    if not cells or missing:
         raise InputError(
             'records', 'accuracies on '
-            f'{", ".join(lacking) or "an evaluation"}', 'none',
+            f'{", ".join(missing) or "an evaluation"}', 'none',
             'Name evaluations whose metric is an accuracy.')
     names = list(benchmarks) or sorted(found)
     infos = benchmark_infos(names, chance or {}).values()

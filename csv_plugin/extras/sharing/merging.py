@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from csv_plugin.core.conventions import InputError, Progress, check_list
+from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.sharing.contributions import (Contribution,
                                                      read_contribution)

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from csv_plugin.core.cells import number, percent, whole_percents
-from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import markdown
+from csv_plugin.core.formatting import (number, percent, shortened,
+                                        whole_percents)
+from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.io.text_sets import forbidden_uses
 from csv_plugin.report.notes import learning_notes
 
@@ -34,9 +34,9 @@ def predictor_card(name: str, predictor: Predictor) -> str:
         f'{_units(predictor)}.', '', *_origin(predictor), '',
         '## Benchmarks', '',
         *_table(('benchmark', 'chance', 'items', 'models', 'their accuracies',
-                 'method', *STATED_HEADER),
+                 'method', *ERROR_HEADER),
                 map(_benchmark_row, parts)), '',
-        f'Percent. {STATED_LEGEND} Their accuracies '
+        f'Percent. {ERROR_LEGEND} Their accuracies '
         'are the range that was fitted to: predictions of models beyond it '
         'are marked, and may be far off.', ''
     ]  # yapf: disable
@@ -91,7 +91,7 @@ def _benchmark_row(part: BenchmarkPredictor) -> tuple[str, ...]:
             max(family.highest for family in part.families))
     return (markdown(part.benchmark), number(percent(part.chance)),
             str(part.n_items or '-'), str(len(part.fit_models)), accuracies,
-            markdown(part.solver), *part.stated_cells)
+            markdown(part.solver), *part.error_cells)
 
 
 def _families(parts: Sequence[BenchmarkPredictor]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.extras.text_sampling.host_datasets import benchmark_name
 from csv_plugin.io.files import FilePath, read_bytes
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import Progress
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.lm.head import OPTIMISERS, HeadSettings
 from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,

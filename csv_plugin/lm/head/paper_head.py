@@ -10,14 +10,15 @@ from scipy.sparse import csc_array
 from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       counted_losses)
 from csv_plugin.core.fitting import Fitted, fit_predictor, learn_intervals
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
                                        backtest_errors, worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, SalienceFit, Task, fold_masks
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.salience_model import SalienceModel

@@ -7,15 +7,16 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
-from csv_plugin.lm.tokens.tokenizer_checks import (Blank, check_against_file,
-                                                   check_blanks, file_of,
-                                                   named, unsaid_blanks)
+from csv_plugin.lm.tokens.tokenizer_checks import (LostWhitespace,
+                                                   check_against_file,
+                                                   check_whitespace, file_of,
+                                                   lost_whitespace, named)
 
 # Texts in one call of a tokenizer: enough for its threads, little memory.
 _BATCH = 256
@@ -111,7 +112,7 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
     added = tokenizer.get_added_vocab().keys()
     all_ids = [np.array(ids, np.int64) for ids in encoded['input_ids']]
     tokenized: list[TokenizedText] = []
-    unsaid: list[Blank] = []
+    lost: list[LostWhitespace] = []
     for i, tokens in enumerate(_token_strings(tokenizer, all_ids)):
         text, ids = texts[i].text, all_ids[i]
         is_unknown = ids == tokenizer.unk_token_id
@@ -126,9 +127,9 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
             if spans is None:
                 spans = _aligned(tokenizer, texts[i], ids, tokens)
             is_opaque = is_unknown | [token in added for token in tokens]
-            unsaid += unsaid_blanks(texts[i], tokens, is_opaque, spans)
+            lost += lost_whitespace(texts[i], tokens, is_opaque, spans)
         tokenized.append(TokenizedText(ids, spans, int(is_unknown.sum())))
-    check_blanks(tokenizer, unsaid)
+    check_whitespace(tokenizer, lost)
     return tokenized
 
 

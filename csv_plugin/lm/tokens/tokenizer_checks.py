@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.tokens.token_bytes import readings, string_of
@@ -111,24 +111,24 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
         ['input_ids'] in of_file for variant in variants)
 
 
-class Blank(NamedTuple):
+class LostWhitespace(NamedTuple):
     """Consecutive blanks of a text, and the tokens on them.
 
     Args:
         text_id (str): The text.
         chars (str): The blanks.
-        said (str): Texts that the tokens may stand for.
+        written (str): Texts that the tokens may stand for.
         is_outer (bool): They start or end the text.
     """
     text_id: str
     chars: str
-    said: str
+    written: str
     is_outer: bool
 
 
-def unsaid_blanks(text: Text, tokens: Sequence[str],
-                  is_opaque: NDArray[np.bool_],
-                  spans: TokenSpans) -> Iterator[Blank]:
+def lost_whitespace(text: Text, tokens: Sequence[str],
+                    is_opaque: NDArray[np.bool_],
+                    spans: TokenSpans) -> Iterator[LostWhitespace]:
     """Blanks whose tokens have no blank, or no line break where they do.
 
     `is_opaque` tokens, unknown and added ones, may cover blanks without a
@@ -145,16 +145,18 @@ def unsaid_blanks(text: Text, tokens: Sequence[str],
                           (starts < last) & (ends > first))
         if is_opaque[covers].any():
             continue
-        said = ''.join(
+        written = ''.join(
             word for i in np.flatnonzero(covers)
             for word in readings(tokens[i]))
-        if not _BLANKS.search(said) or '\n' in match[0] and '\n' not in said:
-            yield Blank(text.text_id, match[0], said,
-                        match.start() == 0 or match.end() == len(text.text))
+        if not _BLANKS.search(
+                written) or '\n' in match[0] and '\n' not in written:
+            yield LostWhitespace(
+                text.text_id, match[0], written,
+                match.start() == 0 or match.end() == len(text.text))
 
 
-def check_blanks(tokenizer: PreTrainedTokenizerBase,
-                 unsaid: Sequence[Blank]) -> None:
+def check_whitespace(tokenizer: PreTrainedTokenizerBase,
+                     lost: Sequence[LostWhitespace]) -> None:
     """Refuse a tokenizer that drops blanks for which it has tokens.
 
     SentencePiece may be set to remove blanks around a text, and to write one
@@ -163,7 +165,7 @@ def check_blanks(tokenizer: PreTrainedTokenizerBase,
     Raises:
         InputError: The vocabulary could have written one of the blanks.
     """
-    if not unsaid:
+    if not lost:
         return
     vocabulary = list(map(string_of, tokenizer.get_vocab()))
     is_byte_level = _writes('Ġ', vocabulary)
@@ -171,14 +173,14 @@ def check_blanks(tokenizer: PreTrainedTokenizerBase,
         return
     line_breaks = {'Ċ'} if is_byte_level else {'\n', '<0x0A>'}
     has_line_break = not line_breaks.isdisjoint(vocabulary)
-    for blank in unsaid:
-        lost_break = ('\n' in blank.chars and '\n' not in blank.said
+    for part in lost:
+        lost_break = ('\n' in part.chars and '\n' not in part.written
                       and has_line_break)
-        may_trim = blank.is_outer and not is_byte_level
-        if lost_break or not (may_trim or _BLANKS.search(blank.said)):
+        may_trim = part.is_outer and not is_byte_level
+        if lost_break or not (may_trim or _BLANKS.search(part.written)):
             raise InputError(
-                f'text {blank.text_id!r}, {named(tokenizer)}',
-                f'tokens that hold its blanks, {blank.chars!r} among them',
+                f'text {part.text_id!r}, {named(tokenizer)}',
+                f'tokens that hold its blanks, {part.chars!r} among them',
                 'none', _REMEDY)
 
 

@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import rankdata
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import Averaged, Ridge, Task, Uniform, fold_masks
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,
                                                Ridges, _best_floor)
@@ -68,7 +68,7 @@ def test_planted_salience_is_found():
     assert fit.notes == ()
 
 
-def test_the_stated_error_is_that_of_the_fold_models():
+def test_the_cross_validated_error_is_that_of_the_fold_models():
     task = world()
     masks = masks_of(task)
     fit = AVERAGED.fit(task, masks)

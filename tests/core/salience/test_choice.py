@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.held_out_errors import HeldOut, reach
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge, Task,
                                       Uniform, fold_masks, predicts_better)
 from csv_plugin.core.salience.choice import ONE_BY_ONE, OnColumns
-from csv_plugin.core.stated_errors import HeldOut, reach
 from tests.core.worlds import contradictory_task, make_world
 
 TASKS = {

@@ -1,7 +1,7 @@
 """Predictions of olmo-eval, as its source writes them."""
 import pytest
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
 from tests.extras.importers.outputs import write_rows
 

@@ -100,7 +100,7 @@ def test_provenance_of_a_predictor():
         re.findall('<td[^>]*>(.*?)</td>', row)
         for row in table.split('<tr>')[2:]
     ]
-    expected = [part.stated_cells for part in predictor.benchmarks]
+    expected = [part.error_cells for part in predictor.benchmarks]
     assert [tuple(row[-5:]) for row in rows] == expected
     assert expected[0] != expected[1]
     assert [row[0] for row in rows

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.sharing.contributions import (read_contribution,
                                                      write_contribution)

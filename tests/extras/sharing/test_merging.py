@@ -4,7 +4,7 @@ import itertools
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.sharing.contributions import write_contribution
 from csv_plugin.extras.sharing.merging import GIVERS, merge_contributions
 from csv_plugin.io.collection import read_collection, write_collection

@@ -2,7 +2,7 @@
 from dataclasses import replace
 
 import csv_plugin as cp
-from csv_plugin.core.stated_errors import STATED_LEGEND
+from csv_plugin.core.held_out_errors import ERROR_LEGEND
 from csv_plugin.extras.sharing.predictor_cards import predictor_card
 from tests.tables import small_tables
 
@@ -39,8 +39,8 @@ def test_a_card_says_what_the_file_holds():
     highest = max(f.highest for f in part.families)
     assert row(card, 'easy')[1] == f'{100 * part.chance:.1f}'
     assert row(card, 'easy')[4] == (f'{100 * lowest:.0f}-{100 * highest:.0f}')
-    assert tuple(row(card, 'easy')[-5:]) == part.stated_cells
-    assert STATED_LEGEND in card
+    assert tuple(row(card, 'easy')[-5:]) == part.error_cells
+    assert ERROR_LEGEND in card
     assert row(card, family.family)[1:3] == [
         str(family.n_models),
         f'{100 * family.error:.1f} ({100 * family.bias:+.1f})'

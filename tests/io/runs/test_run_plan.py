@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_plan import (read_most_items, read_run_plan,
                                          run_gaps)
@@ -52,7 +52,7 @@ def test_datasets_that_are_cut_short(tmp_path):
     assert read_most_items(tmp_path) == {'d0': 2, 'd2': 7, 'd7': 0, 'd8': 8}
 
 
-def test_what_is_lacking(tmp_path):
+def test_what_is_missing(tmp_path):
     write_config(tmp_path, config(['a', 'b', 'c']))
     write_run(tmp_path, {'a': 1, 'b': 2})
     write_result(tmp_path, 'a', 'easy', {'error': 'no answer'})

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.held_out_errors import reach
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import worse_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import fold_masks
-from csv_plugin.core.stated_errors import reach
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.lm.head import HeadSettings, paper_head
@@ -190,12 +190,12 @@ def test_errors_are_those_on_families_held_out(head, name):
         reach(row[mask], families[mask]) for row, mask in zip(by_fold, masks)
     ])
     beyond = (by_fold > limits[:, None] + 1e-9)[~masks]
-    stated = benchmark.errors_by_reach
-    for error, kind in ((stated.within, ~beyond), (stated.beyond, beyond)):
+    by_reach = benchmark.errors_by_reach
+    for error, kind in ((by_reach.within, ~beyond), (by_reach.beyond, beyond)):
         assert error.n_models == kind.sum() > 0
         if not np.isnan(error.mse):
             assert error.mse == pytest.approx(squares[kind].mean())
-    assert not np.isnan(stated.within.mse)
+    assert not np.isnan(by_reach.within.mse)
     # Every model is held out once, by the fold of its family.
     assert benchmark.intervals.fold.tolist() == np.nonzero(~masks)[0].tolist()
     assert sorted(np.nonzero(~masks)[1]) == list(range(len(accuracy)))

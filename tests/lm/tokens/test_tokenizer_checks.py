@@ -6,10 +6,10 @@ import pytest
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.tokens.tokenizer_checks import unsaid_blanks
+from csv_plugin.lm.tokens.tokenizer_checks import lost_whitespace
 from tests.lm.tokens.tokenizers import (FAST, SPECIAL, Pieces, byte_fallback,
                                         byte_level, tokenize, unigram,
                                         word_piece, wrap)
@@ -106,8 +106,8 @@ def test_blanks_that_no_token_says(tokens, widths, text, opaque, expected):
     ends = np.cumsum(widths)
     spans = TokenSpans(ends - widths, ends, len(text.encode()))
     is_opaque = np.isin(np.arange(len(tokens)), opaque)
-    blanks = unsaid_blanks(Text('mine', text), tokens, is_opaque, spans)
-    assert [(blank.chars, blank.is_outer) for blank in blanks] == expected
+    blanks = lost_whitespace(Text('mine', text), tokens, is_opaque, spans)
+    assert [(part.chars, part.is_outer) for part in blanks] == expected
 
 
 def load(folder, tokenizer, **options):

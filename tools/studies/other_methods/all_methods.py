@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience import SOLVERS, Constant, Solver, Uniform
 from csv_plugin.core.salience.choice import OnColumns
 from tools.studies.other_methods.completion import Completion, score_features

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import (SalienceFit, Task, floor_candidates,
                                            held_out_mse)

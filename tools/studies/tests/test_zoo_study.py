@@ -1,10 +1,10 @@
-"""Errors on models of the zoo that were not fitted to, stated and found."""
+"""Errors on models of the zoo that were not fitted to, expected and found."""
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tools.studies.stated_and_found import BEYOND, WITHIN
+from tools.studies.expected_and_found import BEYOND, WITHIN
 from tools.studies.tests.small_zoo import small_zoo
 from tools.studies.zoo_study import TRAIN, VALIDATION
 
@@ -23,16 +23,16 @@ def test_errors_of_each_kind_are_those_of_its_models(zoo):
     values = predictor.predict(zoo.table).values[:, :, 0]
     parts = {
         (part.exam, part.kind): part
-        for part in zoo.stated_and_found(predictor)
+        for part in zoo.expected_and_found(predictor)
     }
     assert len(parts) == 2 * len(real.benchmarks)
     for (exam, kind), part in parts.items():
         predicted = values[:, predictor.names.index(exam)]
-        stated = predictor.benchmark(exam).errors_by_reach
-        within = predicted <= stated.reach + 1e-9
-        assert part.stated == {
-            WITHIN: stated.within,
-            BEYOND: stated.beyond
+        expected = predictor.benchmark(exam).errors_by_reach
+        within = predicted <= expected.reach + 1e-9
+        assert part.expected == {
+            WITHIN: expected.within,
+            BEYOND: expected.beyond
         }[kind]
         squares = (predicted - real.column(exam))**2
         for name, models in zoo.test_models().items():
@@ -60,5 +60,5 @@ def test_both_kinds_of_a_series_left_out_are_the_error_on_it(zoo):
         assert len(found) == n_models
         assert found.mean() == pytest.approx(left_out.mse['auto'][b])
         # Each fitted model is held out once.
-        assert sum(part.stated.n_models
+        assert sum(part.expected.n_models
                    for part in kinds) == len(few) - n_models

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.fitting import Fitted, fit_predictor
+from csv_plugin.core.held_out_errors import (error_cells, held_out_families,
+                                             is_beyond, reach, typical_error)
 from csv_plugin.core.salience import Ridge, Task, fold_masks
-from csv_plugin.core.stated_errors import (held_out_families, is_beyond, reach,
-                                           stated_cells, typical_error)
 from tests.tables import small_tables
 
 
@@ -60,7 +60,7 @@ def test_both_kinds_together_are_the_error_of_cross_validation():
     """Each fold's own families say what is within their reach."""
     task = task_of(small_tables())
     fit = Ridge().fit(task, fold_masks(task.families, 0))
-    stated = Fitted.of(task, fit).errors_by_reach
+    by_reach = Fitted.of(task, fit).errors_by_reach
     squares = {False: [], True: []}
     models = {False: set(), True: set()}
     for fold, mask in enumerate(fit.masks):
@@ -70,13 +70,14 @@ def test_both_kinds_together_are_the_error_of_cross_validation():
             kind = bool(predicted[m] > limit + 1e-9)
             squares[kind].append((predicted[m] - task.accuracy[m])**2)
             models[kind].add(m)
-    for kind, error in ((False, stated.within), (True, stated.beyond)):
+    for kind, error in ((False, by_reach.within), (True, by_reach.beyond)):
         assert error.mse == pytest.approx(np.mean(squares[kind]))
         assert error.n_models == len(models[kind])
         assert error.n_families == len(set(task.families[[*models[kind]]]))
     every = squares[False] + squares[True]
     assert np.mean(every) == pytest.approx(fit.cv_mse)
-    assert stated.reach == reach(fit.model.predict(task.values), task.families)
+    assert by_reach.reach == reach(
+        fit.model.predict(task.values), task.families)
 
 
 def test_better_models_err_more_where_few_families_have_them():
@@ -89,27 +90,27 @@ def test_better_models_err_more_where_few_families_have_them():
     task = Task.of(loss[:, None], np.ones(1),
                    1 / (1 + np.exp(6 * (loss + shift - 1.5))), 0., families)
     fit = Ridge().fit(task, fold_masks(families, 0))
-    stated = Fitted.of(task, fit).errors_by_reach
-    assert stated.within.mse < fit.cv_mse < stated.beyond.mse
-    assert stated.within.n_families == 9 and stated.beyond.n_families == 3
+    by_reach = Fitted.of(task, fit).errors_by_reach
+    assert by_reach.within.mse < fit.cv_mse < by_reach.beyond.mse
+    assert by_reach.within.n_families == 9 and by_reach.beyond.n_families == 3
     best = fit.model.predict(task.values)[families % 3 == 1]
-    assert best.max() <= stated.reach + .05
-    assert stated.is_beyond(np.array([stated.reach, .99])).tolist() == [
+    assert best.max() <= by_reach.reach + .05
+    assert by_reach.is_beyond(np.array([by_reach.reach, .99])).tolist() == [
         False, True]  # yapf: disable
 
 
-def test_nothing_is_stated_of_too_few_families():
+def test_no_error_of_too_few_families():
     """Nor where no family could be held out."""
     tables = small_tables(n_families=2)
     task = task_of(tables)
     masks = fold_masks(task.families, 0)
-    stated = Fitted.of(task, Ridge().fit(task, masks)).errors_by_reach
-    assert np.isnan(stated.within.mse) and np.isnan(stated.beyond.mse)
-    assert stated.within.n_families == 2
+    by_reach = Fitted.of(task, Ridge().fit(task, masks)).errors_by_reach
+    assert np.isnan(by_reach.within.mse) and np.isnan(by_reach.beyond.mse)
+    assert by_reach.within.n_families == 2
     alone = replace(task, families=np.full(len(task.families), 'only'))
     none = Ridge().fit(alone, fold_masks(alone.families, 0))
     assert Fitted.of(alone, none).errors_by_reach is None
-    assert stated_cells(np.nan, np.nan, None) == ('-', ) * 5
+    assert error_cells(np.nan, np.nan, None) == ('-', ) * 5
 
 
 def test_a_predictor_states_them():
@@ -119,7 +120,7 @@ def test_a_predictor_states_them():
     part = predictor.benchmark('easy')
     easy = part.errors_by_reach
     assert predictor.benchmark('none').errors_by_reach is None
-    error, typical, limit, within, beyond = part.stated_cells
+    error, typical, limit, within, beyond = part.error_cells
     assert error == f'{100 * part.cv_mse**.5:.1f}'
     errors = [family.error for family in part.families]
     assert len(errors) == 5

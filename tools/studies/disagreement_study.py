@@ -1,6 +1,6 @@
-"""How often the alarm rings on series of the zoo that were not fitted to.
+"""How often disagreement flags are raised on unseen series of the zoo.
 
-On the series as they are it should ring rarely. It should ring where answers
+On the series as they are flags should be rare. They are wanted where answers
 become less likely while they become more often right, so the same series are
 predicted again with the losses of one exam's answers changed to that end.
 """
@@ -19,50 +19,50 @@ from tools.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
 
 
 @dataclass(frozen=True, eq=False)
-class Rung:
+class Flags:
     """Predictions of n cells, each of a model and an exam.
 
     Args:
-        alarm (NDArray): Whether the alarm rings, bool, `(n,)`.
+        disagrees (NDArray): Whether the flag is raised, bool, `(n,)`.
         inside (NDArray): Whether the interval would hold the real accuracy
-            if there were no alarm, bool, `(n,)`.
+            if there were no flag, bool, `(n,)`.
         inside_widened (NDArray): Whether the interval holds it, `(n,)`.
     """
-    alarm: NDArray[np.bool_]
+    disagrees: NDArray[np.bool_]
     inside: NDArray[np.bool_]
     inside_widened: NDArray[np.bool_]
 
-    def select(self, cells: NDArray) -> 'Rung':
+    def select(self, cells: NDArray) -> 'Flags':
         """Some of the cells, by a mask `(n,)`."""
-        return Rung(self.alarm[cells], self.inside[cells],
-                    self.inside_widened[cells])
+        return Flags(self.disagrees[cells], self.inside[cells],
+                     self.inside_widened[cells])
 
     @classmethod
-    def concatenate(cls, parts: list['Rung']) -> 'Rung':
+    def concatenate(cls, parts: list['Flags']) -> 'Flags':
         """The cells of all parts."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts])
                      for name in vars(parts[0])))
 
 
 @dataclass(frozen=True, eq=False)
-class SeriesAlarms:
-    """The alarm on one series, by a predictor that has not seen it.
+class SeriesDisagreements:
+    """Disagreement flags on one series, by a predictor that has not seen it.
 
     Args:
         series (str): Its name.
         fitted_series (int): To how many others the predictor was fitted.
-        as_it_is (Rung): All models and exams.
-        turned (Rung): Of each exam whose answers' losses rise with the
+        as_it_is (Flags): All models and exams.
+        turned (Flags): Of each exam whose answers' losses rise with the
             accuracy, the models in the upper half of its range.
     """
     series: str
     fitted_series: int
-    as_it_is: Rung
-    turned: Rung
+    as_it_is: Flags
+    turned: Flags
 
 
-def alarms_left_out(study: ZooStudy) -> Iterator[SeriesAlarms]:
-    """The alarm on all series of the zoo.
+def disagreements_left_out(study: ZooStudy) -> Iterator[SeriesDisagreements]:
+    """Disagreement flags on all series of the zoo.
 
     Each series with fitted models is predicted from the others of these,
     each of the rest from all of them.
@@ -77,11 +77,12 @@ def alarms_left_out(study: ZooStudy) -> Iterator[SeriesAlarms]:
     }
     unseen = {row.family for row in info.values()} - fitted
     for series in (*sorted(fitted), *sorted(unseen)):
-        yield alarms_on(study, fitted - {series}, series)
+        yield disagreements_on(study, fitted - {series}, series)
 
 
-def alarms_on(study: ZooStudy, fitted: set[str], series: str) -> SeriesAlarms:
-    """The alarm on one series.
+def disagreements_on(study: ZooStudy, fitted: set[str],
+                     series: str) -> SeriesDisagreements:
+    """Disagreement flags on one series.
 
     Args:
         study (ZooStudy): The zoo.
@@ -101,22 +102,22 @@ def alarms_on(study: ZooStudy, fitted: set[str], series: str) -> SeriesAlarms:
         share = (real - real.min()) / max(np.ptp(real), TINY)
         cells = np.zeros(accuracies.values.shape, bool)
         cells[:, b] = share > .5
-        rung = _rung(predictor, turned_around(table, answers[exam], share),
-                     accuracies.values)
-        turned.append(rung.select(cells.ravel()))
-    return SeriesAlarms(series, len(fitted),
-                        _rung(predictor, table, accuracies.values),
-                        Rung.concatenate(turned))
+        flags = _flags(predictor, turned_around(table, answers[exam], share),
+                       accuracies.values)
+        turned.append(flags.select(cells.ravel()))
+    return SeriesDisagreements(series, len(fitted),
+                               _flags(predictor, table, accuracies.values),
+                               Flags.concatenate(turned))
 
 
-def _rung(predictor: Predictor, table: LossTable, real: NDArray) -> Rung:
+def _flags(predictor: Predictor, table: LossTable, real: NDArray) -> Flags:
     """Cells of all models and exams, real accuracies `(M, B)`."""
     without = replace(
         predictor,
         benchmarks=tuple(
-            replace(part, witnesses=()) for part in predictor.benchmarks))
+            replace(part, references=()) for part in predictor.benchmarks))
     before, after = without.predict(table), predictor.predict(table)
-    return Rung(after.alarm.ravel(), *(
+    return Flags(after.disagrees.ravel(), *(
         ((part.low[:, :, 0] <= real) & (real <= part.high[:, :, 0])).ravel()
         for part in (before, after)))  # yapf: disable
 

@@ -1,12 +1,12 @@
 """What known scores add to losses: errors on families left out.
 
-The table of docs/partial_scores.md, from tables as docs/formats.md describes
+The table of docs/score_imputation.md, from tables as docs/formats.md describes
 them:
 
     T=../shared/real
-    python -m tools.studies.study_partial_scores --losses $T/losses.csv \\
+    python -m tools.studies.study_score_imputation --losses $T/losses.csv \\
         --scores $T/scores.csv --models $T/models.csv \\
-        --benchmarks $T/benchmarks.csv --out outputs/partial_scores \\
+        --benchmarks $T/benchmarks.csv --out outputs/score_imputation \\
         --doubles piqa=core_piqa arc_easy=core_arc_easy \\
         lambada_openai_invppl=core_lambada
 """
@@ -21,13 +21,14 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
 from csv_plugin.cli.table_arguments import add_same_tables
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.tables import split_name, write_csv
 from tools.studies.options import two_names
-from tools.studies.partial_scores_study import (HEADER, partial_scores_study,
-                                                table)
+from tools.studies.score_imputation_study import (HEADER,
+                                                  score_imputation_study,
+                                                  table)
 
 
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -60,7 +61,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         default=3,
         metavar='N',
         help='deals of the families to folds (default 3)')
-    add_out(parser, 'partial_scores.csv')
+    add_out(parser, 'score_imputation.csv')
     return parser.parse_args(argv)
 
 
@@ -73,10 +74,11 @@ def run(args: argparse.Namespace) -> None:
     if len({tables.families[model] for model in tables.features.models}) < 3:
         raise InputError('models', 'models of three families or more', 'fewer',
                          'Name more models.')
-    study = partial_scores_study(tables, args.doubles, SOLVERS[args.solver],
-                                 range(args.seeds), partial(tqdm, desc='fits'))
+    study = score_imputation_study(tables, args.doubles, SOLVERS[args.solver],
+                                   range(args.seeds),
+                                   partial(tqdm, desc='fits'))
     args.out.mkdir(parents=True, exist_ok=True)
-    write_csv(args.out / 'partial_scores.csv', HEADER, study.rows())
+    write_csv(args.out / 'score_imputation.csv', HEADER, study.rows())
     print(table(study))
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, short_repr
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import at_least_noise, inverse, item_variance
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -39,7 +40,7 @@ _NEXT, _LEAST_GAIN = 5, 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class PartialScores:
+class ScoreImputation:
     """Distributions of accuracies on B benchmarks, with losses and without.
 
     Args:
@@ -118,11 +119,11 @@ class PartialScores:
         return gains
 
 
-def learn_partial_scores(predictor: Predictor) -> Optional[PartialScores]:
+def learn_imputation(predictor: Predictor) -> Optional[ScoreImputation]:
     """Learn from the scores that a predictor was fitted to.
 
     Returns:
-        Optional[PartialScores]: Of the benchmarks with enough held-out
+        Optional[ScoreImputation]: Of the benchmarks with enough held-out
         models; None if there are not two, or the file contains no scores.
     """
     scores = predictor.training_scores
@@ -143,11 +144,12 @@ def learn_partial_scores(predictor: Predictor) -> Optional[PartialScores]:
 
 
 def _learn(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
-           widening: NDArray) -> PartialScores:
+           widening: NDArray) -> ScoreImputation:
     mean, totals = _moments(accuracies, TOTAL_MODELS)
     _, errors = _moments(accuracies - held_out, ERROR_MODELS, centre=False)
     # What was filled in may lie outside of 0..1, and so may a mean of it.
-    return PartialScores(names, np.clip(mean, 0, 1), totals, errors, widening)
+    return ScoreImputation(names, np.clip(mean, 0, 1), totals, errors,
+                           widening)
 
 
 def _moments(values: NDArray,
@@ -204,7 +206,7 @@ def _shrunk(covariance: NDArray, share: float) -> NDArray:
 
 def _widening(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
               families: NDArray) -> NDArray:
-    """As in `PartialScores`: each score from all others, families held out.
+    """As in `ScoreImputation`: each score from all others, families held out.
 
     Ones where families share no benchmark.
     """
@@ -228,7 +230,7 @@ def _widening(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
     return np.sqrt(total / (count + _POOLED_MODELS))
 
 
-def _squares(part: PartialScores, held_out: NDArray, accuracy: NDArray,
+def _squares(part: ScoreImputation, held_out: NDArray, accuracy: NDArray,
              seen: NDArray) -> NDArray:
     """Squared errors of the seen scores of a model, each from all others.
 
@@ -286,41 +288,41 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         raise InputError('known scores', 'an AccuracyTable',
                          f'a {type(known).__name__}',
                          'Make one of them (docs/api.md).')
-    partial = learn_partial_scores(predictor)
-    if partial is None:
+    imputation = learn_imputation(predictor)
+    if imputation is None:
         return predictions
-    table = known.spread(predictions.models, partial.benchmarks)
+    table = known.spread(predictions.models, imputation.benchmarks)
     n_items = np.array(
-        [predictor.benchmark(name).n_items for name in partial.benchmarks])
-    values, low, high, helped = _completed(partial, predictions, table,
+        [predictor.benchmark(name).n_items for name in imputation.benchmarks])
+    values, low, high, helped = _completed(imputation, predictions, table,
                                            n_items)
     # The reference predictors contradict predictions from losses alone.
-    alarm = predictions.alarm & ~helped[:, :, None]
+    disagrees = predictions.disagrees & ~helped[:, :, None]
     return replace(
         predictions,
         values=values[:, :, None],
         low=low[:, :, None],
         high=high[:, :, None],
         with_scores=helped[:, :, None],
-        alarm=alarm,
-        contradictions={
+        disagrees=disagrees,
+        disagreements={
             cell: values
-            for cell, values in predictions.contradictions.items()
-            if alarm[predictions.models.index(cell[0]),
-                     predictions.benchmarks.index(cell[1]), 0]
+            for cell, values in predictions.disagreements.items()
+            if disagrees[predictions.models.index(cell[0]),
+                         predictions.benchmarks.index(cell[1]), 0]
         })
 
 
 def _completed(
-    partial: PartialScores, predictions: Predictions, table: AccuracyTable,
-    n_items: NDArray
+    imputation: ScoreImputation, predictions: Predictions,
+    table: AccuracyTable, n_items: NDArray
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:  # yapf: disable
     """Predictions, both ends, and where known scores helped, `(M, B)` each.
 
-    The known scores and items are those of the b benchmarks of `partial`.
+    The known scores and items are those of the b benchmarks of `imputation`.
     """
     place = np.array(
-        [predictions.benchmarks.index(name) for name in partial.benchmarks])
+        [predictions.benchmarks.index(name) for name in imputation.benchmarks])
     noise = sampling_noise(table.values, table.n_items, n_items)
     values, low, high = (
         part[:, :, 0].copy()
@@ -329,8 +331,8 @@ def _completed(
     for row in np.flatnonzero(~np.isnan(table.values).all(axis=1)):
         gaps = np.isnan(table.values[row])
         before = values[row, place]
-        after, narrowing = partial.complete(before, table.values[row],
-                                            noise[row])
+        after, narrowing = imputation.complete(before, table.values[row],
+                                               noise[row])
         lower, upper = _narrowed(before, low[row, place], high[row, place],
                                  after, narrowing)
         lower, upper = at_least_noise(lower, after, upper, n_items,
@@ -368,16 +370,16 @@ def next_notes(predictor: Predictor, known: AccuracyTable) -> list[str]:
         known (AccuracyTable): Scores of models, NaN where not known. Models
             with none, or all but one, are left out.
     """
-    partial = learn_partial_scores(predictor)
-    if partial is None:
+    imputation = learn_imputation(predictor)
+    if imputation is None:
         return []
     alike: dict[tuple[float, str], list[str]] = {}
-    table = known.spread(known.models, partial.benchmarks)
+    table = known.spread(known.models, imputation.benchmarks)
     for model, unknown in zip(table.models, np.isnan(table.values)):
         if 1 < unknown.sum() < len(unknown):
-            gains = partial.gains(~unknown)
+            gains = imputation.gains(~unknown)
             best = int(np.nanargmax(gains))
-            key = -round(gains[best], 2), partial.benchmarks[best]
+            key = -round(gains[best], 2), imputation.benchmarks[best]
             alike.setdefault(key, []).append(model)
     return [
         f'to run next on {first(models)}: {benchmark} (takes {-gain:.0%} off '
@@ -407,8 +409,8 @@ def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
     if strange:
         yield (f'{where}: scores on {first(strange)}, which are not among '
                'those of the predictor, were not used')
-    partial = learn_partial_scores(predictor)
-    learned = partial.benchmarks if partial is not None else ()
+    imputation = learn_imputation(predictor)
+    learned = imputation.benchmarks if imputation is not None else ()
     mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
     if mute:
         yield (f'{where}: scores on {first(mute)} changed no prediction, as '

@@ -4,7 +4,7 @@ import csv
 import pytest
 
 from tests.tables import small_tables, write_tables
-from tools.studies import study_partial_scores as script
+from tools.studies import study_score_imputation as script
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_files(tables, tmp_path, capsys):
         *tables, '--seeds=1', '--solver=uniform', '--splits', 'train',
         f'--out={out}'
     ]) == 0
-    with (out / 'partial_scores.csv').open(newline='') as file:
+    with (out / 'score_imputation.csv').open(newline='') as file:
         rows = list(csv.DictReader(file))
     assert [row['benchmark'] for row in rows] == ['easy', 'hard', 'mean']
     assert float(rows[-1]['mse_both']) > 0

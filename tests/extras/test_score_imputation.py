@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import TrainingScores
 from csv_plugin.core.salience import Ridge, Uniform
-from csv_plugin.extras import partial_scores
-from csv_plugin.extras.partial_scores import (LEAST_MODELS, PartialScores,
-                                              _moments, _narrowed,
-                                              learn_partial_scores, next_notes,
-                                              sampling_noise,
-                                              with_known_scores)
-from tests.core.strict_alarm import strict
+from csv_plugin.extras import score_imputation
+from csv_plugin.extras.score_imputation import (LEAST_MODELS, ScoreImputation,
+                                                _moments, _narrowed,
+                                                learn_imputation, next_notes,
+                                                sampling_noise,
+                                                with_known_scores)
+from tests.core.strict_references import strict
 from tests.tables import small_tables
 
 NAMES = ('a', 'b', 'c', 'd')
@@ -26,7 +26,7 @@ MEAN = np.array([.3, .4, .5, .6])
 TOTALS = .01 * (.7 + .3 * np.eye(4))
 ERRORS = .001 * np.array([[1, .8, .2, 0], [.8, 1, .2, 0], [.2, .2, 1, 0],
                           [0, 0, 0, 1]])
-PARTIAL = PartialScores(NAMES, MEAN, TOTALS, ERRORS, np.ones(4))
+PARTIAL = ScoreImputation(NAMES, MEAN, TOTALS, ERRORS, np.ones(4))
 PREDICTED = np.array([.35, .45, .5, .55])
 NAN = float('nan')
 EXACT = np.zeros(4)
@@ -34,7 +34,7 @@ EXACT = np.zeros(4)
 
 def learned(accuracies, held_out, families, names=NAMES):
     """From scores alone, of whatever predictor."""
-    return learn_partial_scores(
+    return learn_imputation(
         SimpleNamespace(
             names=names,
             training_scores=TrainingScores(families, accuracies, held_out)))
@@ -70,12 +70,12 @@ def test_errors_never_grow_and_predictions_are_fractions():
 
 def test_means_of_what_was_filled_in_stay_in_range(monkeypatch):
     """Weak models alone were run on the second benchmark."""
-    monkeypatch.setattr(partial_scores, '_STEPS', 100)
+    monkeypatch.setattr(score_imputation, '_STEPS', 100)
     skill = np.concatenate([np.linspace(0, .4, 15), np.full(15, 1.0)])
     accuracies = np.stack([skill, np.where(skill < .5, .6 + skill, NAN)], 1)
     families = np.array([f'family-{i % 3}' for i in range(30)])
-    partial = learned(accuracies, accuracies + .01, families, ('a', 'b'))
-    assert partial is not None and partial.mean[1] == 1
+    imputation = learned(accuracies, accuracies + .01, families, ('a', 'b'))
+    assert imputation is not None and imputation.mean[1] == 1
 
 
 def test_a_noisy_score_is_one_more_observation():
@@ -98,7 +98,7 @@ def test_a_noisy_score_is_one_more_observation():
 
 def test_a_benchmark_that_goes_with_others_tells_most():
     totals = .01 * np.eye(4)
-    alone = PartialScores(NAMES, MEAN, totals, ERRORS, np.ones(4))
+    alone = ScoreImputation(NAMES, MEAN, totals, ERRORS, np.ones(4))
     gains = alone.gains(np.zeros(4, bool))
     assert gains[3] == 0 and min(gains[:2]) > gains[2] > 0
     # What the first tells, the second does not tell again.
@@ -120,19 +120,20 @@ def world(n, seed=0, missing=0.0):
 @pytest.mark.parametrize('missing', [0, .3])
 def test_covariances_are_learned(missing):
     accuracies, held_out, families = world(2500, missing=missing)
-    partial = learned(accuracies, held_out, families)
-    assert partial is not None and partial.benchmarks == NAMES
-    np.testing.assert_allclose(partial.errors, ERRORS, atol=1.5e-4)
-    np.testing.assert_allclose(partial.totals, .4 * TOTALS + ERRORS, atol=5e-4)
-    np.testing.assert_allclose(partial.mean, MEAN, atol=.01)
+    imputation = learned(accuracies, held_out, families)
+    assert imputation is not None and imputation.benchmarks == NAMES
+    np.testing.assert_allclose(imputation.errors, ERRORS, atol=1.5e-4)
+    np.testing.assert_allclose(
+        imputation.totals, .4 * TOTALS + ERRORS, atol=5e-4)
+    np.testing.assert_allclose(imputation.mean, MEAN, atol=.01)
 
 
 def test_few_models_are_shrunk_toward_one_correlation():
     accuracies, held_out, families = world(18)
-    partial = learned(accuracies, held_out, families)
-    assert partial is not None
-    deviation = np.sqrt(np.diag(partial.errors))
-    correlation = partial.errors / np.outer(deviation, deviation)
+    imputation = learned(accuracies, held_out, families)
+    assert imputation is not None
+    deviation = np.sqrt(np.diag(imputation.errors))
+    correlation = imputation.errors / np.outer(deviation, deviation)
     off = correlation[~np.eye(4, dtype=bool)]
     assert np.ptp(off) < .15 and np.all(np.abs(off) < .6)
 
@@ -156,7 +157,7 @@ def test_too_little_to_learn_from():
 
 def test_missing_scores_are_filled_by_what_is_there(monkeypatch):
     """Against the closed form, where one of two benchmarks lacks scores."""
-    monkeypatch.setattr(partial_scores, '_STEPS', 200)
+    monkeypatch.setattr(score_imputation, '_STEPS', 200)
     rng = np.random.default_rng(0)
     first = rng.normal(.5, .1, 400)
     second = .2 + .6 * first + rng.normal(0, .03, 400)
@@ -265,7 +266,7 @@ def test_known_scores_change_the_others_of_their_model(fitted):
         for each in (table, alone))
     assert error < .5 * before
     width, earlier = ((each.high - each.low)[:5, 1] for each in (table, alone))
-    _, narrowing = learn_partial_scores(predictor).complete(
+    _, narrowing = learn_imputation(predictor).complete(
         alone.values[0, :, 0],
         np.where(np.arange(4) == 0, real.values[0], NAN), EXACT)
     assert width[0, 0] == pytest.approx(narrowing[1] * earlier[0, 0])
@@ -309,7 +310,7 @@ def test_a_side_that_was_cut_off_is_no_shorter_than_the_other():
     np.testing.assert_allclose(high, after + [.15, .05, .05])
 
 
-def test_what_scores_helped_to_say_has_no_alarm():
+def test_what_scores_helped_to_say_has_no_flag():
     tables = small_tables()
     benchmarks = tables.accuracies.benchmarks
     ringing = strict(
@@ -322,13 +323,13 @@ def test_what_scores_helped_to_say_has_no_alarm():
     alone = ringing.predict(tables.features)
     helped = with_known_scores(ringing, alone,
                                tables.accuracies.select(benchmarks=('easy', )))
-    assert (alone.alarm & helped.with_scores).any()
-    np.testing.assert_array_equal(helped.alarm,
-                                  alone.alarm & ~helped.with_scores)
+    assert (alone.disagrees & helped.with_scores).any()
+    np.testing.assert_array_equal(helped.disagrees,
+                                  alone.disagrees & ~helped.with_scores)
     assert {cell[:2]
-            for cell in helped.contradictions
+            for cell in helped.disagreements
             } == {(helped.models[m], helped.benchmarks[b])
-                  for m, b in np.argwhere(helped.alarm[:, :, 0])}
+                  for m, b in np.argwhere(helped.disagrees[:, :, 0])}
 
 
 def test_the_order_of_models_and_benchmarks_does_not_matter(fitted):
@@ -349,7 +350,7 @@ def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
     train = features.select(features.models[:9])
     single = fit_predictor(train, real.select(train.models), ['same'] * 9,
                            Uniform())
-    assert learn_partial_scores(single) is None
+    assert learn_imputation(single) is None
     for each in (single, replace(single, training_scores=None)):
         np.testing.assert_array_equal(
             predict(each, features, real).values,
@@ -364,12 +365,12 @@ def test_which_benchmark_to_run_next(fitted, monkeypatch):
     values[3] = real.values[3]
     values[3, 0] = NAN
     known = replace(real, values=values)
-    gains = learn_partial_scores(predictor).gains(np.arange(4) == 3)
+    gains = learn_imputation(predictor).gains(np.arange(4) == 3)
     best = int(np.nanargmax(gains))
     note, = next_notes(predictor, known)
     assert note.startswith(f'to run next on m30, m31, m32: {NAMES[best]} '
                            f'(takes {gains[best]:.0%} off')
-    monkeypatch.setattr(partial_scores, '_LEAST_GAIN', gains[best] + .01)
+    monkeypatch.setattr(score_imputation, '_LEAST_GAIN', gains[best] + .01)
     assert next_notes(predictor, known) == []
 
 

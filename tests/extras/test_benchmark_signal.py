@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.benchmark_trust import NOT_HERE, Trust, trust_benchmarks
+from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.benchmark_signal import (NOT_HERE, BenchmarkSignal,
+                                                benchmark_signals)
 from csv_plugin.io.model_tables import read_accuracy_columns
 from csv_plugin.triage.checkpoints import describe_checkpoints
 
@@ -15,11 +16,11 @@ GEMSTONES = (
     Path(__file__).resolve().parents[3] / 'shared/real/gemstones/scores.csv')
 
 
-def judge(scores: np.ndarray, **more) -> Trust:
+def judge(scores: np.ndarray, **more) -> BenchmarkSignal:
     """One benchmark, with scores by run and step, `(R, 5)`."""
     models = [f'{r}@{step}' for r in range(len(scores)) for step in STEPS]
-    trust, = trust_benchmarks(models, ['exam'], scores.reshape(-1, 1),
-                              describe_checkpoints(models), **more)
+    trust, = benchmark_signals(models, ['exam'], scores.reshape(-1, 1),
+                               describe_checkpoints(models), **more)
     return trust
 
 
@@ -57,9 +58,9 @@ def test_equal_scores_tell_nothing():
 
 def test_the_first_steps_of_a_long_run_are_left_out():
     models = [f'{run}@{step}' for run in 'abc' for step in (1, 900, 9000)]
-    trust, = trust_benchmarks(models, ['exam'],
-                              np.linspace(0, 1, 9)[:, None],
-                              describe_checkpoints(models))
+    trust, = benchmark_signals(models, ['exam'],
+                               np.linspace(0, 1, 9)[:, None],
+                               describe_checkpoints(models))
     assert trust.shares == (0.1, )
 
 
@@ -78,9 +79,9 @@ def test_the_last_order_alone_may_be_chance():
         models = [
             f'{r}@{step}' for r in range(3) for step in STEPS[2:][first:]
         ]
-        trust, = trust_benchmarks(models, ['exam'],
-                                  scores[:, first:].reshape(-1, 1),
-                                  describe_checkpoints(models))
+        trust, = benchmark_signals(models, ['exam'],
+                                   scores[:, first:].reshape(-1, 1),
+                                   describe_checkpoints(models))
         assert trust.verdict == verdict
 
 
@@ -100,9 +101,9 @@ def test_two_checkpoints_make_a_run_and_three_its_noise(n):
     described = describe_checkpoints(models)
     if n == 1:
         with pytest.raises(InputError, match="'exam'.*3 runs or more.*0"):
-            trust_benchmarks(models, ['exam'], scores, described)
+            benchmark_signals(models, ['exam'], scores, described)
         return
-    trust, = trust_benchmarks(models, ['exam'], scores, described)
+    trust, = benchmark_signals(models, ['exam'], scores, described)
     assert len(trust.runs) == 3 and isnan(trust.noise) == (n == 2)
 
 
@@ -129,8 +130,8 @@ def test_missing_scores_leave_checkpoints_and_runs_out():
 @pytest.mark.skipif(not GEMSTONES.is_file(), reason='no scores of real runs')
 def test_real_runs():
     table = read_accuracy_columns(GEMSTONES)
-    rows = trust_benchmarks(table.models, table.columns, table.values,
-                            describe_checkpoints(table.models))
+    rows = benchmark_signals(table.models, table.columns, table.values,
+                             describe_checkpoints(table.models))
     found = {row.benchmark: row for row in rows}
     # Figures of 22 runs, of which 15 are here.
     for name, expected in (('hellaswag', 59), ('mmlu', 32), ('piqa', 22),

@@ -1,4 +1,4 @@
-"""Losses that are turned around, and what the alarm makes of them."""
+"""Losses that are turned around, and the disagreement flags on them."""
 import numpy as np
 import pytest
 
@@ -6,9 +6,9 @@ from csv_plugin.core.training import answers_by_source
 from csv_plugin.demo import shipped
 from tests.core.training_worlds import CHARACTERS, FITTED, TEXTS, make_training
 from tests.core.training_worlds import make_training_world as make_world
-from tools.studies.alarm_study import (Rung, SeriesAlarms, alarms_on,
-                                       turned_around)
-from tools.studies.study_demo_zoo import alarms
+from tools.studies.disagreement_study import (Flags, SeriesDisagreements,
+                                              disagreements_on, turned_around)
+from tools.studies.study_demo_zoo import disagreements
 from tools.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
 
 TABLE = make_training(CHARACTERS, make_world(CHARACTERS)).losses
@@ -27,13 +27,14 @@ def test_answers_rise_from_their_median_to_twice_as_much():
 
 def test_a_row_counts_cells():
     yes, no = np.ones(2, bool), np.zeros(2, bool)
-    mixed = Rung(np.array([True, False]), no, np.array([True, False]))
+    mixed = Flags(np.array([True, False]), no, np.array([True, False]))
     parts = [
-        SeriesAlarms('series a', 3, mixed, Rung(yes, yes, yes)),
-        SeriesAlarms('series b', 3, Rung(no, yes, yes), Rung(no, no, no))
+        SeriesDisagreements('series a', 3, mixed, Flags(yes, yes, yes)),
+        SeriesDisagreements('series b', 3, Flags(no, yes, yes),
+                            Flags(no, no, no))
     ]
     rows = [[cell.strip() for cell in line.strip('|').split('|')]
-            for line in alarms(parts).splitlines()]
+            for line in disagreements(parts).splitlines()]
     assert rows[2][2:7] == ['2', '50', '0', '50', '0']
     assert rows[3][2:7] == ['2', '0', '100', '100', 'nan']
     assert rows[4] == [
@@ -42,7 +43,7 @@ def test_a_row_counts_cells():
 
 
 @pytest.mark.long
-def test_the_alarm_rings_on_the_census_of_an_unseen_series():
+def test_flags_are_raised_on_the_census_of_an_unseen_series():
     """Whose answers' losses rise with the accuracy, and rarely elsewhere."""
     study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
                           shipped.SCORING_TOKENIZER)
@@ -51,6 +52,6 @@ def test_the_alarm_rings_on_the_census_of_an_unseen_series():
         info[name].family
         for name in study.collection.models_in(TRAIN, VALIDATION)
     }
-    found = alarms_on(study, fitted, 'series d')
-    assert found.as_it_is.alarm.mean() < .1
-    assert found.turned.alarm.mean() > .2
+    found = disagreements_on(study, fitted, 'series d')
+    assert found.as_it_is.disagrees.mean() < .1
+    assert found.turned.disagrees.mean() > .2

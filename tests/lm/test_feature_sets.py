@@ -9,7 +9,7 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.hidden_states import hidden_states
-from csv_plugin.lm.methods import feature_blocks
+from csv_plugin.lm.methods import feature_sets
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.lm.models import make, tokenizer
 
@@ -39,13 +39,13 @@ def world():
 def test_what_auto_is_offered(world):
     targets, table, states = world
     offered = [(block.name, [solver.name for solver in block.solvers])
-               for block in feature_blocks(table, TEXTS, targets, states)]
+               for block in feature_sets(table, TEXTS, targets, states)]
     assert offered == [('groups', ['nonnegative', 'ridge']),
                        ('texts', ['ridge']),
                        ('answers of facts', ['ridge']),
                        ('answers of sums', ['ridge']), ('states', ['ridge']),
                        ('answer states', ['ridge'])]  # yapf: disable
-    groups, texts, facts, sums = feature_blocks(table, TEXTS, targets)
+    groups, texts, facts, sums = feature_sets(table, TEXTS, targets)
     assert groups.units == ('facts/answer', 'facts/text', 'sums/answer',
                             'sums/text')
     assert texts.units == TEXTS.ids
@@ -59,8 +59,8 @@ def test_answers_of_a_source_alone(world, with_states):
     targets, table, states = world
     sources_by_name = {
         block.name: block.source
-        for block in feature_blocks(table, TEXTS, targets,
-                                    states if with_states else None)
+        for block in feature_sets(table, TEXTS, targets,
+                                  states if with_states else None)
     }
     sources = np.repeat([text.source for text in TEXTS],
                         [len(spans) for spans in targets.spans])
@@ -80,7 +80,7 @@ def test_answers_of_a_source_alone(world, with_states):
 
 
 def names_of(*arguments):
-    return [block.name for block in feature_blocks(*arguments)]
+    return [block.name for block in feature_sets(*arguments)]
 
 
 def test_answers_that_a_model_did_not_score_are_left_out(world):

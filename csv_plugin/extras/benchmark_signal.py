@@ -18,10 +18,11 @@ from tabulate import tabulate
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
                                       Task, held_out_predictions)
 from csv_plugin.io.files import write_text
@@ -67,7 +68,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trust:
+class BenchmarkSignal:
     """Signal, noise and order of the scores of a benchmark.
 
     Args:
@@ -135,11 +136,12 @@ def _sure_from(shares: Sequence[float], order: Sequence[float]) -> float:
     return float('nan')
 
 
-def trust_benchmarks(models: Sequence[str],
-                     benchmarks: Sequence[str],
-                     scores: NDArray,
-                     checkpoints: Mapping[str, Checkpoint],
-                     by_losses: Optional[NDArray] = None) -> tuple[Trust, ...]:
+def benchmark_signals(
+        models: Sequence[str],
+        benchmarks: Sequence[str],
+        scores: NDArray,
+        checkpoints: Mapping[str, Checkpoint],
+        by_losses: Optional[NDArray] = None) -> tuple[BenchmarkSignal, ...]:
     """Judge benchmarks by the scores of the checkpoints of several runs.
 
     The last checkpoint of a run counts as its end.
@@ -188,7 +190,8 @@ def _runs(places: Mapping[str, tuple[NDArray, NDArray]], scores: NDArray,
     return runs
 
 
-def _judge(benchmark: str, runs: Sequence[Run], with_losses: bool) -> Trust:
+def _judge(benchmark: str, runs: Sequence[Run],
+           with_losses: bool) -> BenchmarkSignal:
     final = np.array([run.scores[-1] for run in runs])
     mean = final.mean() or 1.0
     moving = [
@@ -200,11 +203,12 @@ def _judge(benchmark: str, runs: Sequence[Run], with_losses: bool) -> Trust:
         metrics.pairwise_accuracy(final, [_at(run, column, s) for run in runs])
         for s in shares
     ] for column in ('scores', 'by_losses'))
-    return Trust(benchmark, tuple(run.name for run in runs),
-                 float(np.ptp(final) / mean), float(noise),
-                 float(np.mean([_rising(run.scores) for run in runs])),
-                 tuple(shares), tuple(order),
-                 tuple(order_by_losses) if with_losses else ())
+    return BenchmarkSignal(
+        benchmark, tuple(run.name for run in runs),
+        float(np.ptp(final) / mean), float(noise),
+        float(np.mean([_rising(run.scores) for run in runs])), tuple(shares),
+        tuple(order),
+        tuple(order_by_losses) if with_losses else ())
 
 
 def _common_shares(runs: Sequence[Run]) -> list[float]:
@@ -264,7 +268,7 @@ def predicted_by_others(features: FeatureTable,
     return predicted
 
 
-def trust_rows(rows: Sequence[Trust]) -> list[list[str]]:
+def signal_rows(rows: Sequence[BenchmarkSignal]) -> list[list[str]]:
     """Return a header and a row per benchmark, the best signal first."""
     shares = _shown(sorted({share for row in rows for share in row.shares}))
     with_losses = any(row.order_by_losses for row in rows)
@@ -294,9 +298,9 @@ def trust_rows(rows: Sequence[Trust]) -> list[list[str]]:
     return [list(table[0]), *(list(cells.values()) for cells in table)]
 
 
-def _trust_table(rows: Sequence[Trust]) -> str:
+def _signal_table(rows: Sequence[BenchmarkSignal]) -> str:
     """The same in Markdown."""
-    header, *cells = trust_rows(rows)
+    header, *cells = signal_rows(rows)
     return tabulate([list(map(markdown, row)) for row in cells],
                     header,
                     tablefmt='pipe',
@@ -307,24 +311,24 @@ def _trust_table(rows: Sequence[Trust]) -> str:
                     ])
 
 
-def _signal(row: Trust) -> float:
+def _signal(row: BenchmarkSignal) -> float:
     return float(np.nan_to_num(row.signal_to_noise, nan=-1))
 
 
-def write_trust(folder: Path, rows: Sequence[Trust], title: str,
-                command: str) -> None:
+def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
+                  command: str) -> None:
     """Write `benchmarks.md`, `benchmarks.csv` and `order.csv`.
 
     Args:
         folder (Path): Created if it does not exist.
-        rows (Sequence[Trust]): At least one.
+        rows (Sequence[BenchmarkSignal]): At least one.
         title (str): Heading.
         command (str): The command that made them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts = [
         f'# {title}',
-        _trust_table(rows), LEGEND,
+        _signal_table(rows), LEGEND,
         indent(visible(command), '    ')
     ]
     write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
@@ -339,7 +343,7 @@ def write_trust(folder: Path, rows: Sequence[Trust], title: str,
                    row.shares, row.order, row.order_by_losses, fillvalue='')])
 
 
-def record(row: Trust) -> dict[str, Any]:
+def record(row: BenchmarkSignal) -> dict[str, Any]:
     """Return one benchmark as plain values; None where there is no number."""
     numbers: dict[str, Optional[float]] = {
         name: value if np.isfinite(value) else None

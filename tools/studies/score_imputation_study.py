@@ -13,13 +13,14 @@ from scipy.stats import gmean
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Solver
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.extras.partial_scores import (learn_partial_scores,
-                                              with_known_scores)
+from csv_plugin.extras.score_imputation import (learn_imputation,
+                                                with_known_scores)
 from csv_plugin.io.model_tables import ModelTables
 
 METHODS = ('losses', 'scores', 'both')
@@ -33,7 +34,7 @@ Doubles = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
-class PartialScoresStudy:
+class ScoreImputationStudy:
     """Errors of M models on B benchmarks, for each of S deals of families.
 
     Args:
@@ -52,7 +53,7 @@ class PartialScoresStudy:
     widths: NDArray[np.float64]
 
     def __repr__(self) -> str:
-        return (f'PartialScoresStudy({len(self.families)} models on '
+        return (f'ScoreImputationStudy({len(self.families)} models on '
                 f'{len(self.benchmarks)} benchmarks)')
 
     def errors(self) -> NDArray[np.float64]:
@@ -138,11 +139,11 @@ def hidden_benchmarks(benchmarks: Sequence[str],
     return hidden
 
 
-def partial_scores_study(tables: ModelTables,
-                         doubles: Doubles,
-                         solver: Solver,
-                         seeds: Sequence[int],
-                         progress: Progress = iter) -> PartialScoresStudy:
+def score_imputation_study(tables: ModelTables,
+                           doubles: Doubles,
+                           solver: Solver,
+                           seeds: Sequence[int],
+                           progress: Progress = iter) -> ScoreImputationStudy:
     """Predict every model from other families, with and without scores.
 
     Args:
@@ -176,8 +177,8 @@ def partial_scores_study(tables: ModelTables,
         for b, name in enumerate(tables.main):
             cubes[:, s, rows, b] = _measures(predictor, new, name,
                                              hidden[name])
-    return PartialScoresStudy(tables.main, np.array(groups), cubes[:3],
-                              cubes[3:5], cubes[5:])
+    return ScoreImputationStudy(tables.main, np.array(groups), cubes[:3],
+                                cubes[3:5], cubes[5:])
 
 
 def _measures(predictor: Predictor, new: ModelTables, name: str,
@@ -206,22 +207,23 @@ def _measures(predictor: Predictor, new: ModelTables, name: str,
 def _from_scores(predictor: Predictor, known: AccuracyTable,
                  name: str) -> NDArray:
     """Accuracies on one benchmark without losses, `(M,)`."""
-    partial = learn_partial_scores(predictor)
-    if partial is None or name not in partial.benchmarks:
+    imputation = learn_imputation(predictor)
+    if imputation is None or name not in imputation.benchmarks:
         return np.full(len(known.models), np.nan)
-    scores = known.select(benchmarks=partial.benchmarks).values
-    place = partial.benchmarks.index(name)
+    scores = known.select(benchmarks=imputation.benchmarks).values
+    place = imputation.benchmarks.index(name)
     found = []
     for row in scores:
         seen = ~np.isnan(row) & (np.arange(len(row)) != place)
-        slopes = np.linalg.solve(partial.totals[np.ix_(seen, seen)],
-                                 row[seen] - partial.mean[seen])
-        value = partial.mean[place] + partial.totals[place, seen] @ slopes
+        slopes = np.linalg.solve(imputation.totals[np.ix_(seen, seen)],
+                                 row[seen] - imputation.mean[seen])
+        value = imputation.mean[place] + imputation.totals[place,
+                                                           seen] @ slopes
         found.append(np.clip(value, 0, 1))
     return np.array(found)
 
 
-def table(study: PartialScoresStudy) -> str:
+def table(study: ScoreImputationStudy) -> str:
     """The study as Markdown, and what it says in one line."""
     low, high = study.interval()
     rows = tabulate(

@@ -25,7 +25,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Witness:
+class ReferencePredictor:
     """Reference predictor: another measure of losses, and its curve.
 
     Its model has coefficients `(K,)`. Disagreements above `limit` are unusual.
@@ -38,10 +38,10 @@ class Witness:
     score_high: float
 
     def __repr__(self) -> str:
-        return f'Witness({self.name}, limit {self.limit:.3g})'
+        return f'ReferencePredictor({self.name}, limit {self.limit:.3g})'
 
-    def contradictions(self, values: NDArray, exponents: NDArray,
-                       predicted: NDArray, beyond: NDArray) -> NDArray:
+    def disagreements(self, values: NDArray, exponents: NDArray,
+                      predicted: NDArray, beyond: NDArray) -> NDArray:
         """Return predictions that contradict the learned ones, `(M,)`.
 
         They do where exponents disagree beyond the limit and accuracies by

@@ -1,5 +1,8 @@
-"""Numbers as texts in cells of tables: percents, intervals, counts."""
+"""Numbers in cells of tables, and short representations of records."""
 import math
+from dataclasses import fields
+from textwrap import shorten
+from typing import Any
 
 #: Stands for an interval that leaves no accuracy out but those below chance.
 ANY = 'any'
@@ -55,3 +58,19 @@ def number(value: float, digits: str = '.1f') -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number of things, such as '2 runs'."""
     return f'{number} {noun}{"s" * (number != 1)}'
+
+
+def shortened(text: str, width: int) -> str:
+    """Replace the last words of a text by dots if it is too long."""
+    return shorten(text, width, break_on_hyphens=False, placeholder=' ...')
+
+
+def short_repr(record: Any) -> str:
+    """Return the `__repr__` of a dataclass, with shapes in place of arrays."""
+    parts = []
+    for part in fields(record):
+        value = getattr(record, part.name)
+        shape = getattr(value, 'shape', ())
+        text = f'array of shape {shape}' if shape else repr(value)
+        parts.append(f'{part.name}={shortened(text, 40)}')
+    return f'{type(record).__name__}({shortened(", ".join(parts), 250)})'

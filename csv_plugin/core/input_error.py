@@ -1,13 +1,7 @@
-"""Error for bad input, checks of names, short representations."""
+"""The error for bad input, and checks of names and texts."""
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
-from textwrap import shorten
-from typing import Any
-
-#: Wraps the items of a loop, as `tqdm.tqdm` does; `iter` shows nothing.
-Progress = Callable[[Sequence[Any]], Iterable[Any]]
+from collections.abc import Iterable
 
 
 class InputError(ValueError):
@@ -25,7 +19,7 @@ class InputError(ValueError):
     ...                  'Divide percentages by 100.')
     Traceback (most recent call last):
     ...
-    csv_plugin.core.conventions.InputError: scores.csv, line 3: expected a \
+    csv_plugin.core.input_error.InputError: scores.csv, line 3: expected a \
 fraction in 0..1, found 54.3. Divide percentages by 100.
     """
 
@@ -88,19 +82,3 @@ def check_unique(where: str, names: Iterable[str]) -> None:
             raise InputError(where, 'every name once', f'{name!r} twice',
                              'Rename or remove one of the two.')
         seen.add(name)
-
-
-def shortened(text: str, width: int) -> str:
-    """Replace the last words of a text by dots if it is too long."""
-    return shorten(text, width, break_on_hyphens=False, placeholder=' ...')
-
-
-def short_repr(record: Any) -> str:
-    """Return the `__repr__` of a dataclass, with shapes in place of arrays."""
-    parts = []
-    for part in fields(record):
-        value = getattr(record, part.name)
-        shape = getattr(value, 'shape', ())
-        text = f'array of shape {shape}' if shape else repr(value)
-        parts.append(f'{part.name}={shortened(text, 40)}')
-    return f'{type(record).__name__}({shortened(", ".join(parts), 250)})'

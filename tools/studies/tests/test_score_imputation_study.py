@@ -7,8 +7,9 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import ModelInfo
-from tools.studies.partial_scores_study import (PartialScoresStudy,
-                                                partial_scores_study, table)
+from tools.studies.score_imputation_study import (ScoreImputationStudy,
+                                                  score_imputation_study,
+                                                  table)
 
 
 @pytest.fixture(scope='module')
@@ -29,7 +30,7 @@ def study():
         for i, model in enumerate(models)
     }
     columns = Columns(('x', 'y'), np.full(2, .5), 'texts')
-    return partial_scores_study(
+    return score_imputation_study(
         ModelTables(
             FeatureTable(models, columns, losses), accuracies, info,
             ('a', 'b')), [('a', 'again')], Uniform(), (0, ))
@@ -56,7 +57,7 @@ def test_the_table(study):
 def test_errors_count_real_scores_alone():
     squares = np.full((3, 1, 2, 1), np.nan)
     squares[:, 0, 0, 0] = 4, 2, 1
-    part = PartialScoresStudy(('a', ), np.array(['f', 'g']), squares,
-                              squares[:2], squares[:2])
+    part = ScoreImputationStudy(('a', ), np.array(['f', 'g']), squares,
+                                squares[:2], squares[:2])
     assert part.gain() == .5
     np.testing.assert_array_equal(part.errors(), [[4], [2], [1]])

@@ -10,8 +10,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.cells import number, percent
-from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.formatting import number, percent, short_repr
 from csv_plugin.core.salience_model import SalienceModel
 
 #: With fewer families there is no error.
@@ -20,10 +19,10 @@ LEAST_FAMILIES = 3
 #: 1 divided errors slightly better than 3/4, and 3/4 better than 1/2; but
 #: hardly any accuracy is reached by all families of the 89 public models.
 MOST = 3 / 4
-#: Columns of tables of benchmarks (see `stated_cells`), and their legend.
-STATED_HEADER = ('error', 'typical family', 'most families reach',
-                 'error up to there', 'error above')
-STATED_LEGEND = (
+#: Columns of tables of benchmarks (see `error_cells`), and their legend.
+ERROR_HEADER = ('error', 'typical family', 'most families reach',
+                'error up to there', 'error above')
+ERROR_LEGEND = (
     'Errors are root mean squares over the models, in points, each predicted '
     'by fits to other families. Half of the families have errors below that '
     'of the typical one; where the error over all is much larger, a few '
@@ -166,7 +165,7 @@ def is_beyond(predicted: NDArray, limit: ArrayLike) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class StatedError:
+class CrossValidatedError:
     """Cross-validated mean squared error on some models.
 
     NaN with fewer than three families.
@@ -177,7 +176,7 @@ class StatedError:
 
     @classmethod
     def of(cls, squares: NDArray, models: NDArray,
-           families: NDArray) -> 'StatedError':
+           families: NDArray) -> 'CrossValidatedError':
         """Make the error of N predictions as in `ErrorsByReach.of`."""
         n_families = len(np.unique(families))
         enough = n_families >= LEAST_FAMILIES
@@ -194,8 +193,8 @@ class ErrorsByReach:
     fraction.
     """
     reach: float
-    within: StatedError
-    beyond: StatedError
+    within: CrossValidatedError
+    beyond: CrossValidatedError
 
     @classmethod
     def of(cls, limit: float, squares: NDArray, models: NDArray,
@@ -207,7 +206,7 @@ class ErrorsByReach:
         reach of the families that were fitted to.
         """
         kinds = (
-            StatedError.of(squares[rows], models[rows], families[rows])
+            CrossValidatedError.of(squares[rows], models[rows], families[rows])
             for rows in (~beyond, beyond))
         return cls(limit, *kinds)
 
@@ -246,9 +245,9 @@ def errors_by_reach(
         reach(fitted, families), errors**2, models, families[models], beyond)
 
 
-def stated_cells(mse: float, typical: float,
-                 errors: Optional[ErrorsByReach]) -> tuple[str, ...]:
-    """Return cells of `STATED_HEADER`; '-' where there is no error."""
+def error_cells(mse: float, typical: float,
+                errors: Optional[ErrorsByReach]) -> tuple[str, ...]:
+    """Return cells of `ERROR_HEADER`; '-' where there is no error."""
     both = number(percent(mse**0.5)), number(percent(typical))
     if errors is None:
         return *both, '-', '-', '-'
@@ -256,6 +255,6 @@ def stated_cells(mse: float, typical: float,
             _cell(errors.beyond))
 
 
-def _cell(error: StatedError) -> str:
+def _cell(error: CrossValidatedError) -> str:
     return (f'{number(percent(error.mse**0.5))} ({error.n_models} of '
             f'{error.n_families})')
