@@ -10,7 +10,6 @@ from csv_plugin.core.features import Columns
 from csv_plugin.extras.choosing_units import choose_units
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
-from csv_plugin.extras.sharing.merging import merge_contributions
 from csv_plugin.io.tables import models_in
 from csv_plugin.lm.methods import check_validation
 from csv_plugin.triage.dumps import find_dumps
@@ -41,7 +40,6 @@ def dumps():
     lambda: read_lm_eval_accuracies('a', ['b']),
     lambda: read_lm_eval_accuracies(['a'], 'ab'),
     lambda: cp.read_dumps('a', TEXTS),
-    lambda: merge_contributions('ab', TEXTS, 'folder'),
     lambda: models_in('ab', (), {}),
     lambda: find_dumps('ab'),
 ])  # yapf: disable

@@ -49,12 +49,6 @@ VERBS = {
     'status':
     _Verb('csv_plugin.cli.check_run',
           'list what is missing in a run, or of a list of models'),
-    'contribute':
-    _Verb('csv_plugin.cli.contribute_losses',
-          'pack losses and accuracies into one file for others'),
-    'merge':
-    _Verb('csv_plugin.cli.merge_contributions',
-          'join the contributions of several groups'),
     'train':
     _Verb('csv_plugin.cli.train_scoring_head',
           'train a predictor on token losses and accuracies', 'lm,report'),

@@ -117,28 +117,20 @@ def add_seed(group: Any) -> None:
                0)
 
 
-def add_sources(group: Any, runs: str = '--runs') -> None:
-    """Add the options, for `check_sources` and `collect_sources`.
-
-    Args:
-        group (Any): Part of a parser.
-        runs (str): The option of runs, or the name of arguments in its
-            place.
-    """
-    option = runs.startswith('-')
+def add_sources(group: Any) -> None:
+    """Add the options, for `check_sources` and `collect_sources`."""
     source = group.add_mutually_exclusive_group(required=True)
     add_several(
-        source, runs, 'DIR' if option else 'RUN', 'time-stamped folders of '
-        'OpenCompass, the newest last, which counts where several have a '
-        'result; this, --dumps or --collection is required', str, (),
-        '+' if option else '*')
+        source, '--runs', 'DIR', 'time-stamped folders of OpenCompass, the '
+        'newest last, which counts where several have a result; this, '
+        '--dumps or --collection is required')
     add_several(
         source, '--dumps', 'FILE', 'token losses <model>.safetensors, or '
         'patterns of them, in place of runs; needs --scores')
     add_option(
         source, '--collection', 'DIR', 'what salience train --keep-collection '
-        'or salience merge wrote, in place of runs; the next six options are '
-        'refused beside it', Path)
+        'wrote, in place of runs; the next six options are refused beside it',
+        Path)
     add_option(group, '--texts', 'FILE',
                'validation set that the losses are on (required)')
     add_option(

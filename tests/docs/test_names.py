@@ -58,8 +58,7 @@ def test_modules_of_the_reading_order_exist():
 
 
 #: Names in file formats that look like modules.
-FORMATS = ('csv_plugin.predictor', 'csv_plugin.dump', 'csv_plugin.states',
-           'csv_plugin.contribution')
+FORMATS = ('csv_plugin.predictor', 'csv_plugin.dump', 'csv_plugin.states')
 
 
 def exists(name):

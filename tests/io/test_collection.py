@@ -196,6 +196,15 @@ def test_runs_become_a_collection(tmp_path, runs):
     assert losses_in(again.losses) == losses_in(collection.losses)
 
 
+def test_fractions_in_a_run_are_no_percentages(tmp_path):
+    run = write_run(tmp_path / 'run', {
+        'm@1': 1.,
+        'm@2': 2.
+    }, [('exam', ['0.3', '0.5'])])
+    with pytest.raises(InputError, match='they seem to be fractions'):
+        collected([run], ['m@1', 'm@2'])
+
+
 def test_all_models_without_losses_are_named_in_one_line(tmp_path, runs):
     write_run(tmp_path / 'run3', {'o': 9.}, texts=OTHER_TEXTS)
     runs.append(tmp_path / 'run3')

@@ -11,7 +11,7 @@ from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.extras.live.trackers import TensorBoardLog
-from csv_plugin.extras.sharing.predictor_cards import predictor_card
+from csv_plugin.extras.predictor_cards import predictor_card
 from csv_plugin.io.tables import read_rows, write_csv
 from csv_plugin.report import study_tables
 from csv_plugin.report.leaderboards import write_leaderboard

@@ -1,1 +1,1 @@
-"""Contributions, their merge, Every Eval Ever, predictor cards."""
+"""Every Eval Ever, a format for scores of any evaluation."""

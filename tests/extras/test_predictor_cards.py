@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import csv_plugin as cp
 from csv_plugin.core.held_out_errors import ERROR_LEGEND
-from csv_plugin.extras.sharing.predictor_cards import predictor_card
+from csv_plugin.extras.predictor_cards import predictor_card
 from tests.tables import small_tables
 
 
