@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
 
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.input_error import InputError
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, sole_writer
 
 #: Exit code of a program that the signal SIGPIPE ends, as shells have it.
 UNREAD = 128 + 13
@@ -335,6 +336,22 @@ def check_folder(path: Path) -> None:
         raise InputError(f'--out {path}', 'a folder that can be written to',
                          f'the error {error.strerror!r}',
                          'Choose another folder.') from error
+
+
+def into_folder(
+    run: Callable[[argparse.Namespace], None]
+) -> Callable[[argparse.Namespace], None]:
+    """Check `--out`, if given, and let no other call write there meanwhile."""
+
+    @wraps(run)
+    def alone(args: argparse.Namespace) -> None:
+        if args.out is None:
+            return run(args)
+        check_folder(args.out)
+        with sole_writer(args.out):
+            run(args)
+
+    return alone
 
 
 def whole_number(text: str, least: int = 0) -> int:

@@ -36,7 +36,7 @@ from typing import Any
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
-                                      check_folder, print_end, whole_number)
+                                      into_folder, print_end, whole_number)
 from csv_plugin.core.input_error import InputError
 from csv_plugin.io.collection import BENCHMARKS, read_collection
 from csv_plugin.io.tables import read_benchmarks
@@ -79,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'known to allow any use (default: take them)')
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
     if bool(args.choose) != bool(args.collection):
         raise InputError('--choose and --from', 'both or none of them', 'one',
                          'Say how many texts, and of which collection.')

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out,
                                       add_several, add_verbose, add_wide,
-                                      check_folder, check_splits, named_text,
+                                      check_splits, into_folder, named_text,
                                       nan_to_none, print_end, print_json,
                                       whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
@@ -33,6 +33,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study
+from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import reach_scalars, save_predictor
 from csv_plugin.io.tables import write_csv
@@ -68,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
     if not args.leave_family_out:
         check_splits(args, 'Take it out of one, or use --leave-family-out.')
     elif args.choose:
@@ -189,27 +190,24 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
            title: str, shown: Sequence[str]) -> Path:
     """Write all files; the path of the predictor."""
     splits = {model: row.split for model, row in tables.info.items()}
-    args.out.mkdir(parents=True, exist_ok=True)
-    # The last file: where there is a predictor, all the rest is there.
     predictor: Path = args.out / 'predictor.safetensors'
-    predictor.unlink(missing_ok=True)
     units = args.out / 'units.csv'
-    units.unlink(missing_ok=True)
-    if args.choose:
-        write_csv(units, ('unit', ),
-                  ((unit, ) for unit in study.predictor.columns.units))
-    write_predictions(args.out / 'predictions.csv', study, splits)
-    write_markdown(args.out / 'leaderboard.md',
-                   leaderboard(study, shown, tables.main))
-    write_report(
-        args.out / 'report.md',
-        study,
-        tables.main,
-        title,
-        args.command,
-        verbose=args.verbose)
-    save_predictor(
-        replace(study.predictor, licences=dict(args.licence)), predictor)
+    with file_set(units):
+        if args.choose:
+            write_csv(units, ('unit', ),
+                      ((unit, ) for unit in study.predictor.columns.units))
+        write_predictions(args.out / 'predictions.csv', study, splits)
+        write_markdown(args.out / 'leaderboard.md',
+                       leaderboard(study, shown, tables.main))
+        write_report(
+            args.out / 'report.md',
+            study,
+            tables.main,
+            title,
+            args.command,
+            verbose=args.verbose)
+        save_predictor(
+            replace(study.predictor, licences=dict(args.licence)), predictor)
     return predictor
 
 

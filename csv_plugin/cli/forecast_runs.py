@@ -14,7 +14,7 @@ and they are the history of those of --predict, which are judged as by
 import argparse
 
 from csv_plugin.cli.arguments import (add_json, add_out, add_wide,
-                                      check_folder, check_splits, print_end)
+                                      check_splits, into_folder, print_end)
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
                                             add_same_tables, checkpoints_of,
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
     check_splits(args, 'Take it out of one.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)

@@ -19,7 +19,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_option, add_out, add_several,
-                                      check_folder, named_number, print_end,
+                                      into_folder, named_number, print_end,
                                       refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import one_line
@@ -30,6 +30,7 @@ from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.extras.sharing.every_eval_ever import read_every_eval_ever
+from csv_plugin.io.files import file_set
 from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
@@ -66,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_out(parser, 'the tables')
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
     tasks = dict(task.partition('=')[::2] for task in args.tasks or ())
     chance = dict(args.chance or ())
     features: Optional[FeatureTable] = None
@@ -110,25 +111,25 @@ def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
 def _write(out: Path, models: Sequence[str], features: Optional[FeatureTable],
            accuracies: Optional[AccuracyTable]) -> None:
     """Write the tables, and print what is in them."""
-    out.mkdir(parents=True, exist_ok=True)
     written, counts = [], [counted(len(models), 'model')]
-    if features:
-        write_csv(
-            out / LOSSES, ('model', *features.columns.units),
-            ((model, *row)
-             for model, row in zip(features.models, features.values.tolist())))
-        written.append(out / LOSSES)
-        counts.append(counted(len(features.columns.units), 'unit'))
+    with file_set():
+        if features:
+            write_csv(out / LOSSES, ('model', *features.columns.units),
+                      ((model, *row) for model, row in zip(
+                          features.models, features.values.tolist())))
+            written.append(out / LOSSES)
+            counts.append(counted(len(features.columns.units), 'unit'))
+        if accuracies:
+            write_csv(out / SCORES, ('model', *accuracies.benchmarks),
+                      ((model, *row) for model, row in zip(
+                          accuracies.models, accuracies.values.tolist())))
+            write_csv(
+                out / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
+                zip(accuracies.benchmarks, accuracies.chance.tolist(),
+                    accuracies.n_items.tolist()))
+            written += [out / SCORES, out / BENCHMARKS]
+            counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
     if accuracies:
-        write_csv(out / SCORES, ('model', *accuracies.benchmarks),
-                  ((model, *row) for model, row in zip(
-                      accuracies.models, accuracies.values.tolist())))
-        write_csv(
-            out / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
-            zip(accuracies.benchmarks, accuracies.chance.tolist(),
-                accuracies.n_items.tolist()))
-        written += [out / SCORES, out / BENCHMARKS]
-        counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
         _print_missing(accuracies)
     print(f'{", ".join(counts)}.')
     print_end(written, 'salience', 'fit', '--losses',

@@ -11,7 +11,7 @@ import argparse
 
 from numpy.typing import NDArray
 
-from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
+from csv_plugin.cli.arguments import (add_json, add_out, into_folder,
                                       print_end, print_json, save_picture)
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
                                             checkpoints_of, fit_bars)
@@ -19,6 +19,7 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.benchmark_signal import (LEGEND, benchmark_signals,
                                                 predicted_by_others, record,
                                                 signal_rows, write_signals)
+from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import read_accuracy_columns, read_model_tables
 from csv_plugin.report.screen import text_table, wrapped
 
@@ -30,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
     scores = read_accuracy_columns(args.scores)
     checkpoints = checkpoints_of(args, scores.models)
     rows = benchmark_signals(
@@ -40,8 +41,9 @@ def run(args: argparse.Namespace) -> None:
                    [checkpoints[model].run for model in scores.models]))
     title = (f'{len(rows)} benchmarks by {len(scores.models)} checkpoints of '
              f'{len({point.run for point in checkpoints.values()})} runs')
-    write_signals(args.out, rows, title, args.command)
-    note = save_picture('order_picture', rows, args.out / 'benchmarks.png')
+    with file_set():
+        write_signals(args.out, rows, title, args.command)
+        note = save_picture('order_picture', rows, args.out / 'benchmarks.png')
     if args.json:
         print_json({
             'title': title,

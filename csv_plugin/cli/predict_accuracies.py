@@ -16,7 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
-                                      add_several, add_wide, check_folder,
+                                      add_several, add_wide, into_folder,
                                       print_end, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.formatting import counted
@@ -62,13 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
     if bool(args.places) == bool(args.losses):
         raise InputError('PLACE or --losses', 'one of them',
                          'both' if args.losses else 'none',
                          'Say where the losses of the models are.')
-    if args.out:
-        check_folder(args.out)
     label, file = args.predictor
     predictor = load_predictor(file)
     known = _known(args.known, args.benchmarks)
@@ -120,7 +119,6 @@ def _show(args: argparse.Namespace, board: Leaderboard) -> None:
     else:
         print(as_text(board, full_width(args.wide)))
     if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
         write_leaderboard(args.out / 'leaderboard', board)
     if not args.json:
         n_models = counted(len(board.predictions.models), 'model')

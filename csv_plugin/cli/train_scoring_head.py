@@ -18,8 +18,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
                                       add_required, add_several, add_verbose,
-                                      add_wide, check_folder, print_end,
-                                      refuse)
+                                      add_wide, into_folder, print_end, refuse)
 from csv_plugin.cli.table_arguments import (add_seed, add_sources,
                                             check_sources, collect_sources,
                                             fit_bars)
@@ -111,13 +110,13 @@ class _Method(NamedTuple):
             partial(tqdm, desc='steps') if self.settings else fit_bars())
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
     # They load torch and matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import PREDICTOR, write_training
     from csv_plugin.lm.hidden_states import kept_states
     from csv_plugin.lm.loading import load_scoring_lm
     from csv_plugin.lm.tokens.tokenization import target_tokens
-    check_folder(args.out)
     settings = _head_settings(args)
     check_sources(args)
     info = _model_infos(args)

@@ -14,16 +14,18 @@ described in a table (--checkpoints); see docs/triage.md.
 """
 import argparse
 import shlex
+from contextlib import nullcontext
 from functools import partial
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out,
-                                      add_several, add_wide, check_folder,
+                                      add_several, add_wide, into_folder,
                                       print_end, print_json, save_picture)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
+from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text, write_triage
@@ -48,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
     places = [*args.dumps, *args.runs]
     if args.watch:
         places.append(args.watch)
@@ -89,8 +91,12 @@ def run(args: argparse.Namespace) -> None:
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """Write tables and a picture to `--out`, and print a table or JSON."""
-    write_triage(args.out, triage)
-    note = save_picture('trajectory_picture', triage, args.out / 'triage.png')
+    # Others read the files while a run is watched: none is away for a moment.
+    watched = getattr(args, 'watch', None)
+    with nullcontext() if watched else file_set():
+        write_triage(args.out, triage)
+        note = save_picture('trajectory_picture', triage,
+                            args.out / 'triage.png')
     if args.json:
         print_json(triage.to_dict())
         return

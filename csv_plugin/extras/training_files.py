@@ -17,7 +17,7 @@ from csv_plugin.extras.pictures import (capability_picture,
                                         convergence_picture, methods_picture,
                                         save, training_curve_picture)
 from csv_plugin.io.collection import Collection
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, file_set
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_markdown
@@ -70,24 +70,25 @@ def write_training(out: Path,
     shown = [model for model in splits if model not in fitted]
     n_fitted = len(splits) - len(shown)
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
-    _remove_earlier(out)
-    write_predictions(out / 'predictions.csv', study, splits)
-    write_markdown(out / 'leaderboard.md', leaderboard(study, shown, main))
-    write_report(out / 'report.md', study, main, title, command, remarks,
-                 verbose)
-    if curve:
-        write_curve(out / CURVE, curve)
-    steps = [(step,
-              capability_points(predictor, losses, collection.accuracies,
-                                collection.families))
-             for step, predictor in ((BEFORE, predictors['uniform']),
-                                     (AFTER, trained))]
-    (out / PICTURES).mkdir(exist_ok=True)
-    for name, figure in _pictures(study, steps, curve, bool(shown)):
-        for kind in ('png', 'svg'):
-            save(figure, out / PICTURES / f'{name}.{kind}')
-    # The last file: where there is a predictor, all the rest is there.
-    save_predictor(trained, out / PREDICTOR)
+    pictures = out / PICTURES
+    pictures.mkdir(exist_ok=True)
+    earlier = out / CURVE, *pictures.glob('*.png'), *pictures.glob('*.svg')
+    with file_set(*earlier):
+        write_predictions(out / 'predictions.csv', study, splits)
+        write_markdown(out / 'leaderboard.md', leaderboard(study, shown, main))
+        write_report(out / 'report.md', study, main, title, command, remarks,
+                     verbose)
+        if curve:
+            write_curve(out / CURVE, curve)
+        steps = [(step,
+                  capability_points(predictor, losses, collection.accuracies,
+                                    collection.families))
+                 for step, predictor in ((BEFORE, predictors['uniform']),
+                                         (AFTER, trained))]
+        for name, figure in _pictures(study, steps, curve, bool(shown)):
+            for kind in ('png', 'svg'):
+                save(figure, pictures / f'{name}.{kind}')
+        save_predictor(trained, out / PREDICTOR)
     return summary(study, main, title, verbose, reported, wide)
 
 
@@ -115,10 +116,3 @@ def write_curve(path: FilePath, curve: TrainingCurve) -> None:
             for s, step in enumerate(curve.x)
             if not np.isnan(curve.train[s, b]))
     write_csv(path, CURVE_COLUMNS, rows)
-
-
-def _remove_earlier(out: Path) -> None:
-    """Remove files of an earlier training that this one may not replace."""
-    for file in (out / PREDICTOR, out / CURVE, *(out / PICTURES).glob('*.png'),
-                 *(out / PICTURES).glob('*.svg')):
-        file.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
-from csv_plugin.io.files import FilePath, check_file_names
+from csv_plugin.io.files import FilePath, check_file_names, file_set
 from csv_plugin.io.known_benchmarks import group_remedy
 from csv_plugin.io.model_paths import paths_by_model
 from csv_plugin.io.model_tables import (ModelColumns, read_accuracies,
@@ -204,21 +204,22 @@ def write_collection(folder: FilePath, texts: TextSet,
     check_file_names('model', info, 'Rename the model.')
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
-    for model, dump in dumps.items():
-        write_dump(root / f'{model}.safetensors', dump)
-    write_texts(root / TEXTS, texts)
-    write_csv(root / MODELS,
-              ('model', 'family', 'params_b', 'split', 'tokens'),
-              ((model, details.family, details.params_b, details.split,
-                details.tokens) for model, details in info.items()))
-    write_csv(root / SCORES, ('model', *benchmarks),
-              ((model, *(scores.get(model, {}).get(name, math.nan)
-                         for name in benchmarks)) for model in info))
-    write_csv(root / BENCHMARKS,
-              ('benchmark', 'chance', 'n_items', 'main', 'kind'),
-              ((name, details.chance, details.n_items, int(
-                  details.main), details.kind)
-               for name, details in benchmarks.items()))
+    with file_set():
+        for model, dump in dumps.items():
+            write_dump(root / f'{model}.safetensors', dump)
+        write_texts(root / TEXTS, texts)
+        write_csv(root / MODELS,
+                  ('model', 'family', 'params_b', 'split', 'tokens'),
+                  ((model, details.family, details.params_b, details.split,
+                    details.tokens) for model, details in info.items()))
+        write_csv(root / SCORES, ('model', *benchmarks),
+                  ((model, *(scores.get(model, {}).get(name, math.nan)
+                             for name in benchmarks)) for model in info))
+        write_csv(root / BENCHMARKS,
+                  ('benchmark', 'chance', 'n_items', 'main', 'kind'),
+                  ((name, details.chance, details.n_items, int(
+                      details.main), details.kind)
+                   for name, details in benchmarks.items()))
 
 
 def collect(texts: TextSet,

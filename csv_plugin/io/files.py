@@ -1,11 +1,13 @@
 """Reading files with clear errors, and writing them whole or not at all."""
 import errno
+import fcntl
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, Optional
 
 from csv_plugin.core.escaping import is_file_name
 from csv_plugin.core.input_error import InputError
@@ -14,6 +16,11 @@ from csv_plugin.core.input_error import InputError
 FilePath = str | os.PathLike[str]
 #: What errors call a path where there is nothing.
 NOT_THERE = 'no such file or folder'
+#: Files that wait for the others of their set: as written, None if they are
+#: to be removed only, and their places.
+_Waiting = list[tuple[Optional[Path], Path]]
+_WAITING: ContextVar[Optional[_Waiting]] = ContextVar(
+    'files that wait', default=None)
 
 
 def check_target(path: FilePath) -> None:
@@ -41,7 +48,7 @@ def check_target(path: FilePath) -> None:
 
 
 @contextmanager
-def atomic_path(path: FilePath) -> Iterator[Path]:
+def atomic_path(path: FilePath, waits: bool = True) -> Iterator[Path]:
     """Yield a temporary path, and rename the file written there to `path`.
 
     The temporary file lies in the same folder, and is flushed to the disk
@@ -50,6 +57,8 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
 
     Args:
         path (FilePath): The file to create or replace.
+        waits (bool): Rename it with the others of a `file_set`, if it is one
+            of them.
 
     Raises:
         InputError: As in `check_target`, or the file cannot be written, such
@@ -58,15 +67,79 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     target = Path(path)
     check_target(target)
     # Only a name: a file that tempfile made could be read by its owner alone.
+    waiting = _WAITING.get()
     temporary = target.with_name(f'.tmp_{token_hex(8)}{target.suffix[:12]}')
     try:
         with _plain_errors(target, temporary):
             yield temporary
             with temporary.open('rb') as written:
                 os.fsync(written.fileno())
-            os.replace(temporary, target)
-    finally:
+            if waits and waiting is not None:
+                waiting.append((temporary, target))
+            else:
+                os.replace(temporary, target)
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def file_set(*earlier: Path) -> Iterator[None]:
+    """Let the files written in the `with` statement appear together.
+
+    They are written beside their places, and renamed at the end; if the body
+    of the statement fails, there are none. Files of an earlier set are removed
+    first: whatever ends the process, no file of one stands beside another's.
+    A set inside of a set is a part of it.
+
+    Args:
+        *earlier (Path): Files of an earlier set to remove, which this one may
+            not replace.
+    """
+    waiting: _Waiting = [(None, path) for path in earlier]
+    if (outer := _WAITING.get()) is not None:
+        outer += waiting
+        yield
+        return
+    token = _WAITING.set(waiting)
+    try:
+        yield
+        for _, path in waiting:
+            path.unlink(missing_ok=True)
+        for temporary, path in waiting:
+            if temporary is not None:
+                os.replace(temporary, path)
+    finally:
+        _WAITING.reset(token)
+        for temporary, _ in waiting:
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def sole_writer(folder: FilePath) -> Iterator[None]:
+    """Keep other calls from writing into a folder, which is made.
+
+    Raises:
+        InputError: Another call writes there.
+    """
+    os.makedirs(folder, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                os.fspath(folder), 'a folder that no other call writes to',
+                'one that another call writes to',
+                'Wait for its end, or choose another folder.') from error
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # It is not empty.
+                os.rmdir(folder)
+    finally:
+        os.close(handle)
 
 
 @contextmanager

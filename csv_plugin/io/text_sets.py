@@ -13,7 +13,7 @@ from csv_plugin import __version__
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.containers import errors_name
-from csv_plugin.io.files import FilePath, read_bytes, write_text
+from csv_plugin.io.files import FilePath, file_set, read_bytes, write_text
 from csv_plugin.io.json_files import check_fields, parse_json
 
 #: Files of a validation set in its folder.
@@ -142,17 +142,16 @@ class ValidationSet:
 
 def write_validation_set(folder: FilePath,
                          validation_set: ValidationSet) -> None:
-    """Write `texts.jsonl`, then `manifest.json`, each whole or not at all.
+    """Write `texts.jsonl` and `manifest.json`, both or none.
 
     The folder is made if it does not exist.
     """
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    # If the writing is interrupted, no old manifest stays beside new texts.
-    (out / MANIFEST).unlink(missing_ok=True)
-    write_texts(out / TEXTS, validation_set.texts)
     record = json.dumps(validation_set.manifest, indent=1, ensure_ascii=False)
-    write_text(out / MANIFEST, record + '\n')
+    with file_set():
+        write_texts(out / TEXTS, validation_set.texts)
+        write_text(out / MANIFEST, record + '\n')
 
 
 def shipped_texts() -> TextSet:

@@ -169,7 +169,7 @@ def kept_states(path: Path,
 
 
 def _write_states(path: Path, states: Tensor, key: str) -> None:
-    with atomic_path(path) as temporary:
+    with atomic_path(path, waits=False) as temporary:
         save_file({'states': states},
                   temporary,
                   metadata={

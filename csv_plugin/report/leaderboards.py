@@ -26,7 +26,7 @@ from csv_plugin.core.predicting import (Change, Predictors, RealScores,
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
-from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.runs.run_dumps import RunDumps
 from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.io.tables import write_csv
@@ -399,10 +399,7 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     text, page, table, data = (
         Path(f'{os.fspath(stem)}.{kind}')
         for kind in ('txt', 'md', 'csv', 'json'))
-    write_text(text, f'{as_text(board, cut=False)}\n')
-    write_markdown(page, board)
     rows = list(board.rows())
-    write_csv(table, FIELDS, (list(row.values()) for row in rows))
     content = {
         'models': board.predictions.models,
         'benchmarks': board.predictions.benchmarks,
@@ -415,7 +412,12 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
         'folders': dict(board.folders),
         'notes': board.notes,
     }
-    write_text(data, json.dumps(content, indent=1, ensure_ascii=False) + '\n')
+    with file_set():
+        write_text(text, f'{as_text(board, cut=False)}\n')
+        write_markdown(page, board)
+        write_csv(table, FIELDS, (list(row.values()) for row in rows))
+        write_text(data,
+                   json.dumps(content, indent=1, ensure_ascii=False) + '\n')
     return [text, page, table, data]
 
 

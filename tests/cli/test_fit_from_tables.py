@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.cli import fit_from_tables
 from csv_plugin.cli.salience import main as salience
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
@@ -440,16 +439,3 @@ def test_scores_at_chance(tmp_path, capsys, solver, slope, said):
     assert len(lines) == said
     part, = load_predictor(tmp_path / 'out/predictor.safetensors').benchmarks
     assert (part.solver == 'constant') == bool(said)
-
-
-def test_new_tables_do_not_stand_beside_an_earlier_predictor(
-        tmp_path, arguments, monkeypatch):
-
-    def refuse(*arguments: object) -> None:
-        raise OSError('disk full')
-
-    assert main([*arguments, *QUICK]) == 0
-    monkeypatch.setattr(fit_from_tables, 'save_predictor', refuse)
-    assert main([*arguments, *QUICK]) == 2
-    names = sorted(path.name for path in (tmp_path / 'out').iterdir())
-    assert names == [name for name in OUTPUTS if 'predictor' not in name]

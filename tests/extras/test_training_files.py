@@ -119,29 +119,6 @@ def test_pictures_show_the_loss_before_and_the_score_after(
                                        benchmark.model.scores(features.values))
 
 
-@pytest.mark.parametrize('broken', ['write_predictions', 'save'])
-def test_a_predictor_is_there_if_all_the_rest_is(tmp_path, predictors, losses,
-                                                 drawn, monkeypatch, broken):
-    """Files of an earlier training never stand beside other tables."""
-    left = [
-        tmp_path / name
-        for name in ('predictor.safetensors', 'training_curve.csv',
-                     'pictures/methods.png', 'pictures/methods.svg')
-    ]
-    (tmp_path / 'pictures').mkdir()
-    for path in left:
-        path.write_text('old')
-
-    def failing(*_):
-        raise OSError('disk full')
-
-    monkeypatch.setattr(training_files, broken, failing)
-    with pytest.raises(OSError, match='disk full'):
-        write_training(tmp_path, predictors, losses, collection(losses.models),
-                       None, 'x')
-    assert not any(path.exists() for path in left)
-
-
 def test_a_table_of_the_steps(tmp_path):
     nan = np.nan
     curve = TrainingCurve(('a,b', 'c'), np.arange(3), 'step',

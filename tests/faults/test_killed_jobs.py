@@ -68,8 +68,8 @@ def test_a_killed_fit_leaves_whole_files_and_ends_like_an_unbroken_one(folder):
         time.sleep(part * duration)
         process.kill()
         process.wait()
-        for name, data in results(folder).items():
-            assert data in (earlier[name], later[name]), name
+        left = results(folder)
+        assert left == earlier or left.items() <= later.items()
     assert start(folder, 1).wait() == 0
     assert results(folder) == later
 
@@ -87,5 +87,4 @@ def test_a_file_that_finds_no_room_is_told_in_one_line(folder):
     said = (folder / 'log').read_text('utf-8')
     assert 'predictor.safetensors: expected a file that can be written' in said
     assert 'Traceback' not in said
-    # No earlier predictor stands beside tables of a later one.
-    assert 'predictor.safetensors' not in results(folder)
+    assert results(folder) == earlier

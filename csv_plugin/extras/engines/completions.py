@@ -1,14 +1,19 @@
 """Servers of vLLM and SGLang as an engine."""
+import json
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Optional
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooLong
+from ipaddress import ip_address
+from threading import Thread
+from time import sleep
+from typing import Any, NamedTuple, Optional, TypeVar
 
 import numpy as np
 import requests
 from numpy.typing import NDArray
 from requests.adapters import HTTPAdapter
-from urllib3.util import Retry
+from urllib3.util import parse_url
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.io.json_files import parse_json
@@ -17,13 +22,23 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
 #: Environment variable with the key of the server, if it asks for one.
 KEY = 'CSV_PLUGIN_API_KEY'
-#: Seconds to wait for the connection, and for an answer.
+#: Seconds to wait for the connection, and for the next bytes.
 TIMEOUT = 10, 600
+#: Seconds until an answer begins, and from there to its end.
+PATIENCE = 900, 120
+#: Most bytes of an answer, unpacked. A token takes about 100 of them.
+LARGEST = 2**27
 #: Of the server of vLLM, in place of minus infinity.
 _INFINITE = -9999.0
 #: A request that meets a busy or restarting server is sent again so often:
 #: at once, and after 1, 2, 4, ... seconds.
 RETRIES = 6
+#: Of such servers.
+BUSY = 429, 500, 502, 503, 504
+
+#: In place of an answer, of which any part may contain the key.
+_HIDDEN = 'one that is not shown, as a key is set'
+_T = TypeVar('_T')
 
 
 class _Dialect(NamedTuple):
@@ -109,7 +124,8 @@ class CompletionsEngine(RowEngine):
                  context: Optional[int] = None,
                  dtype: str = 'unknown',
                  concurrency: int = 8) -> None:
-        _check_address(url)
+        self._key = _key()
+        _check_address(url, self._key)
         if server not in _DIALECTS:
             raise InputError('kind of server', ' or '.join(_DIALECTS),
                              repr(server), 'Use one of these two.')
@@ -117,14 +133,14 @@ class CompletionsEngine(RowEngine):
         self._url = url.rstrip('/').removesuffix('/v1')
         self._model = model
         self._concurrency = concurrency
-        self._session = _session(concurrency)
+        self._session = _session(concurrency, self._key)
         card = self._card()
         if context is None:
             longest = card.get('max_model_len')
             if type(longest) is not int:
                 raise InputError(f'model {model!r} at {self._url}',
                                  'max_model_len in the answer of the server',
-                                 repr(longest), 'Give the context.')
+                                 self._shown(longest), 'Give the context.')
             # The server adds a token, and a window has one id more than
             # inputs.
             context = longest - 2
@@ -134,7 +150,10 @@ class CompletionsEngine(RowEngine):
             dtype=dtype,
             cache_dtype='unknown',
             context=context,
-            versions={str(card.get('owned_by', 'server')): self._version()})
+            versions={
+                self._known(card.get('owned_by'), 'server'):
+                self._known(self._version(), 'unknown')
+            })
 
     @property
     def facts(self) -> EngineFacts:
@@ -156,9 +175,9 @@ class CompletionsEngine(RowEngine):
             raise InputError(
                 self._url + self._dialect.path,
                 'log-probabilities of all ids of the prompt',
-                repr(answer)[:80],
+                self._shown(answer),
                 'Give the right kind of server, or use another engine '
-                '(docs/engines.md).') from error
+                '(docs/engines.md).') from self._cause(error)
         return RowScores(
             np.array([row[0], *(index for index, _ in pairs)]),
             np.array([log_prob for _, log_prob in pairs]))
@@ -170,87 +189,170 @@ class CompletionsEngine(RowEngine):
         try:
             cards = {card['id']: card for card in answer['data']}
         except (KeyError, TypeError) as error:
-            raise InputError(where, 'a list of models',
-                             repr(answer)[:80],
-                             'Check the address of the server.') from error
+            raise InputError(
+                where, 'a list of models', self._shown(answer),
+                'Check the address of the server.') from self._cause(error)
         if self._model not in cards:
             raise InputError(where, repr(self._model),
-                             ', '.join(map(repr, cards)),
+                             self._shown(', '.join(map(str, cards))),
                              'Give the name that the server uses.')
         return cards[self._model]
 
-    def _version(self) -> str:
+    def _version(self) -> Any:
         """The version, which vLLM reports."""
-        answer = self._send('GET', '/version')
+        status, content = self._send('GET', '/version')
         try:
-            return str(answer.json()['version'])
+            return json.loads(content)['version'] if status == 200 else None
         except (KeyError, TypeError, ValueError):
-            return 'unknown'
+            return None
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self._send(method, path, body)
-        if answer.status_code != 200:
+        status, content = self._send(method, path, body)
+        if status != 200:
             raise InputError(
-                self._url + path, 'an answer',
-                f'status {answer.status_code}: {answer.text[:200]!r}',
+                self._url + path, 'an answer', f'status {status}: '
+                f'{self._shown(content.decode(errors="replace"))}',
                 f'Correct the request, or give the key in {KEY}.')
-        return parse_json(answer.content, self._url + path,
-                          'Check the address of the server.')
+        where, remedy = self._url + path, 'Check the address of the server.'
+        try:
+            return parse_json(content, where, remedy)
+        except InputError:
+            if self._key is None:
+                raise
+            raise InputError(where, 'JSON in UTF-8', _HIDDEN, remedy) from None
 
     def _send(self,
               method: str,
               path: str,
-              body: Any = None) -> requests.Response:
+              body: Any = None) -> tuple[int, bytes]:
+        """Status and content of the answer, perhaps to a later try."""
+        for tries in range(RETRIES + 1):
+            sleep(2**(tries - 2) if tries > 1 else 0)
+            try:
+                status, content = self._send_once(method, path, body)
+            except requests.RequestException as error:
+                if tries < RETRIES:
+                    continue
+                found = type(error).__name__ if self._key else str(error)[:200]
+                raise InputError(self._url + path, 'an answer',
+                                 f'the error {found!r}',
+                                 'Start the server and check its address.'
+                                 ) from self._cause(error)
+            if status not in BUSY:
+                break
+        return status, content
+
+    def _send_once(self, method: str, path: str,
+                   body: Any) -> tuple[int, bytes]:
+        """Status and content, which have limits of time and size."""
         try:
-            return self._session.request(
-                method,
-                self._url + path,
-                json=body,
-                timeout=TIMEOUT,
-                allow_redirects=False)
-        except requests.RequestException as error:
+            # A body is read here alone, so that none is read without limits.
+            response = _within(
+                PATIENCE[0], lambda: self._session.request(
+                    method,
+                    self._url + path,
+                    json=body,
+                    timeout=TIMEOUT,
+                    stream=True,
+                    allow_redirects=False))
+            content = _within(PATIENCE[1], lambda: _content(response))
+        except TooLong:
             raise InputError(
-                self._url + path, 'an answer',
-                f'the error {str(error)[:200]!r}',
-                'Start the server and check its address.') from error
+                self._url + path,
+                f'an answer that begins in {PATIENCE[0]} s and ends in '
+                f'{PATIENCE[1]} s', 'one that takes longer',
+                'Check the address and the load of the server.') from None
+        if len(content) > LARGEST:
+            raise InputError(self._url + path,
+                             f'an answer of at most {LARGEST:,} bytes',
+                             'a larger one',
+                             'Check the address of the server.')
+        return response.status_code, content
+
+    def _shown(self, answer: Any) -> str:
+        """A part of an answer for an error; it may contain the key."""
+        return repr(answer)[:200] if self._key is None else _HIDDEN
+
+    def _cause(self, error: Exception) -> Optional[Exception]:
+        """The cause of an error; it may quote the answer."""
+        return error if self._key is None else None
+
+    def _known(self, text: Any, default: str) -> str:
+        """A text of the server for dumps, unless the key is in it."""
+        if text is None or self._key and self._key in str(text):
+            return default
+        return str(text)
 
 
-def _check_address(url: str) -> None:
-    """Refuse an address of another kind, or with a password."""
+def _within(seconds: float, function: Callable[[], _T]) -> _T:
+    """The result of a function, or a `TooLong`.
+
+    A read has no limit in all: each byte that comes extends it. So it has a
+    thread, which is left behind after the limit.
+    """
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return future.result(seconds)
+
+
+def _content(response: requests.Response) -> bytes:
+    """The unpacked body, up to a bit more than `LARGEST`."""
+    content = bytearray()
+    with response:
+        for piece in response.iter_content(2**16):
+            content += piece
+            if len(content) > LARGEST:
+                break
+    return bytes(content)
+
+
+def _check_address(url: str, key: Optional[str]) -> None:
+    """Refuse an address of another kind, with a password, or open to others.
+    """
     if not url.startswith(('http://', 'https://')) or '@' in url:
         raise InputError('address of the server',
                          'http://... or https://..., without a name',
                          repr(url.rpartition('@')[2]), f'Give a key in {KEY}.')
+    if key is not None and not url.startswith('https') and not _is_here(url):
+        raise InputError(
+            'address of the server', 'https://..., as a key is set', repr(url),
+            'Everybody on the way could read the key: use https or a tunnel '
+            f'to this machine, or unset {KEY}.')
+
+
+def _is_here(url: str) -> bool:
+    """Whether an address is that of the loopback."""
+    host = (parse_url(url).host or '').strip('[]')
+    try:
+        return host == 'localhost' or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _key() -> Optional[str]:
     """The user's key, which no error may show."""
-    key = os.environ.get(KEY)
-    if key is None:
+    key = os.environ.get(KEY, '').strip()
+    if not key:
         return None
-    key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise InputError(f'variable {KEY}', 'a key of printable ASCII',
                          'other characters in it', 'Set it again.')
     return key
 
 
-def _session(concurrency: int) -> requests.Session:
+def _session(concurrency: int, key: Optional[str]) -> requests.Session:
     session = requests.Session()
     # Keys of other hosts and proxies that the machine is set up for.
     session.trust_env = False
-    key = _key()
     if key is not None:
         session.headers['Authorization'] = f'Bearer {key}'
-    retries = Retry(
-        RETRIES,
-        backoff_factor=0.5,
-        status_forcelist=(429, 500, 502, 503, 504),
-        allowed_methods=None,
-        raise_on_status=False,
-        # A server could ask for hours.
-        respect_retry_after_header=False)
     for scheme in ('http://', 'https://'):
-        session.mount(
-            scheme, HTTPAdapter(max_retries=retries, pool_maxsize=concurrency))
+        session.mount(scheme, HTTPAdapter(pool_maxsize=concurrency))
     return session

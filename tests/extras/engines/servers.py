@@ -1,10 +1,15 @@
 """Servers on the loopback that answer like those of vLLM and SGLang."""
+import gzip
 import json
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from time import sleep
 
 from tests.lm.models import CONTEXT, make, reference_losses
+
+#: Of answers, in tests.
+LARGEST = 100_000
 
 
 class Server(ThreadingHTTPServer):
@@ -49,6 +54,10 @@ class Server(ThreadingHTTPServer):
             }]
         }
 
+    def parts(self, body):
+        """What is sent at a time."""
+        return body,
+
     def pairs(self, ids):
         """Each id but the first, with its log-probability."""
         losses = reference_losses(self.model, ids)
@@ -83,13 +92,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status, body, headers):
         self.server.paths.append(self.path)
         self.server.keys.add(self.headers['Authorization'])
-        body = body if isinstance(body, str) else json.dumps(body)
+        if not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        body = body if isinstance(body, bytes) else body.encode()
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
-        self.wfile.write(body.encode())
+        for part in self.server.parts(body):
+            self.wfile.write(part)
 
 
 @contextmanager
@@ -188,6 +200,29 @@ class Busy(Server):
         return super().answer(path, request)
 
 
+class Bomb(Server):
+    """Packs a lot of nothing."""
+    status = 200
+
+    def answer(self, path, request):
+        packed = gzip.compress(b'[' + b' ' * 2 * LARGEST, 1)
+        return self.status, packed, {'Content-Encoding': 'gzip'}
+
+
+class BusyBomb(Bomb):
+    """The same with a status that asks for another try."""
+    status = 503
+
+
+class Dripping(Server):
+    """Sends a byte at a time."""
+
+    def parts(self, body):
+        for i in range(len(body)):
+            sleep(.02)
+            yield body[i:i + 1]
+
+
 #: What the error about each of them must say.
 WRONG = {
     Tokenizing: 'an answer about the ids',
@@ -196,5 +231,7 @@ WRONG = {
     Page: 'expected JSON in UTF-8',
     Away: 'found status 302',
     Failing: "found status 500: 'out of memory'",
+    Bomb: 'at most 100,000 bytes, found a larger one',
+    BusyBomb: 'at most 100,000 bytes, found a larger one',
     Refusing: 'found status 401: .*give the key in CSV_PLUGIN_API_KEY',
 }

@@ -1,4 +1,6 @@
 """Losses from servers, and servers that answer wrongly."""
+import time
+from traceback import format_exception
 
 import numpy as np
 import pytest
@@ -8,8 +10,8 @@ from csv_plugin.core.texts import Text
 from csv_plugin.extras.engines import completions
 from csv_plugin.extras.engines.completions import KEY, CompletionsEngine
 from csv_plugin.lm.engines.token_losses import token_losses
-from tests.extras.engines.servers import (WRONG, Away, Busy, Failing, Refusing,
-                                          Server, running)
+from tests.extras.engines.servers import (LARGEST, WRONG, Away, Busy, Dripping,
+                                          Failing, Refusing, Server, running)
 from tests.lm.models import make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 
@@ -22,6 +24,7 @@ TEXTS = [
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(completions, 'RETRIES', 1)
+    monkeypatch.setattr(completions, 'LARGEST', LARGEST)
     monkeypatch.delenv(KEY, raising=False)
 
 
@@ -82,6 +85,63 @@ def test_the_key_comes_from_its_variable_alone(monkeypatch, tmp_path):
         with running(Server()) as server:
             check_losses(CompletionsEngine(server.url, 'tiny'))
         assert server.keys == {expected}
+
+
+def test_an_answer_ends_in_time(monkeypatch):
+    """Each byte comes in time, but not all of them."""
+    monkeypatch.setattr(completions, 'PATIENCE', (9, .2))
+    with running(Dripping()) as server:
+        with pytest.raises(InputError, match='ends in 0.2 s, found one that'):
+            CompletionsEngine(server.url, 'tiny')
+    # A server that does not even answer.
+    monkeypatch.setattr(completions, 'PATIENCE', (.2, 9))
+    with running(Server()) as server:
+        server.version = lambda: time.sleep(.5) or (200, {})
+        with pytest.raises(InputError, match='begins in 0.2 s and'):
+            CompletionsEngine(server.url, 'tiny')
+
+
+@pytest.mark.parametrize('status, body', [
+    (401, '{"error": "bad sk-secret"}'), (200, '<p>sk-secret'),
+    (200, '["sk-secret"]'), (200, '{"data": [{"id": "sk-secret"}]}'),
+    (200, '{"data": [{"id": "tiny", "max_model_len": "sk-secret"}]}'),
+    (200, '{"sk-secret": 1, "sk-secret": 2}')
+])  # yapf: disable
+def test_no_answer_is_quoted_where_a_key_is_set(monkeypatch, status, body):
+    monkeypatch.setattr(completions.CompletionsEngine, '_send_once', lambda *_:
+                        (status, body.encode()))
+    monkeypatch.setenv(KEY, 'sk-secret')
+    with pytest.raises(InputError, match='as a key is set') as caught:
+        CompletionsEngine('http://localhost', 'tiny')
+    assert 'sk-secret' not in ''.join(format_exception(caught.value))
+
+
+def test_the_key_is_not_recorded(monkeypatch):
+    monkeypatch.setenv(KEY, 'sk-secret')
+    with running(Server()) as server:
+        server.version = lambda: (200, {'version': '1 sk-secret'})
+        engine = CompletionsEngine(server.url, 'tiny')
+    assert engine.facts.versions == {'vllm': 'unknown'}
+
+
+@pytest.mark.parametrize('url, is_open', [
+    ('http://127.0.0.1:1', False), ('http://localhost:1', False),
+    ('http://[::1]:1', False), ('https://example.org', False),
+    ('http://example.org', True), ('http://localhost.example.org', True),
+    ('http://127.0.0.1.example.org', True), ('http://192.168.0.1', True),
+    ('http://[fe80::1]', True)
+])  # yapf: disable
+def test_a_key_never_goes_open_over_a_network(monkeypatch, url, is_open):
+    monkeypatch.setattr(completions.CompletionsEngine, '_send_once', lambda *_:
+                        (200, b'{"data": []}'))
+    monkeypatch.setenv(KEY, 'sk-secret')
+    words = 'use https or a tunnel' if is_open else 'the name that the server'
+    with pytest.raises(InputError, match=words) as caught:
+        CompletionsEngine(url, 'tiny')
+    assert 'sk-secret' not in str(caught.value)
+    monkeypatch.delenv(KEY)
+    with pytest.raises(InputError, match='the name that the server'):
+        CompletionsEngine(url, 'tiny')
 
 
 @pytest.mark.parametrize('key', ['my\nsecret', 'my\u2013secret'])

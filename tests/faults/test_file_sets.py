@@ -1,0 +1,177 @@
+"""Verbs whose files are of one call, on a full disk and when killed."""
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from csv_plugin.cli import salience
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.salience import Uniform
+from csv_plugin.extras import training_files
+from csv_plugin.extras.training_files import write_training
+from csv_plugin.io.collection import Collection
+from csv_plugin.io.files import atomic_path, file_set, sole_writer, write_text
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import ModelInfo
+from csv_plugin.io.text_sets import ValidationSet, write_validation_set
+from tests import runs
+from tests.extras.importers.outputs import LM_EVAL, TEXTS
+from tests.tables import small_tables, write_tables
+
+
+class Refused(Exception):
+    pass
+
+
+def call(*words: object) -> None:
+    if salience.main(list(map(str, words))):
+        raise Refused
+
+
+def fit(folder: Path, seed: int) -> None:
+    """The first has a file more."""
+    tables = small_tables(n_models=20, seed=seed).only('easy', 'hard')
+    splits = {m: 'train' for m in tables.models} | {tables.models[0]: 'test'}
+    options = write_tables(folder, tables, splits)
+    if seed == 0:
+        options += '--choose', '2'
+    call('fit', *options, '--fit', 'train', '--solver', 'uniform', '--predict',
+         'test', '--out', folder / 'out')
+
+
+def predict(folder: Path, seed: int) -> None:
+    dump = folder / 'dump.safetensors'
+    save_predictor(runs.train(), folder / 'p')
+    runs.write_dump(dump, runs.dump('m', runs.model_losses(.5 + seed)))
+    call('predict', dump, '--predictor', folder / 'p', '--out', folder / 'out')
+
+
+def import_losses(folder: Path, seed: int) -> None:
+    call('import', 'lm-eval', f'a={LM_EVAL / ("c-l-80", "d-s-100")[seed]}',
+         '--texts', TEXTS, '--tasks', 'tiny_choice', '--chance',
+         f'tiny_choice=.{1 + seed}', '--out', folder / 'out')  # yapf: disable
+
+
+def train(folder: Path, seed: int) -> None:
+    """The first has a picture more."""
+    skills = runs.FITTED | ({} if seed else {'new': .3})
+    names = tuple(skills)
+    predictors = {
+        'salience': runs.train(shift=.1 * seed),
+        'uniform': runs.train(solver=Uniform())
+    }
+    losses = predictors['salience'].targets.table({
+        name:
+        runs.model_losses(skill + seed)
+        for name, skill in skills.items()
+    })
+    accuracies = AccuracyTable(names, ('easy', 'hard'),
+                               np.full((len(names), 2), .5 + .1 * seed),
+                               np.zeros(2), np.zeros(2, int))
+    info = {name: ModelInfo(name, 'train', 1) for name in names}
+    (folder / 'out').mkdir(exist_ok=True)
+    write_training(folder / 'out', predictors, losses,
+                   Collection(None, accuracies, info), None, f'call {seed}')
+
+
+def texts(folder: Path, seed: int) -> None:
+    write_validation_set(folder / 'out',
+                         ValidationSet((runs.TEXTS, runs.OTHER_TEXTS)[seed],
+                                       {'seed': seed}))  # yapf: disable
+
+
+WRITERS = fit, predict, import_losses, train, texts
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob('*')) if path.is_file()
+    }
+
+
+class Killed(BaseException):
+    pass
+
+
+class NthCall:
+    """Ends the nth call of a function about a file in `out`, if asked to."""
+
+    def __init__(self, monkeypatch, name: str, error: BaseException) -> None:
+        self.left, self.error = 10**9, error
+        self.function = getattr(os, name)
+        monkeypatch.setattr(os, name, self)
+
+    def __call__(self, first: int | Path, *rest: Path) -> None:
+        path = f'/proc/self/fd/{first}' if isinstance(first, int) else first
+        self.left -= '/out/' in os.path.realpath(path)
+        if self.left < 0:
+            self.left = 10**9
+            raise self.error
+        self.function(first, *rest)
+
+
+@pytest.fixture(autouse=True)
+def quick_pictures(monkeypatch):
+    monkeypatch.setattr(
+        training_files, 'save',
+        lambda figure, path: write_text(path, str(figure.axes[0].dataLim)))
+
+
+@pytest.mark.parametrize('write', WRITERS)
+def test_files_are_of_one_call(tmp_path, monkeypatch, write):
+    out, kept = tmp_path / 'out', tmp_path / 'kept'
+    no_room = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    full = NthCall(monkeypatch, 'fsync', no_room)
+    killed = NthCall(monkeypatch, 'replace', Killed())
+    write(tmp_path, 1)
+    later = files(out)
+    write(tmp_path, 0)
+    earlier = files(out)
+    assert later.items().isdisjoint(earlier.items())
+    shutil.copytree(out, kept)
+    for n in (0, 1, len(later) - 1):
+        full.left = n
+        with pytest.raises((InputError, Refused)):
+            write(tmp_path, 1)
+        assert files(out) == earlier
+        killed.left = n
+        with pytest.raises(Killed):
+            write(tmp_path, 1)
+        assert len(files(out)) == n and files(out).items() <= later.items()
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(kept, out)
+
+
+def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):
+    with sole_writer(tmp_path / 'out'):
+        with pytest.raises(Refused):
+            fit(tmp_path, 0)
+        said = capsys.readouterr().err
+        assert 'out: expected a folder that no other call writes to' in said
+    # A folder that stays empty is removed.
+    assert not (tmp_path / 'out').exists()
+    fit(tmp_path, 0)
+
+
+def test_a_set_in_a_set(tmp_path):
+    first, second, old = (tmp_path / name for name in ('a', 'b', 'old'))
+    old.touch()
+    with pytest.raises(KeyError):
+        with file_set(old):
+            with file_set():
+                write_text(first, '')
+            raise KeyError
+    assert files(tmp_path) == {'old': b''}
+    with file_set():
+        with file_set(old, second):
+            write_text(first, 'one')
+        write_text(first, 'two')
+        with atomic_path(second, waits=False) as path:
+            path.touch()
+        assert files(tmp_path).keys() > {'old', 'b'}
+    assert files(tmp_path) == {'a': b'two'}
