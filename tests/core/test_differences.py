@@ -1,0 +1,254 @@
+"""Differences of two models against literal versions and simulations."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from csv_plugin.core import differences
+from csv_plugin.core.differences import (MOST_FREEDOM, all_differences,
+                                         noise_of_runs, predict_differences)
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.intervals import OWN_SHARE, item_variance
+from csv_plugin.core.predictor import TrainingScores
+from csv_plugin.core.salience import Plain
+from tests.tables import small_tables
+
+TABLES = small_tables()
+
+
+@pytest.fixture(scope='module')
+def predictor():
+    return fit_predictor(TABLES.features, TABLES.accuracies, TABLES.groups,
+                         Plain())
+
+
+def simulated(rng, n_families=60, n_each=6, own=.02, family=.03):
+    """Scores of training models with errors of known variances."""
+    families = np.repeat(np.arange(n_families), n_each)
+    held_out = rng.uniform(.3, .7, len(families))
+    errors = (
+        rng.normal(0, own, len(families)) +
+        rng.normal(0, family, n_families)[families])
+    return TrainingScores(
+        tuple(f'f{family}' for family in families),
+        (held_out - errors)[:, None], held_out[:, None])
+
+
+def model_of(predictor, values):
+    return FeatureTable(('m', ), predictor.columns, values[None])
+
+
+def pair(predictor, i=2, j=9, **options):
+    values = TABLES.features.values
+    return predict_differences(predictor, model_of(predictor, values[i]),
+                               model_of(predictor, values[j]), **options)
+
+
+def test_pairs_and_their_mean(predictor):
+    """The difference is that of the predictions, the last one their mean."""
+    found = pair(predictor, level=.8)
+    accuracies = predictor.predict(TABLES.features).values[:, :, 0]
+    expected = accuracies[9] - accuracies[2]
+    n = len(predictor.names)
+    assert found.benchmarks == (*predictor.names, f'mean of {n}')
+    np.testing.assert_allclose(found.difference[:n], expected)
+    np.testing.assert_allclose(found.difference[n], expected.mean())
+    scaled = stats.t(found.freedom, found.difference, found.deviation)
+    np.testing.assert_allclose(found.probability, scaled.sf(0))
+    np.testing.assert_allclose(found.low, scaled.ppf(.1).clip(-1, 1))
+    np.testing.assert_allclose(found.high, scaled.ppf(.9).clip(-1, 1))
+
+
+def test_main_benchmarks_make_the_mean(predictor):
+    names = predictor.names[:2]
+    found = pair(predictor, main=names)
+    assert found.benchmarks[-1] == 'mean of 2'
+    assert found.difference[-1] == pytest.approx(found.difference[:2].mean())
+    assert pair(predictor, main=names[:1]).benchmarks == predictor.names
+
+
+def test_matrix_of_pairs(predictor):
+    """All pairs are antisymmetric, and each is that of its two models."""
+    every = all_differences(predictor, TABLES.features)
+    np.testing.assert_allclose(
+        every.probability + every.probability.swapaxes(1, 2), 1)
+    one = pair(predictor)
+    for name in ('difference', 'deviation', 'low', 'probability'):
+        np.testing.assert_allclose(
+            getattr(every, name)[:, 2, 9], getattr(one, name))
+
+
+def test_families_share_errors(predictor):
+    """The parts of the variance are found again, within and between."""
+    scores = simulated(np.random.default_rng(0))
+    one = replace(
+        predictor,
+        benchmarks=(replace(predictor.benchmarks[0], n_items=0), ),
+        training_scores=scores)
+    near = pair(one, 4, 4, same_family=True)
+    far = pair(one, 4, 4)
+    # The scale of a t distribution is smaller than a normal deviation.
+    share = far.deviation[0] / near.deviation[0]
+    assert share == pytest.approx(np.sqrt((4 + 9) / 4), rel=.15)
+    assert near.deviation[0] == pytest.approx(.02 * np.sqrt(2), rel=.2)
+    assert far.freedom[0] == MOST_FREEDOM
+
+
+def test_parts_of_the_variance():
+    """Found again in independent errors of known scales."""
+    rng = np.random.default_rng(1)
+    n, expected = 100_000, np.array([1e-4, 3e-4, 2e-3])
+    between, sizes = rng.random(n) < .5, rng.exponential(.2, n)
+    scales = np.sqrt(np.stack([np.ones(n), between, sizes], 1) @ expected)
+    errors = scales * rng.standard_t(MOST_FREEDOM, n)
+    parts = differences._fit_parts(sizes, errors**2, between, np.ones(n))
+    assert parts == pytest.approx(expected, rel=.1)
+
+
+def test_most_likely_scale():
+    """Against a general optimiser of the weighted likelihood."""
+    parts = differences._Pairs.of(
+        simulated(np.random.default_rng(2), 12, 4), [0])
+
+    def loss(logs):
+        constant, between, growing = np.exp(logs)
+        scale = np.sqrt(constant + between * parts.between +
+                        growing * parts.sizes)
+        return -parts.weights @ stats.t.logpdf(
+            np.sqrt(parts.squares), MOST_FREEDOM, scale=scale)
+
+    best = optimize.minimize(
+        loss,
+        np.log([1e-3, 1e-3, 1e-3]),
+        method='Nelder-Mead',
+        options={
+            'xatol': 1e-6,
+            'fatol': 1e-12,
+            'maxiter': 4000
+        })
+    fitted = differences._fit_parts(parts.sizes, parts.squares, parts.between,
+                                    parts.weights)
+    assert loss(np.log(fitted + 1e-12)) == pytest.approx(best.fun, abs=1e-5)
+
+
+def test_weights_of_pairs():
+    """Half for each kind; k pairs of two families count as their root."""
+    first, second = np.array([0, 0, 0, 0, 1, 2]), np.array([0, 1, 1, 1, 1, 1])
+    found = differences._weights(first, second, 3)
+    assert found[[0, 4]] == pytest.approx(.25)
+    assert found[[1, 2, 3, 5]].sum() == pytest.approx(.5)
+    assert found[1:4].sum() / found[5] == pytest.approx(np.sqrt(3))
+
+
+def test_without_pairs_within_a_family():
+    """Then models of a family are compared like models of two."""
+    scores = simulated(np.random.default_rng(3), 30, 1)
+    parts = differences._Pairs.of(scores, [0])
+    assert parts.between.all()
+    fitted = differences._fit_parts(parts.sizes, parts.squares, parts.between,
+                                    parts.weights)
+    assert fitted[1] == 0 and fitted[0] > 0
+
+
+def test_means_of_shared_benchmarks():
+    """Pairs are compared on the benchmarks that both were run on."""
+    held_out = np.array([[.5, .4, .3, .2], [.6, .6, np.nan, np.nan],
+                         [.7, np.nan, np.nan, np.nan]])
+    scores = TrainingScores(('a', 'a', 'b'), np.full((3, 4), .5), held_out)
+    parts = differences._Pairs.of(scores, [0, 1, 2, 3])
+    assert parts.sizes == pytest.approx([.15])
+    assert parts.squares == pytest.approx([.15**2])
+
+
+def test_extrapolated_models_differ_less_surely(predictor):
+    part = predictor.benchmarks[0]
+    scores = part.model.scores(TABLES.features.values[[2, 9]])
+    wide = replace(
+        part.intervals,
+        score_low=float(scores.mean()),
+        backtest=np.array([1.5]),
+        highest=None)
+    assert wide.extrapolated(scores).sum() == 1
+    outside = replace(
+        predictor,
+        benchmarks=(replace(part, intervals=wide), *predictor.benchmarks[1:]))
+    before, after = pair(predictor), pair(outside)
+    times = 1.5 * wide.growth(scores).max()
+    assert after.deviation[0] == pytest.approx(before.deviation[0] * times)
+    assert after.deviation[1] == before.deviation[1]
+
+
+def test_errors_of_the_mean():
+    """They grow as their benchmarks; unbounded ones count by their share."""
+    own, parts = np.array([[.01]]), np.array([.02, .04, .03, .03])
+    growth = np.array([1., 4., np.inf, 1.])
+    found = differences._of_mean(own, parts[:, None, None], growth[:, None,
+                                                                   None])
+    assert found == pytest.approx(.01 * (.02 + .16 + .03) / .09 + (1 / 4)**2)
+
+
+def test_losses_beyond_the_training(predictor):
+    """Nothing is known of a model with a loss above all of training."""
+    values = TABLES.features.values
+    found = predict_differences(predictor, model_of(predictor, values[0] * 10),
+                                model_of(predictor, values[9]))
+    assert found.deviation[0] == 1
+    assert found.low[0] == -1 and found.high[0] == 1
+
+
+def test_nothing_held_out(predictor):
+    unknown = replace(
+        predictor.training_scores,
+        held_out=np.full_like(predictor.training_scores.held_out, np.nan))
+    found = pair(replace(predictor, training_scores=unknown))
+    np.testing.assert_array_equal(found.deviation, 1)
+    np.testing.assert_array_equal(found.freedom, 1)
+
+
+def test_noise_of_items_is_least(predictor):
+    few = replace(
+        predictor,
+        benchmarks=tuple(
+            replace(part, n_items=10) for part in predictor.benchmarks))
+    accuracies = predictor.predict(TABLES.features).values[[4, 4], 0, 0]
+    least = np.sqrt(OWN_SHARE * 2 * item_variance(accuracies, 10)[0] / 10)
+    assert pair(few, 4, 4).deviation[0] == pytest.approx(least)
+
+
+def test_wrong_arguments(predictor):
+    with pytest.raises(InputError, match='level'):
+        pair(predictor, level=1.)
+    with pytest.raises(InputError, match='benchmarks'):
+        pair(predictor, main=['unheard of'])
+    with pytest.raises(InputError, match='scores of its training'):
+        pair(replace(predictor, training_scores=None))
+
+
+def test_noise_between_runs(predictor):
+    """Pooled over recipes; the error of recipes is larger than of models."""
+    runs = TABLES.features.select(TABLES.features.models[:5])
+    recipes = ['x', 'y', 'x', 'y', 'x']
+    noise = noise_of_runs(predictor, runs, recipes)
+    values = predictor.predict(runs).values[:, :, 0]
+    for b in range(len(predictor.names)):
+        x, y = values[[0, 2, 4], b], values[[1, 3], b]
+        pooled = (2 * x.var(ddof=1) + y.var(ddof=1)) / 3
+        assert noise.deviation[b]**2 == pytest.approx(pooled)
+    assert noise.freedom == 3
+    assert noise.benchmarks[-1] == f'mean of {len(predictor.names)}'
+    models = pair(predictor)
+    recipe = models.between_recipes(noise, 1, 4)
+    added = recipe.deviation**2 - models.deviation**2
+    np.testing.assert_allclose(added, noise.deviation**2 * 1.25)
+    np.testing.assert_array_equal(recipe.difference, models.difference)
+    own, run = models.deviation[0]**2, noise.deviation[0]**2 * 1.25
+    assert recipe.freedom[0] == pytest.approx(
+        (own + run)**2 / (own**2 / models.freedom[0] + run**2 / 3))
+
+
+def test_runs_of_recipes_without_a_second(predictor):
+    with pytest.raises(InputError, match='two runs of one recipe'):
+        noise_of_runs(predictor, TABLES.features, TABLES.features.models)
