@@ -1,16 +1,16 @@
 """Token losses of one model on a text, and of many models on all texts."""
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.mapping import map_losses
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import TextSet
 
 #: Nats by which rounding may make a loss or an entropy negative. In float32,
@@ -58,50 +58,37 @@ class TokenLosses:
     sha256: str = ''
 
     def __post_init__(self) -> None:
-        self._keep('losses', _nats, _sound_nats,
-                   'finite losses of 0 or more, -log p',
-                   'Score the text again, in higher precision.')
+        unscored = np.isnan(np.asarray(self.losses, np.float64))
+        for name, rule in _RULES.items():
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name,
+                                   self._checked(name, rule, unscored))
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
                 f'text {self.text_id!r}', '1 to 4 bytes per character',
                 f'{self.n_chars} characters and {self.n_bytes} bytes',
                 'Count the code points and the UTF-8 bytes of the raw text.')
-        unscored = np.isnan(self.losses)
-        self._keep('token_ids', _whole_numbers, lambda ids: ids >= 0,
-                   '0 or more for every token')
-        self._keep(
-            'entropy', _nats, lambda nats:
-            (np.isnan(nats) == unscored) & _sound_nats(nats),
-            'nats, 0 or more, for every scored token, NaN for the others')
-        self._keep('rank', _whole_numbers,
-                   lambda rank: np.where(unscored, rank == -1, rank >= 0),
-                   '0 or more for every scored token, -1 for the others')
         if not re.fullmatch('([0-9a-f]{64})?', self.sha256):
             raise InputError(f'sha256 of text {self.text_id!r}',
                              '64 hexadecimal digits, lower case',
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
 
-    def _keep(self,
-              field: str,
-              convert: Callable[[str, ArrayLike], NDArray],
-              sound: Callable[[NDArray], NDArray],
-              expected: str,
-              remedy: str = 'Record it together with the losses.') -> None:
-        """Store a field, if it is recorded, as one sound value per token."""
-        if getattr(self, field) is None:
-            return
-        where = f'{field} of text {self.text_id!r}'
-        array = convert(where, getattr(self, field))
+    def _checked(self, name: str, rule: '_Rule',
+                 unscored: NDArray[np.bool_]) -> NDArray:
+        """A field as one sound value per token."""
+        where = f'{name} of text {self.text_id!r}'
+        array = rule.convert(where, getattr(self, name))
         if array.shape != (len(self.spans), ):
             raise InputError(where, f'shape {(len(self.spans), )}',
                              str(array.shape), 'Give one value per token.')
-        if not sound(array).all():
-            token = int(np.argmin(sound(array)))
-            raise InputError(where, expected,
-                             f'{array[token]} at token {token}', remedy)
-        object.__setattr__(self, field, array)
+        sound = rule.sound(array, unscored)
+        if not sound.all():
+            token = int(np.argmin(sound))
+            raise InputError(where, rule.expected,
+                             f'{array[token]} at token {token}', rule.remedy)
+        return array
 
     def __repr__(self) -> str:
         return (f'TokenLosses({self.text_id!r}, {self.n_scored} of '
@@ -134,6 +121,156 @@ def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
         raise InputError(where, 'whole numbers', f'the type {array.dtype}',
                          'Pass integers.')
     return array.astype(np.int64)
+
+
+class _Rule(NamedTuple):
+    """Values of a field of `TokenLosses`.
+
+    `sound` maps the values and the mask of unscored tokens to a mask.
+    """
+    convert: Callable[[str, ArrayLike], NDArray]
+    sound: Callable[[NDArray, NDArray], NDArray[np.bool_]]
+    expected: str
+    remedy: str = 'Record it together with the losses.'
+
+
+_RULES = {
+    'losses':
+    _Rule(_nats, lambda nats, _: _sound_nats(nats),
+          'finite losses of 0 or more, -log p',
+          'Score the text again, in higher precision.'),
+    'token_ids':
+    _Rule(_whole_numbers, lambda ids, _: ids >= 0,
+          '0 or more for every token'),
+    'entropy':
+    _Rule(
+        _nats, lambda nats, unscored:
+        (np.isnan(nats) == unscored) & _sound_nats(nats),
+        'nats, 0 or more, for every scored token, NaN for the others'),
+    'rank':
+    _Rule(_whole_numbers,
+          lambda rank, unscored: np.where(unscored, rank == -1, rank >= 0),
+          '0 or more for every scored token, -1 for the others'),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TextLosses(Sequence[TokenLosses]):
+    """Losses of one model on S texts, T tokens in all: `TokenLosses` by text.
+
+    These are made when they are asked for.
+
+    Args:
+        ids (tuple[str, ...]): Length S.
+        hashes (tuple[str, ...]): SHA-256 of each text, or empty.
+        n_chars (NDArray): Characters of each text. `(S,)`.
+        spans (TextSpans): The T tokens.
+        columns (Mapping[str, NDArray]): `losses`, and optional fields of
+            `TokenLosses` if they are recorded, in any number format. `(T,)`.
+
+    Raises:
+        InputError: As in `TokenLosses`.
+    """
+    ids: tuple[str, ...]
+    hashes: tuple[str, ...]
+    n_chars: NDArray[np.int64]
+    spans: TextSpans
+    columns: Mapping[str, NDArray]
+
+    def __post_init__(self) -> None:
+        unscored, n_bytes = np.isnan(self.losses), self.spans.n_bytes
+        sound = [(self.n_chars <= n_bytes) & (n_bytes <= 4 * self.n_chars)]
+        sound += [
+            rule.sound(rule.convert(name, self.columns[name]), unscored)
+            for name, rule in _RULES.items() if name in self.columns
+        ]
+        if not all(part.all() for part in sound):
+            list(self)  # raises an error that names the text
+
+    @classmethod
+    def of(cls,
+           texts: Iterable[TokenLosses],
+           where: str = 'token losses') -> 'TextLosses':
+        """Lay the losses on texts, which errors call `where`, end to end.
+
+        Raises:
+            InputError: A field is recorded for some texts only.
+        """
+        if isinstance(texts, cls):
+            return texts
+        parts = tuple(texts)
+        found = [{
+            name: getattr(part, name)
+            for name in _RULES if getattr(part, name) is not None
+        } for part in parts]
+        return cls(
+            tuple(part.text_id for part in parts),
+            tuple(part.sha256 for part in parts),
+            np.array([part.n_chars for part in parts], np.int64),
+            TextSpans.of(part.spans for part in parts),
+            _end_to_end(found, where))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence['TextLosses'],
+                    where: str) -> 'TextLosses':
+        """Join losses of one model, one part or more; errors as in `of`."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+        return parts[0] if len(parts) == 1 else cls(
+            tuple(text_id for part in parts for text_id in part.ids),
+            tuple(sha256 for part in parts for sha256 in part.hashes),
+            np.concatenate([part.n_chars for part in parts]),
+            TextSpans.concatenate([part.spans for part in parts]),
+            _end_to_end([part.columns for part in parts], where))
+
+    def select(self, rows: Sequence[int]) -> 'TextLosses':
+        """Return the losses on some texts, by their indices."""
+        if list(rows) == list(range(len(self))):
+            return self
+        return TextLosses(
+            tuple(self.ids[row] for row in rows),
+            tuple(self.hashes[row] for row in rows), self.n_chars[rows],
+            self.spans.select(rows), self._columns_of(rows))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, text: Any) -> Any:
+        if isinstance(text, slice):
+            return tuple(self)[text]
+        row = range(len(self))[text]
+        return TokenLosses(
+            self.ids[row],
+            spans=self.spans[row],
+            n_chars=int(self.n_chars[row]),
+            sha256=self.hashes[row],
+            **self._columns_of([row]))
+
+    def __repr__(self) -> str:
+        return f'TextLosses({self.spans!r})'
+
+    @property
+    def losses(self) -> NDArray:
+        """`-log p` of each token, nats, NaN where unscored. `(T,)`."""
+        return self.columns['losses']
+
+    def _columns_of(self, rows: Sequence[int]) -> dict[str, NDArray]:
+        tokens = self.spans.tokens_of(rows)
+        return {name: self.columns[name][tokens] for name in self.columns}
+
+
+def _end_to_end(parts: Sequence[Mapping[str, NDArray]],
+                where: str) -> dict[str, NDArray]:
+    """Columns of all tokens, by field."""
+    columns = {'losses': np.zeros(0)}
+    for name in _RULES:
+        found = [part[name] for part in parts if name in part]
+        if len(found) not in (0, len(parts)):
+            raise InputError(where, f'{name} of all texts, or of none',
+                             f'those of {len(found)} of {len(parts)}',
+                             'Score all texts with the same settings.')
+        if found:
+            columns[name] = np.concatenate(found)
+    return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +349,7 @@ class TargetTokens:
     Args:
         text_ids (tuple[str, ...]): S names, in the order of the set.
         hashes (tuple[str, ...]): SHA-256 of each text.
-        spans (tuple[TokenSpans, ...]): Tokens of each text.
+        spans (Sequence[TokenSpans]): Tokens of each text.
         fingerprint (str): Validation set; see `texts.fingerprint`.
 
     Raises:
@@ -220,10 +357,11 @@ class TargetTokens:
     """
     text_ids: tuple[str, ...]
     hashes: tuple[str, ...]
-    spans: tuple[TokenSpans, ...]
+    spans: Sequence[TokenSpans]
     fingerprint: str
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, 'spans', TextSpans.of(self.spans))
         check_unique('TargetTokens.text_ids', self.text_ids)
         lengths = len(self.text_ids), len(self.hashes), len(self.spans)
         if len(set(lengths)) > 1:
@@ -236,8 +374,7 @@ class TargetTokens:
     @classmethod
     def of(cls, texts: TextSet, spans: Sequence[TokenSpans]) -> 'TargetTokens':
         """Make tokens of a validation set, in its order."""
-        return cls(texts.ids, tuple(text.sha256 for text in texts),
-                   tuple(spans), texts.fingerprint)
+        return cls(texts.ids, texts.hashes, spans, texts.fingerprint)
 
     def __repr__(self) -> str:
         return (f'TargetTokens({self.n_tokens} tokens of '
@@ -246,12 +383,12 @@ class TargetTokens:
     @property
     def n_tokens(self) -> int:
         """Number of tokens of all texts, T."""
-        return sum(len(spans) for spans in self.spans)
+        return len(TextSpans.of(self.spans).starts)
 
     def check_table(self, table: LossTable) -> None:
         """Raise an `InputError` for losses on other tokens of these texts."""
-        counts = [len(spans) for spans in self.spans]
-        if np.diff(table.token_offsets).tolist() != counts:
+        offsets = TextSpans.of(self.spans).token_offsets
+        if not np.array_equal(table.token_offsets, offsets):
             raise InputError(
                 'losses', f'the {self.n_tokens} tokens of the training',
                 f'{table.losses.shape[1]} tokens, or other tokens',
@@ -273,59 +410,59 @@ class TargetTokens:
                              'Collect token losses of a model first.')
         rows = [self._ordered(model, texts) for model, texts in losses.items()]
         first = rows[0]
-        n_chars = [text.n_chars for text in first]
         for model, texts in zip(losses, rows):
-            for text, n in zip(texts, n_chars):
-                if text.n_chars != n:
-                    raise InputError(
-                        f'losses of {model!r}, text {text.text_id!r}',
-                        f'a text of {n} characters', f'one of {text.n_chars}',
-                        'Score the same texts with all models.')
+            for text in np.flatnonzero(texts.n_chars != first.n_chars):
+                raise InputError(
+                    f'losses of {model!r}, text {self.text_ids[text]!r}',
+                    f'a text of {first.n_chars[text]} characters',
+                    f'one of {texts.n_chars[text]}',
+                    'Score the same texts with all models.')
         return LossTable(
             tuple(losses), self.text_ids, self._mapped(rows),
-            np.append(0, np.cumsum([len(spans) for spans in self.spans])),
-            np.array(n_chars), np.array([text.n_bytes for text in first]),
-            self.fingerprint)
+            TextSpans.of(self.spans).token_offsets, first.n_chars,
+            first.spans.n_bytes, self.fingerprint)
 
-    def _mapped(self,
-                rows: Sequence[Sequence[TokenLosses]]) -> NDArray[np.float64]:
+    def _mapped(self, rows: Sequence[TextLosses]) -> NDArray[np.float64]:
         """Losses of M models on the texts in order, `(M, T)`."""
         # Models with one tokenizer share one operator.
-        by_tokens: dict[tuple[TokenSpans, ...], list[int]] = defaultdict(list)
+        by_tokens: dict[TextSpans, list[int]] = defaultdict(list)
         for row, texts in enumerate(rows):
-            by_tokens[tuple(text.spans for text in texts)].append(row)
+            by_tokens[texts.spans].append(row)
         mapped = np.empty((len(rows), self.n_tokens))
         for source, members in by_tokens.items():
-            losses = [
-                np.concatenate([text.losses for text in rows[row]])
-                for row in members
-            ]
-            mapped[members] = map_losses(np.array(losses), source, self.spans)
+            losses = np.array([rows[row].losses for row in members],
+                              np.float64)
+            mapped[members] = map_losses(losses, source, self.spans)
         return mapped
 
-    def _ordered(self, model: str,
-                 texts: Sequence[TokenLosses]) -> list[TokenLosses]:
-        check_unique(f'losses of {model!r}', [text.text_id for text in texts])
-        by_id = {text.text_id: text for text in texts}
-        if unknown := by_id.keys() - set(self.text_ids):
+    def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
+        """Losses on these texts, in their order."""
+        found = TextLosses.of(texts)
+        check_unique(f'losses of {model!r}', found.ids)
+        place = {text_id: row for row, text_id in enumerate(found.ids)}
+        if unknown := place.keys() - set(self.text_ids):
             raise InputError(f'losses of {model!r}',
                              'losses on the texts of the training',
                              f'losses on {min(unknown)!r}',
                              'Score the texts that the training used.')
-        for text_id, sha256, spans in zip(self.text_ids, self.hashes,
-                                          self.spans):
-            if text_id not in by_id:
+        for text_id in self.text_ids:
+            if text_id not in place:
                 raise InputError(f'losses of {model!r}',
                                  f'losses on text {text_id!r}', 'none',
                                  'Score all texts of the validation set.')
-            text = by_id[text_id]
-            # The hash may not be recorded.
-            expected = sha256[:12], spans.n_bytes
-            found = (text.sha256 or sha256)[:12], text.n_bytes
-            if found != expected:
-                raise InputError(
-                    f'losses of {model!r}, text {text_id!r}',
-                    'a text of {1} bytes with the SHA-256 {0}'.format(
-                        *expected), '{1} bytes and {0}'.format(*found),
-                    'Score the texts that the training used.')
-        return [by_id[text_id] for text_id in self.text_ids]
+        found = found.select([place[text_id] for text_id in self.text_ids])
+        same = found.spans.n_bytes == TextSpans.of(self.spans).n_bytes
+        # The hash may not be recorded.
+        same &= [
+            not ours or ours == theirs
+            for ours, theirs in zip(found.hashes, self.hashes)
+        ]
+        for text in np.flatnonzero(~same):
+            raise InputError(
+                f'losses of {model!r}, text {self.text_ids[text]!r}',
+                f'a text of {self.spans[text].n_bytes} bytes with the SHA-256 '
+                f'{self.hashes[text][:12]}',
+                f'{found.spans.n_bytes[text]} bytes and '
+                f'{found.hashes[text][:12] or "no hash"}',
+                'Score the texts that the training used.')
+        return found

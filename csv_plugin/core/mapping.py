@@ -7,13 +7,13 @@ tokenizers cut inside a character: there the paper's line 6 keeps only the last
 piece's loss, while bytes keep the sum.
 """
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TextSpans, TokenSpans
 
 
 def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
@@ -31,13 +31,10 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     >>> map_losses(np.array([[1.0, 4.0]]), [source], [target])
     array([[3., 2.]])
     """
-    source, target = _end_to_end(sources), _end_to_end(targets)
+    source, target = TextSpans.of(sources), TextSpans.of(targets)
     source_widths = source.ends - source.starts
     target_widths = target.ends - target.starts
-    wide, empty = _overlaps(source, target), _landings(source, target)
-    shares, rows, columns = (np.concatenate(part) for part in zip(wide, empty))
-    operator = csr_array((shares, (rows, columns)),
-                         shape=(len(target_widths), len(source_widths)))
+    operator = _operator(source, target)
     mapped = np.empty((len(losses), len(target_widths)))
     for model, row in enumerate(losses):
         scored = ~np.isnan(row)
@@ -48,32 +45,22 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     return mapped
 
 
-class _Tokens(NamedTuple):
-    """Tokens of S texts laid end to end in one stretch of bytes."""
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    token_offsets: NDArray[np.int64]
-    byte_offsets: NDArray[np.int64]
-
-
 # Of each entry: the share of a loss, its target token and source token.
 _Entries = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
 
 
-def _end_to_end(texts: Sequence[TokenSpans]) -> _Tokens:
-    byte_offsets = _offsets([spans.n_bytes for spans in texts])
-    placed = list(zip(byte_offsets, texts))
-    return _Tokens(
-        np.concatenate([first + spans.starts for first, spans in placed]),
-        np.concatenate([first + spans.ends for first, spans in placed]),
-        _offsets([len(spans) for spans in texts]), byte_offsets)
+@lru_cache(maxsize=8)  # many models have one tokenizer
+def _operator(source: TextSpans, target: TextSpans) -> csr_array:
+    """Shares of source tokens in target tokens, `(n_target, n_source)`."""
+    wide, empty = _overlaps(source, target), _landings(source, target)
+    shares, rows, columns = (np.concatenate(part) for part in zip(wide, empty))
+    return csr_array((shares, (rows, columns)),
+                     shape=(len(target.starts), len(source.starts)))
 
 
-def _overlaps(source: _Tokens, target: _Tokens) -> _Entries:
+def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     """Entries of source tokens with bytes: shared bytes over width."""
-    bounds = np.unique(
-        np.concatenate(
-            [source.starts, source.ends, target.starts, target.ends]))
+    bounds = np.unique(np.concatenate([*source.placed, *target.placed]))
     # Between two neighbouring bounds lies at most one token of each side.
     rows = _holders(target, bounds[:-1])
     columns = _holders(source, bounds[:-1])
@@ -83,25 +70,22 @@ def _overlaps(source: _Tokens, target: _Tokens) -> _Entries:
     return np.diff(bounds)[shared] / widths, rows, columns
 
 
-def _landings(source: _Tokens, target: _Tokens) -> _Entries:
+def _landings(source: TextSpans, target: TextSpans) -> _Entries:
     """Entries of source tokens without bytes: the whole loss to one token."""
-    counts = np.diff(source.token_offsets)
-    first = np.repeat(source.byte_offsets[:-1], counts)
-    last = np.repeat(source.byte_offsets[1:], counts) - 1
+    starts, _ = source.placed
+    first = starts - source.starts
+    last = first + np.repeat(source.n_bytes, source.n_tokens) - 1
     empty = (source.starts == source.ends) & (first <= last)
-    rows = _holders(target, np.minimum(source.starts, last)[empty])
+    rows = _holders(target, np.minimum(starts, last)[empty])
     held = rows >= 0
     return (np.ones(held.sum()), rows[held], np.flatnonzero(empty)[held])
 
 
-def _holders(tokens: _Tokens,
+def _holders(tokens: TextSpans,
              positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Token of each byte, -1 without one."""
-    latest = np.searchsorted(tokens.starts, positions, side='right') - 1
+    starts, ends = tokens.placed
+    latest = np.searchsorted(starts, positions, side='right') - 1
     # Index -1 stands before the first token; the appended 0 is its end.
-    held = positions < np.append(tokens.ends, 0)[latest]
+    held = positions < np.append(ends, 0)[latest]
     return np.where(held, latest, -1)
-
-
-def _offsets(counts: Sequence[int]) -> NDArray[np.int64]:
-    return np.append(0, np.cumsum(counts, dtype=np.int64))

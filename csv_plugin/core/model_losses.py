@@ -4,11 +4,8 @@ from dataclasses import dataclass, replace
 
 from csv_plugin.core.input_error import (InputError, check_list, check_unique,
                                          utf8_bytes)
-from csv_plugin.core.losses import TargetTokens, TokenLosses
+from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
 from csv_plugin.core.texts import TextSet
-
-#: Fields of `TokenLosses` that are recorded for all texts or for none.
-OPTIONAL_FIELDS = ('token_ids', 'entropy', 'rank')
 
 #: Start of the note about models that were scored in different ways.
 MIXED = 'models were scored in different ways'
@@ -115,8 +112,8 @@ class TokenLossDump:
 
     Args:
         info (DumpInfo): Settings of the scoring.
-        texts (tuple[TokenLosses, ...]): Losses on different texts, each with
-            its `sha256`. Each of the `OPTIONAL_FIELDS` is recorded for all
+        texts (Sequence[TokenLosses]): Losses on different texts, each with
+            its `sha256`. Each of the optional fields is recorded for all
             texts or for none.
 
     Raises:
@@ -124,17 +121,19 @@ class TokenLossDump:
             id, or an optional field is recorded for some texts only.
     """
     info: DumpInfo
-    texts: tuple[TokenLosses, ...]
+    texts: Sequence[TokenLosses]
 
     def __post_init__(self) -> None:
-        texts = tuple(self.texts)
-        object.__setattr__(self, 'texts', texts)
         where = f'dump of {self.info.model!r}'
-        for text in texts:
-            utf8_bytes(text.text_id, f'{where}, text id {text.text_id!r}')
-        check_unique(f'{where}, text ids', [text.text_id for text in texts])
-        for text in texts:
-            _check_fields(where, texts[0], text)
+        texts = TextLosses.of(self.texts, where)
+        object.__setattr__(self, 'texts', texts)
+        check_unique(f'{where}, text ids', texts.ids)
+        for text_id, sha256 in zip(texts.ids, texts.hashes):
+            utf8_bytes(text_id, f'{where}, text id {text_id!r}')
+            if not sha256:
+                raise InputError(f'{where}, text {text_id!r}',
+                                 'the sha256 of the text', 'none',
+                                 'Take it from the text that was scored.')
 
     def __repr__(self) -> str:
         return (f'TokenLossDump({self.info.model!r}, {len(self.texts)} texts '
@@ -159,11 +158,10 @@ class ModelLosses(Mapping[str, TokenLossDump]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'dumps', dict(self.dumps))
-        hashes = [(text.text_id, text.sha256) for text in self.texts]
+        expected = self.texts.fingerprint, self.texts.ids, self.texts.hashes
         for model, dump in self.dumps.items():
-            if dump.info.fingerprint != self.texts.fingerprint or hashes != [
-                (text.text_id, text.sha256) for text in dump.texts
-            ]:
+            losses = TextLosses.of(dump.texts)
+            if expected != (dump.info.fingerprint, losses.ids, losses.hashes):
                 raise InputError(
                     f'losses of {model!r}', f'the {len(self.texts)} texts '
                     f'{self.texts.fingerprint[:12]} in their order',
@@ -210,13 +208,13 @@ class ModelLosses(Mapping[str, TokenLossDump]):
             InputError: A text is not among them.
         """
         chosen = set(texts.ids)
+        rows = [i for i, name in enumerate(self.texts.ids) if name in chosen]
         return ModelLosses(
             texts, {
                 model:
                 TokenLossDump(
                     replace(dump.info, fingerprint=texts.fingerprint),
-                    tuple(text
-                          for text in dump.texts if text.text_id in chosen))
+                    TextLosses.of(dump.texts).select(rows))
                 for model, dump in self.dumps.items()
             })
 
@@ -227,21 +225,4 @@ class ModelLosses(Mapping[str, TokenLossDump]):
             InputError: There are no losses of the model.
         """
         dump = self.select([model])[model]
-        return TargetTokens.of(self.texts, [text.spans for text in dump.texts])
-
-
-def _check_fields(where: str, first: TokenLosses, text: TokenLosses) -> None:
-    """Raise for a text without hash, or with other fields than the first."""
-    where = f'{where}, text {text.text_id!r}'
-    if not text.sha256:
-        raise InputError(where, 'the sha256 of the text', 'none',
-                         'Take it from the text that was scored.')
-    for name in OPTIONAL_FIELDS:
-        recorded, expected = (
-            getattr(losses, name) is not None for losses in (text, first))
-        if recorded != expected:
-            raise InputError(
-                where, f'{name} to be {"recorded" if expected else "absent"} '
-                f'as for text {first.text_id!r}',
-                'values' if recorded else 'none',
-                'Score all texts with the same settings.')
+        return TargetTokens.of(self.texts, TextLosses.of(dump.texts).spans)

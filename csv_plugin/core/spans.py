@@ -1,7 +1,9 @@
-"""Places of tokens in a text, in UTF-8 bytes."""
-from collections.abc import Sequence
+"""Places of tokens in texts, in UTF-8 bytes."""
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os.path import commonprefix
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -118,6 +120,111 @@ class TokenSpans:
     def tiles(self) -> bool:
         """True if every byte of the text belongs to a token."""
         return int(self.widths.sum()) == self.n_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class TextSpans(Sequence[TokenSpans]):
+    """Places of the T tokens of S texts: a sequence of `TokenSpans`.
+
+    These are made when they are asked for.
+
+    Args:
+        starts (NDArray): First byte of each token in its text. `(T,)`.
+        ends (NDArray): Byte after the last of each token. `(T,)`.
+        n_tokens (NDArray): Tokens of each text, T in all. `(S,)`.
+        n_bytes (NDArray): Length of each text in bytes. `(S,)`.
+
+    Raises:
+        InputError: As in `TokenSpans`.
+    """
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    n_tokens: NDArray[np.int64]
+    n_bytes: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            array.flags.writeable = False
+        starts, ends = self.placed
+        edges = np.stack([starts, ends], axis=1).ravel()
+        if (np.any(self.n_bytes < 0) or np.any(np.diff(edges) < 0)
+                or np.any(self.starts < 0)
+                or np.any(self.ends > np.repeat(self.n_bytes, self.n_tokens))):
+            list(self)  # raises an error that names the token
+
+    @classmethod
+    def of(cls, texts: Iterable[TokenSpans]) -> 'TextSpans':
+        """Lay the tokens of texts end to end."""
+        if isinstance(texts, cls):
+            return texts
+        parts, none = tuple(texts), np.zeros(0, np.int64)
+        return cls(
+            np.concatenate([none, *(part.starts for part in parts)]),
+            np.concatenate([none, *(part.ends for part in parts)]),
+            np.array([len(part) for part in parts], np.int64),
+            np.array([part.n_bytes for part in parts], np.int64))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence['TextSpans']) -> 'TextSpans':
+        """Join several lists of texts."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts])
+                     for name in ('starts', 'ends', 'n_tokens', 'n_bytes')))
+
+    def select(self, rows: Sequence[int]) -> 'TextSpans':
+        """Return some texts, by their indices."""
+        tokens = self.tokens_of(rows)
+        return TextSpans(self.starts[tokens], self.ends[tokens],
+                         self.n_tokens[rows], self.n_bytes[rows])
+
+    def __len__(self) -> int:
+        return len(self.n_tokens)
+
+    def __getitem__(self, text: Any) -> Any:
+        tokens = self.tokens_of([range(len(self))[text]])
+        return TokenSpans(self.starts[tokens], self.ends[tokens],
+                          self.n_bytes[text])
+
+    def __repr__(self) -> str:
+        return f'TextSpans({len(self.starts)} tokens of {len(self)} texts)'
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TextSpans) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[bytes, ...]:
+        return tuple(array.tobytes()
+                     for array in (self.starts, self.ends, self.n_tokens,
+                                   self.n_bytes))
+
+    def tokens_of(self, rows: Sequence[int]) -> NDArray[np.int64]:
+        """Return indices of the tokens of some texts, in their order."""
+        firsts = self.token_offsets[rows]
+        counts = self.n_tokens[rows]
+        before = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) + np.repeat(firsts - before, counts)
+
+    @cached_property
+    def token_offsets(self) -> NDArray[np.int64]:
+        """First token of each text, and T. `(S + 1,)`."""
+        return np.append(0, np.cumsum(self.n_tokens))
+
+    @cached_property
+    def byte_offsets(self) -> NDArray[np.int64]:
+        """First byte of each text if all lie end to end, `(S + 1,)`."""
+        return np.append(0, np.cumsum(self.n_bytes))
+
+    @property
+    def placed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Starts and ends of tokens if all texts lie end to end, `(T,)`."""
+        first = np.repeat(self.byte_offsets[:-1], self.n_tokens)
+        return first + self.starts, first + self.ends
 
 
 def _offset_arrays(

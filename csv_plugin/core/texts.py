@@ -2,6 +2,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import index
 from typing import Optional
 
@@ -104,6 +105,11 @@ class TextSet:
     def ids(self) -> tuple[str, ...]:
         """S names of the texts."""
         return tuple(text.text_id for text in self.texts)
+
+    @cached_property
+    def hashes(self) -> tuple[str, ...]:
+        """SHA-256 of each text."""
+        return tuple(text.sha256 for text in self.texts)
 
     @property
     def licences(self) -> dict[str, str]:

@@ -5,19 +5,19 @@ that the model did not score.
 """
 import os
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields, replace
+from functools import lru_cache
 from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
-                                          ModelLosses, TokenLossDump)
+from csv_plugin.core.losses import TextLosses, TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TextSpans
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
@@ -58,23 +58,22 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
         InputError: The folder does not exist, or a number does not fit
             into 32 bits.
     """
-    texts = dump.texts
-    hashes = b''.join(bytes.fromhex(text.sha256) for text in texts)
+    texts = TextLosses.of(dump.texts)
+    hashes = bytes.fromhex(''.join(texts.hashes))
     arrays = {'sha256': np.frombuffer(hashes, np.uint8).reshape(-1, 32)}
-    counts = [(text.n_chars, text.n_bytes, len(text.losses)) for text in texts]
-    for name, column in zip(_OF_TEXTS, np.reshape(counts, (-1, 3)).T):
-        arrays[name] = _packed(name, column, _INT)
-    for name, dtype in _OF_TOKENS.items():
-        parts = [
-            getattr(text.spans if name in _SPANS else text, name)
-            for text in texts
-        ]
-        if name not in OPTIONAL_FIELDS or any(p is not None for p in parts):
-            column = np.concatenate([np.empty(0, dtype), *parts])
-            arrays[name] = _packed(name, column, dtype)
+    columns = {
+        'n_chars': texts.n_chars,
+        'n_bytes': texts.spans.n_bytes,
+        'n_tokens': texts.spans.n_tokens,
+        'starts': texts.spans.starts,
+        'ends': texts.spans.ends,
+        **texts.columns
+    }
+    for name, column in columns.items():
+        arrays[name] = _packed(name, column, _OF_TOKENS.get(name, _INT))
     header = asdict(dump.info)
     header['versions'] = dict(sorted(dump.info.versions.items()))
-    header['texts'] = [text.text_id for text in texts]
+    header['texts'] = list(texts.ids)
     write_container(path, KIND, header, arrays)
 
 
@@ -104,33 +103,32 @@ def read_dump(path: FilePath) -> TokenLossDump:
         raise InputError(f"{where}, 'sha256'", f'{len(names)} hashes',
                          f'the shape {hashes.shape}', _REMEDY)
     n_chars, n_bytes, n_tokens = (
-        _unpacked(where, arrays, name, len(names), _INT).tolist()
+        _unpacked(where, arrays, name, len(names), _INT).astype(np.int64)
         for name in _OF_TEXTS)
-    if min(n_tokens, default=0) < 0:
+    if n_tokens.min(initial=0) < 0:
         raise InputError(f"{where}, 'n_tokens'", 'numbers of 0 or more',
-                         str(min(n_tokens)), _REMEDY)
+                         f'{n_tokens.min()}', _REMEDY)
     columns = {
-        name: _unpacked(where, arrays, name, sum(n_tokens), dtype)
+        name: _unpacked(where, arrays, name, int(n_tokens.sum()), dtype)
         for name, dtype in _OF_TOKENS.items()
-        if name in arrays or name not in OPTIONAL_FIELDS
+        if name in arrays or name in (*_SPANS, 'losses')
     }
-    texts, start = [], 0
-    for i, name in enumerate(names):
-        end = start + n_tokens[i]
-        part = {key: columns[key][start:end] for key in columns}
-        start = end
-        with errors_name(f'{where}, text {name!r}', 'token losses', _REMEDY):
-            spans = TokenSpans(
-                part.pop('starts'), part.pop('ends'), n_bytes[i])
-            texts.append(
-                TokenLosses(
-                    name,
-                    spans=spans,
-                    n_chars=n_chars[i],
-                    sha256=hashes[i].tobytes().hex(),
-                    **part))
     with errors_name(where, 'token losses', _REMEDY):
-        return TokenLossDump(info, tuple(texts))
+        spans = TextSpans(
+            columns.pop('starts'), columns.pop('ends'), n_tokens, n_bytes)
+        digits = hashes.tobytes().hex()
+        texts = TextLosses(
+            _shared(tuple(names)),
+            _shared(tuple(digits[i:i + 64]
+                          for i in range(0, len(digits), 64))),
+            n_chars, _shared(spans), columns)  # yapf: disable
+        return TokenLossDump(info, texts)
+
+
+@lru_cache(maxsize=16)
+def _shared(value: Any) -> Any:
+    """The first of equal values: most models have the same texts."""
+    return value
 
 
 def read_dump_info(path: FilePath) -> DumpInfo:
@@ -197,52 +195,57 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
                          'Give all files that scoring wrote.')
     info = shards[0].info
     where = f'dump of {info.model!r}'
-    merged: dict[str, TokenLosses] = {}
     for shard in shards:
         info = _shared_info(info, shard.info)
-        for text in shard.texts:
-            first = merged.setdefault(text.text_id, text)
-            if _content(first) != _content(text):
-                raise InputError(where,
-                                 'the same losses of a text in all shards',
-                                 f'different losses on {text.text_id!r}',
-                                 'Remove the shards of an earlier run.')
+    texts = TextLosses.concatenate(
+        [TextLosses.of(shard.texts) for shard in shards], where)
+    place: dict[str, int] = {}
+    for row, text_id in enumerate(texts.ids):
+        first = place.setdefault(text_id, row)
+        if first != row and _content(texts[first]) != _content(texts[row]):
+            raise InputError(where, 'the same losses of a text in all shards',
+                             f'different losses on {text_id!r}',
+                             'Remove the shards of an earlier run.')
     if expected is None:
-        order: Sequence[str] = sorted(merged)
+        texts = texts.select([place[text_id] for text_id in sorted(place)])
     else:
-        check_texts(where, merged, expected)
+        texts = in_order(where, texts, expected)
         if info.fingerprint != expected.fingerprint:
             raise InputError(
                 where,
                 f'the validation set with fingerprint {expected.fingerprint}',
                 f'the validation set with fingerprint {info.fingerprint}',
                 'Read the validation set that was scored, in its order.')
-        order = expected.ids
-    return TokenLossDump(info, tuple(merged[text_id] for text_id in order))
+    return TokenLossDump(info, texts)
 
 
-def check_texts(where: str, texts: Mapping[str, TokenLosses],
-                expected: TextSet) -> None:
-    """Refuse texts that are not those of a validation set.
+def in_order(where: str, texts: TextLosses, expected: TextSet) -> TextLosses:
+    """Return losses in the order of a validation set.
 
     Args:
-        where (str): Name of the texts in an error.
-        texts (Mapping[str, TokenLosses]): By text id.
+        where (str): Name of the losses in an error.
+        texts (TextLosses): On different texts.
         expected (TextSet): The validation set.
 
     Raises:
         InputError: A text is missing, unknown, or of another wording.
     """
-    hashes = {text.text_id: text.sha256 for text in expected}
+    place = {text_id: row for row, text_id in enumerate(texts.ids)}
     _refuse(where,
-            hashes.keys() - texts, 'no losses on',
+            set(expected.ids) - place.keys(), 'no losses on',
             'Score the missing texts, or give all shards.')
     _refuse(where,
-            texts.keys() - hashes, 'losses on unknown texts,',
+            place.keys() - set(expected.ids), 'losses on unknown texts,',
             'Read the validation set that was scored.')
-    changed = {i for i in hashes if texts[i].sha256 != hashes[i]}
+    texts = texts.select([place[text_id] for text_id in expected.ids])
+    changed = {
+        text_id
+        for text_id, ours, theirs in zip(expected.ids, texts.hashes,
+                                         expected.hashes) if ours != theirs
+    }
     _refuse(where, changed, 'losses on an earlier wording of',
             'Score the texts again, as they are now.')
+    return texts
 
 
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:

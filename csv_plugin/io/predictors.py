@@ -28,7 +28,7 @@ from csv_plugin.core.reference_predictors import ReferencePredictor
 from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
                                             SalienceModel)
 from csv_plugin.core.scaling_law import Curve
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TextSpans
 from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
 from csv_plugin.io.files import FilePath
@@ -420,12 +420,12 @@ def _training_scores(where: str, header: Mapping[str, Any],
 def _pack_tokens(targets: TargetTokens,
                  matrix: csc_array) -> dict[str, NDArray]:
     """Target tokens and the matrix of `TokenColumns`, by name."""
-    spans = targets.spans
+    spans = TextSpans.of(targets.spans)
     return {
-        'tokens.per_text': np.array([len(tokens) for tokens in spans]),
-        'tokens.n_bytes': np.array([tokens.n_bytes for tokens in spans]),
-        'tokens.starts': np.concatenate([t.starts for t in spans]),
-        'tokens.ends': np.concatenate([t.ends for t in spans]),
+        'tokens.per_text': spans.n_tokens,
+        'tokens.n_bytes': spans.n_bytes,
+        'tokens.starts': spans.starts,
+        'tokens.ends': spans.ends,
         'matrix.per_column': np.diff(matrix.indptr),
         'matrix.token': matrix.indices,
         'matrix.value': matrix.data,
@@ -447,12 +447,9 @@ def _tokens(
     }
     n_tokens, tokens = len(part['tokens.starts']), part['matrix.token']
     with errors_name(where, 'tokens that lie in their texts', _REMEDY):
-        ends = _offsets(part, 'tokens.per_text', n_tokens)[1:-1]
-        spans = tuple(
-            TokenSpans(*of_text) for of_text in zip(
-                np.split(part['tokens.starts'], ends),
-                np.split(part['tokens.ends'], ends),
-                part['tokens.n_bytes'].tolist()))
+        _offsets(part, 'tokens.per_text', n_tokens)
+        spans = TextSpans(part['tokens.starts'], part['tokens.ends'],
+                          part['tokens.per_text'], part['tokens.n_bytes'])
         # Compiled code takes them as indices, and does not look.
         if np.any((tokens < 0) | (tokens >= n_tokens)):
             raise InputError('matrix.token', f'tokens 0 to {n_tokens - 1}',

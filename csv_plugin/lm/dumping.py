@@ -8,7 +8,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.losses import TextLosses, TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text, TextSet
@@ -189,7 +189,9 @@ def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],
         dump = read_dump(file)
     except InputError:  # absent, or damaged by a crash of the machine
         return None
-    recorded = [(text.text_id, text.sha256, text.entropy is not None, text.rank
-                 is not None) for text in dump.texts]
-    wanted = [(text.text_id, text.sha256, *columns) for text in texts]
-    return dump if (dump.info, recorded) == (info, wanted) else None
+    losses = TextLosses.of(dump.texts)
+    recorded = 'entropy' in losses.columns, 'rank' in losses.columns
+    wanted = [(text.text_id, text.sha256) for text in texts]
+    same = (dump.info, recorded) == (info, columns) and wanted == list(
+        zip(losses.ids, losses.hashes))
+    return dump if same else None

@@ -11,10 +11,10 @@ from opencompass.registry import ICL_EVALUATORS
 from csv_plugin.core.features import (answer_mask, bits_per_byte,
                                       bits_per_character, mean_token_loss)
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.losses import TargetTokens
+from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import check_texts, merge_dumps
+from csv_plugin.io.dumps import in_order, merge_dumps
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.oc.datasets import texts_of
@@ -70,10 +70,9 @@ class SalienceEvaluator(BaseEvaluator):
         merged = merge_dumps(
             read_model_dump(root.with_name('predictions') / model / file)
             for file in dict.fromkeys(dump))
-        by_id = {losses.text_id: losses for losses in merged.texts}
-        check_texts(f'dump of {model!r}', by_id, texts)
-        ordered = TokenLossDump(merged.info,
-                                tuple(by_id[text_id] for text_id in texts.ids))
+        ordered = TokenLossDump(
+            merged.info,
+            in_order(f'dump of {model!r}', TextLosses.of(merged.texts), texts))
         result = _loss_numbers(model, ordered, texts)
         if self.predictor is not None:
             result |= _predictions(self.predictor, model, ordered)
@@ -83,7 +82,7 @@ class SalienceEvaluator(BaseEvaluator):
 def _loss_numbers(model: str, dump: TokenLossDump,
                   texts: TextSet) -> dict[str, Any]:
     """Losses in several units, of a dump with the texts in their order."""
-    spans = [losses.spans for losses in dump.texts]
+    spans = TextLosses.of(dump.texts).spans
     table = TargetTokens.of(texts, spans).table({model: dump.texts})
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
     if any(text.answer for text in texts):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.io.dumps import merge_dumps, read_dump
+from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.files import NOT_THERE, FilePath
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
 
@@ -22,12 +22,12 @@ class DumpPlace:
     model: str
 
     def read(self, fingerprint: str) -> TokenLossDump:
-        """Read the losses, texts sorted by id; an `InputError` if that fails.
+        """Read the losses; an `InputError` if that fails.
 
         The fingerprint chooses among the validation sets of a work directory.
         """
         if self.path.suffix == _SUFFIX or self.path.is_file():
-            return merge_dumps([read_dump(self.path)])
+            return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
 
     def stamp(self, fingerprint: str) -> tuple[tuple[str, int, int], ...]:

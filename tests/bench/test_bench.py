@@ -56,6 +56,11 @@ def test_training_is_measured(run):
     assert 'T=600 H=8 M=20 B=1' in printed and 'CPU s' in printed
 
 
+def test_reading_dumps_is_measured(run):
+    printed = run('bench_dumps', '--models', 2)
+    assert re.search(r'read_dumps: 2 models, .* ms and .* MB each', printed)
+
+
 def test_fits_are_measured_by_size_and_on_tables(run, tmp_path):
     printed = run('bench_growth', '--models', 24, 60, '--units', 8, 60,
                   '--benchmarks', 1, '--solvers', 'uniform', 'ridge')

@@ -121,7 +121,7 @@ def read_run_dump(work_dir: FilePath, model: str,
             compared.
 
     Returns:
-        TokenLossDump: Texts sorted by id. If a partitioned run was not
+        TokenLossDump: Texts in any order. If a partitioned run was not
         finished, only the texts of its finished parts.
 
     Raises:
@@ -137,7 +137,7 @@ def read_run_dump(work_dir: FilePath, model: str,
     parts = dumps.get(abbr, {})
     # OpenCompass too prefers the file of a run that was not partitioned.
     if '' in parts:
-        return merge_dumps([read_model_dump(parts[''])], None)
+        return read_model_dump(parts[''])
     for part, done in _files(folder, _DONE).get(abbr, {}).items():
         if part not in parts and (part or not parts):
             raise InputError(
