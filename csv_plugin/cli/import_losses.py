@@ -8,9 +8,14 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
 
 `salience fit` learns from the tables and predicts. Without --texts, the
 accuracies alone are written.
+
+Of logs of training runs, for `salience forecast`:
+
+    salience import training-log mix1=runs/mix1/trainer_state.json \\
+        mix2=mix2.jsonl --out outputs/imported
 """
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -19,8 +24,8 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_option, add_out, add_several,
-                                      into_folder, named_number, print_end,
-                                      refuse)
+                                      into_folder, named_number, positive,
+                                      print_end, refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
@@ -29,27 +34,33 @@ from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
+from csv_plugin.extras.importers.log_rows import run_name
+from csv_plugin.extras.importers.training_logs import (TrainingLogs,
+                                                       read_training_logs)
 from csv_plugin.extras.sharing.every_eval_ever import read_every_eval_ever
-from csv_plugin.io.files import file_set
+from csv_plugin.io.files import FilePath, file_set
 from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
+#: Losses and accuracies of checkpoints.
+LOGS = 'training-log'
 LOSSES, SCORES, BENCHMARKS = 'losses.csv', 'scores.csv', 'benchmarks.csv'
+MODELS, CHECKPOINTS = 'models.csv', 'checkpoints.csv'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'source',
-        choices=(*SOURCES, RECORDS),
+        choices=(*SOURCES, RECORDS, LOGS),
         help='the program that measured the losses; accuracies alone '
         f'come from {RECORDS} (required)')
     add_several(
         parser, 'paths', 'PATH', 'file or folder of each model, which is '
         f'called after it, or NAME=PATH; of {RECORDS}, records or folders of '
-        'them (required)')
+        f'them; of {LOGS}, the log of each run (required)')
     add_option(
         parser, '--texts', 'JSONL', 'the validation set that was scored; not '
         'needed by lighteval and olmo-eval, whose losses are on items, nor '
@@ -64,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--chance', 'NAME=LEVEL', 'accuracy of random guessing on a '
         'task, a fraction (default: of common benchmarks as they are known)',
         named_number)
+    add_option(parser, '--tokens-per-step', 'N',
+               f'training tokens of a step of {LOGS} (default: as logged)',
+               positive)
     add_out(parser, 'the tables')
 
 
@@ -71,6 +85,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     tasks = dict(task.partition('=')[::2] for task in args.tasks or ())
     chance = dict(args.chance or ())
+    if args.source == LOGS:
+        refuse(args, LOGS, 'texts', 'tasks')
+        logs = read_training_logs(
+            _named_paths(args.paths, run_name), chance, args.tokens_per_step)
+        _write_logs(args.out, logs)
+        return
+    refuse(args, args.source, 'tokens_per_step')
     features: Optional[FeatureTable] = None
     accuracies: Optional[AccuracyTable] = None
     if args.source == RECORDS:
@@ -97,20 +118,65 @@ def run(args: argparse.Namespace) -> None:
             }
             accuracies = read_lm_eval_accuracies(paths, [*tasks], metrics,
                                                  chance)
-    _write(args.out, models, features, accuracies)
+    written = _write_tables(args.out, models, features, accuracies)
+    print_end(written, 'salience', 'fit', *_options(args.out, written),
+              '--out', 'outputs/study')
 
 
-def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
-    named = [named_path(path) for path in paths]
+def _named_paths(
+        paths: Sequence[str],
+        name_of: Callable[[Path], str] = lambda _: '') -> dict[str, Path]:
+    """Paths by the names given, else those by `name_of`, else their own."""
+    named = [(name or name_of(Path(path)), path)
+             for name, path in map(named_path, paths)]
     rest = paths_by_model([path for name, path in named if not name])
     named = [(name, path) for name, path in named if name]
     check_unique('names of losses', [*rest, *(name for name, _ in named)])
     return rest | {name: Path(path) for name, path in named}
 
 
-def _write(out: Path, models: Sequence[str], features: Optional[FeatureTable],
-           accuracies: Optional[AccuracyTable]) -> None:
-    """Write the tables, and print what is in them."""
+def _write_logs(out: Path, logs: TrainingLogs) -> None:
+    """Write the tables of training logs, and print what is in them.
+
+    In the table of models, each run is a family and a split of its own.
+    """
+    for note in logs.notes:
+        print(one_line(note))
+    points = logs.checkpoints
+    with file_set():
+        written = _write_tables(out, tuple(points), logs.features,
+                                logs.accuracies)
+        write_csv(out / MODELS, ('model', 'family', 'split'),
+                  ((model, point.run, point.run)
+                   for model, point in points.items()))
+        write_csv(out / CHECKPOINTS, ('model', 'run', 'step', 'tokens'),
+                  ((model, point.run, point.step, point.tokens)
+                   for model, point in points.items()))
+    written += [out / MODELS, out / CHECKPOINTS]
+    *finished, last = dict.fromkeys(point.run for point in points.values())
+    if not finished:
+        print_end(written)
+        return
+    print_end(written, 'salience', 'forecast', *_options(out, written),
+              '--checkpoints', out / CHECKPOINTS, '--fit', *finished,
+              '--predict', last, '--out', 'outputs/forecast')
+
+
+def _options(out: Path, written: Sequence[Path]) -> list[FilePath]:
+    """The options that name the four tables; some may be the user's own."""
+    return [
+        word
+        for option, name in (('losses', LOSSES), ('scores', SCORES),
+                             ('models', MODELS), ('benchmarks', BENCHMARKS))
+        for word in (f'--{option}',
+                     out / name if out / name in written else name)
+    ]
+
+
+def _write_tables(out: Path, models: Sequence[str],
+                  features: Optional[FeatureTable],
+                  accuracies: Optional[AccuracyTable]) -> list[Path]:
+    """Write the tables, print what is in them, and return their paths."""
     written, counts = [], [counted(len(models), 'model')]
     with file_set():
         if features:
@@ -132,11 +198,7 @@ def _write(out: Path, models: Sequence[str], features: Optional[FeatureTable],
     if accuracies:
         _print_missing(accuracies)
     print(f'{", ".join(counts)}.')
-    print_end(written, 'salience', 'fit', '--losses',
-              out / LOSSES if features else LOSSES, '--scores',
-              out / SCORES if accuracies else SCORES, '--models', 'models.csv',
-              '--benchmarks', out / BENCHMARKS if accuracies else BENCHMARKS,
-              '--out', 'outputs/study')
+    return written
 
 
 def _print_missing(accuracies: AccuracyTable) -> None:

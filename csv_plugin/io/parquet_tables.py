@@ -17,9 +17,12 @@ from csv_plugin.io.files import FilePath, read_bytes
 _REMEDY = 'Fetch an intact copy, or write the file again.'
 
 
-def read_rows_of(path: FilePath,
-                 names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def read_rows_of(
+        path: FilePath,
+        names: Optional[Sequence[str]] = None) -> Iterator[dict[str, Any]]:
     """Yield the rows of some columns, of any types, as dicts by column.
+
+    All columns by default.
 
     Raises:
         InputError: A column is missing or twice there, or a page is damaged.
@@ -27,12 +30,12 @@ def read_rows_of(path: FilePath,
     with _intact(path):
         file = _opened(path)
         columns = file.schema_arrow.names
-        for name in names:
+        for name in names or ():
             if columns.count(name) != 1:
                 raise InputError(f'{path}', f'a column {name!r}',
                                  f'{", ".join(columns)}'[:200], _REMEDY)
         for batch in file.iter_batches(
-                64, columns=list(names), use_threads=False):
+                64, columns=names and list(names), use_threads=False):
             batch.validate(full=True)
             yield from batch.to_pylist()
 
