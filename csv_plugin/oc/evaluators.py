@@ -1,7 +1,7 @@
 """Results of a model from its token losses."""
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
@@ -15,7 +15,6 @@ from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import in_order, merge_dumps
-from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.oc.datasets import texts_of
 
@@ -25,15 +24,7 @@ class SalienceEvaluator(BaseEvaluator):
     """Losses of one model on a validation set; lower is better.
 
     Scored: the tokens of the model's own tokenizer that it scored.
-
-    Args:
-        predictor (Optional[str]): File of a predictor, to store predictions
-            and capability scores as well.
     """
-
-    def __init__(self, predictor: Optional[str] = None) -> None:
-        super().__init__()
-        self.predictor = predictor
 
     def score(self, text_id: Sequence[str], dump: Sequence[str],
               test_set: Dataset) -> dict[str, Any]:
@@ -48,9 +39,7 @@ class SalienceEvaluator(BaseEvaluator):
             dict[str, Any]: `all_token_loss` and `label_token_loss` (where
             texts have answers) in nats per token, `bits_per_byte`,
             `bits_per_character`, `n_texts`, `n_scored` and `n_unscored`
-            tokens. With a predictor, by benchmark `capability` (Eq. 1, nats
-            per character) and `predicted`, the fields of a `Prediction`, or
-            an `error`.
+            tokens.
 
         Raises:
             InputError: Texts are missing, a dump cannot be read, dumps
@@ -73,10 +62,7 @@ class SalienceEvaluator(BaseEvaluator):
         ordered = TokenLossDump(
             merged.info,
             in_order(f'dump of {model!r}', TextLosses.of(merged.texts), texts))
-        result = _loss_numbers(model, ordered, texts)
-        if self.predictor is not None:
-            result |= _predictions(self.predictor, model, ordered)
-        return result
+        return _loss_numbers(model, ordered, texts)
 
 
 def _loss_numbers(model: str, dump: TokenLossDump,
@@ -95,26 +81,6 @@ def _loss_numbers(model: str, dump: TokenLossDump,
         'n_texts': len(texts),
         'n_scored': n_scored,
         'n_unscored': len(table.scored) - n_scored
-    }
-
-
-def _predictions(path: str, model: str, dump: TokenLossDump) -> dict[str, Any]:
-    """Predicted accuracies and capability scores, or why there are none."""
-    try:
-        predictor = load_predictor(path)
-        features = predictor.features({model: dump})
-    except InputError as error:  # The losses are good without it.
-        return {'capability': None, 'predicted': {'error': str(error)}}
-    table = predictor.predict(features)
-    return {
-        'capability': {
-            part.benchmark: float(part.model.scores(features.values)[0])
-            for part in predictor.benchmarks
-        },
-        'predicted': {
-            benchmark: vars(table.at(model, benchmark))
-            for benchmark in table.benchmarks
-        }
     }
 
 

@@ -1,6 +1,6 @@
 """Mistakes in the config of a run, found before its models run."""
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -51,12 +51,12 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     """
     check_models(config['models'])
     datasets = config['datasets']
-    files = dict(_predictors_of_evaluators(datasets))
+    files: dict[str, str] = {}
     names: dict[str, Name] = {}
     missing: list[str] = []
     summarizer = config.get('summarizer') or {}
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
-        files |= predictor_files(summarizer.get('predictors', ()))
+        files = predictor_files(summarizer.get('predictors', ()))
         groups = with_common_groups(
             summarizer.get('summary_groups', ()), datasets)
         names = names_in_run(
@@ -130,14 +130,6 @@ def is_texts(dataset: Any) -> bool:
     """Return whether an entry of a config is a validation set."""
     return class_name(
         dataset['infer_cfg']['inferencer']['type']) == 'TokenLossInferencer'
-
-
-def _predictors_of_evaluators(
-        datasets: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    for dataset in filter(is_texts, datasets):
-        path = dataset['eval_cfg']['evaluator'].get('predictor')
-        if path is not None:
-            yield f'of the evaluator of {dataset_abbr_from_cfg(dataset)}', path
 
 
 def with_common_groups(groups: Sequence[Mapping[str, Any]],

@@ -63,9 +63,7 @@ def test_a_config_with_texts_of_ones_own(tmp_path):
 from mmengine.config import read_base
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import salience_texts
-datasets = [
-    salience_texts('texts.jsonl', rank=True, evaluator=dict(predictor='p'))
-]
+datasets = [salience_texts('texts.jsonl', rank=True)]
 del salience_texts
 ''', tmp_path)
     entry, = config.datasets
@@ -73,5 +71,4 @@ del salience_texts
     assert entry.path == str(tmp_path / 'texts.jsonl')
     assert entry.fingerprint == tiny.TEXTS.fingerprint
     assert entry.infer_cfg.inferencer.rank
-    assert entry.eval_cfg.evaluator.predictor == 'p'
     assert set(config) == {'datasets'}

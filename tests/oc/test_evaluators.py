@@ -5,15 +5,9 @@ import numpy as np
 import pytest
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.features import group_columns
-from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.losses import TargetTokens
-from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
-from csv_plugin.io.predictors import save_predictor
 from tests.oc import tiny
 
 
@@ -81,51 +75,3 @@ def test_a_dump_of_other_texts(run, tmp_path):
     write_dump(dump, type(whole)(whole.info, whole.texts[1:]))
     with pytest.raises(InputError, match="dump of 'tiny'.*no losses on 't0'"):
         tiny.evaluate(tmp_path, model, entry)
-
-
-def fit(dump, path):
-    """A predictor from losses that are those of the dump, scaled."""
-    whole = read_dump(dump)
-    names = [f'm{i}' for i in range(8)]
-    losses = {
-        name: [
-            type(text)(text.text_id, text.losses * (.6 + .1 * i), text.spans,
-                       text.n_chars) for text in whole.texts
-        ]
-        for i, name in enumerate(names)
-    }
-    spans = [text.spans for text in whole.texts]
-    targets = TargetTokens.of(tiny.TEXTS, spans)
-    table = targets.table(losses)
-    columns = group_columns(table, ['all'] * table.losses.shape[1])
-    accuracies = AccuracyTable(
-        tuple(names), ('exam', ),
-        np.linspace(.9, .3, 8)[:, None], np.array([.25]), np.array([300]))
-    predictor = fit_predictor(
-        columns.features(table), accuracies, [name[1] for name in names],
-        SOLVERS['uniform'])
-    save_predictor(predictor.with_tokens(targets, columns), path)
-
-
-def test_predictions_beside_the_losses(run, tmp_path):
-    model, entry, dump = run
-    fit(dump, tmp_path / 'p.safetensors')
-    entry['eval_cfg']['evaluator']['predictor'] = str(tmp_path /
-                                                      'p.safetensors')
-    result = tiny.evaluate(tmp_path, model, entry)
-    losses = np.concatenate([text.losses for text in read_dump(dump).texts])
-    n_chars = sum(len(text.text) for text in tiny.TEXTS)
-    score = losses.sum() / n_chars
-    assert result['capability'] == {'exam': pytest.approx(score, rel=1e-5)}
-    prediction = result['predicted']['exam']
-    assert prediction['low'] < prediction['value'] < prediction['high']
-    assert prediction['level'] == .9 and not prediction['in_sample']
-    assert result['n_texts'] == 42
-
-
-def test_a_missing_predictor_leaves_the_losses(run, tmp_path):
-    model, entry, _ = run
-    entry['eval_cfg']['evaluator']['predictor'] = 'nowhere.safetensors'
-    result = tiny.evaluate(tmp_path, model, entry)
-    assert 'nowhere.safetensors' in result['predicted']['error']
-    assert result['capability'] is None and result['n_texts'] == 42

@@ -246,19 +246,3 @@ def test_texts_of_a_predictor_that_are_not_run(texts, predictor, tmp_path,
                 tmp_path, MODELS, datasets, summarizer=summarizer(predictor)))
         assert len(warnings) == n_warnings
     assert texts['abbr'] in warnings[0]
-
-
-def test_predictors_of_evaluators_are_checked(texts, predictor, tmp_path,
-                                              warnings):
-    for path in (predictor[1], 'later', str(tmp_path / 'torn')):
-        evaluated = salience_texts(texts['path'], dict(predictor=path))
-        config = config_of(tmp_path, MODELS, [EXAM, evaluated])
-        if path.endswith('torn'):
-            (tmp_path / 'torn').write_bytes(b'no predictor')
-            with pytest.raises(SystemExit, match='torn: expected a'):
-                tasks_of(config)
-        else:
-            assert len(tasks_of(config)) == 2
-    [line] = warnings
-    assert line.startswith(
-        f"predictor 'of the evaluator of {texts['abbr']}': there is no file ")

@@ -17,14 +17,11 @@ from csv_plugin.oc.evaluators import SalienceEvaluator
 from csv_plugin.oc.inferencers import TokenLossInferencer
 
 
-def salience_texts(path: str,
-                   evaluator: dict = {},
-                   **inferencer: object) -> dict:
+def salience_texts(path: str, **inferencer: object) -> dict:
     """Return the dataset entry of a file of texts.
 
     Args:
         path (str): The file, relative to where OpenCompass is started.
-        evaluator (dict): Arguments of `SalienceEvaluator`.
         inferencer (object): Arguments of `TokenLossInferencer`, such as
             `entropy=True`.
     """
@@ -42,7 +39,7 @@ def salience_texts(path: str,
             prompt_template=dict(type=PromptTemplate, template=''),
             retriever=dict(type=ZeroRetriever),
             inferencer=dict(type=TokenLossInferencer, **inferencer)),
-        eval_cfg=dict(evaluator=dict(type=SalienceEvaluator, **evaluator)))
+        eval_cfg=dict(evaluator=dict(type=SalienceEvaluator)))
 
 
 salience_texts_datasets = [
