@@ -29,8 +29,9 @@ from csv_plugin.cli.arguments import (add_option, add_out, add_several,
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.formatting import counted
+from csv_plugin.core.input_error import InputError, check_unique, shortened
+from csv_plugin.core.measured import check_weights
 from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
@@ -118,6 +119,8 @@ def run(args: argparse.Namespace) -> None:
             }
             accuracies = read_lm_eval_accuracies(paths, [*tasks], metrics,
                                                  chance)
+    if features and accuracies:
+        check_weights((*features.measured, *accuracies.measured))
     written = _write_tables(args.out, models, features, accuracies)
     print_end(written, 'salience', 'fit', *_options(args.out, written),
               '--out', 'outputs/study')

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.input_error import InputError, check_list, check_unique
+from csv_plugin.core.measured import Measured
 
 #: Remedy for fractions in place of percentages.
 FRACTIONS_REMEDY = (
@@ -28,6 +29,8 @@ class AccuracyTable:
             run. `(M, B)`.
         chance (NDArray): Accuracy at random guessing, in [0, 1). `(B,)`.
         n_items (NDArray): Number of items, 0 where unknown. `(B,)`.
+        measured (tuple[Measured, ...]): Records of accuracies that were
+            imported, perhaps of further models.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit the names, or a
@@ -38,6 +41,7 @@ class AccuracyTable:
     values: NDArray[np.float64]
     chance: NDArray[np.float64]
     n_items: NDArray[np.int64]
+    measured: tuple[Measured, ...] = ()
 
     def __post_init__(self) -> None:
         self._make_arrays()
@@ -88,7 +92,7 @@ class AccuracyTable:
         return AccuracyTable(
             tuple(models), tuple(benchmarks),
             self.values[np.ix_(rows, columns)], self.chance[columns],
-            self.n_items[columns])
+            self.n_items[columns], self.measured)
 
     def spread(self, models: Sequence[str],
                benchmarks: Sequence[str]) -> 'AccuracyTable':
@@ -108,7 +112,7 @@ class AccuracyTable:
         chance[columns], n_items[columns] = part.chance, part.n_items
         return AccuracyTable(
             tuple(models), tuple(benchmarks), values, chance,
-            n_items.astype(np.int64))
+            n_items.astype(np.int64), self.measured)
 
     @property
     def benchmarks_run(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from scipy.sparse import csc_array
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.measured import Measured
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, fingerprint
 
@@ -120,6 +121,8 @@ class FeatureTable:
         models (tuple[str, ...]): M names, unique.
         columns (Columns): The K columns.
         values (NDArray): Nats per character or any unit, `(M, K)`.
+        measured (tuple[Measured, ...]): Records of losses that were imported,
+            perhaps of further models.
 
     Raises:
         InputError: The shape does not fit, a name occurs twice, or a value is
@@ -128,6 +131,7 @@ class FeatureTable:
     models: tuple[str, ...]
     columns: Columns
     values: NDArray[np.float64]
+    measured: tuple[Measured, ...] = ()
 
     def __post_init__(self) -> None:
         expected = (len(self.models), len(self.columns.units))
@@ -201,7 +205,7 @@ class FeatureTable:
                              'Collect its losses or leave it out.')
         return FeatureTable(
             tuple(models), self.columns,
-            self.values[[row[model] for model in models]])
+            self.values[[row[model] for model in models]], self.measured)
 
     @classmethod
     def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
@@ -216,7 +220,8 @@ class FeatureTable:
             table.columns.check_same(columns)
         return cls(
             tuple(model for table in tables for model in table.models),
-            columns, np.concatenate([table.values for table in tables]))
+            columns, np.concatenate([table.values for table in tables]),
+            sum((table.measured for table in tables), ()))
 
     def to_frame(self) -> Any:
         """Return a pandas table, a row per model; pandas must be installed."""

@@ -7,7 +7,11 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from secrets import token_hex
+<<<<<<< HEAD
 from typing import Any, Optional
+=======
+from typing import Any, BinaryIO
+>>>>>>> f1e44f1f (wip)
 
 from csv_plugin.core.escaping import is_file_name
 from csv_plugin.core.input_error import InputError
@@ -177,10 +181,28 @@ def read_bytes(path: FilePath) -> bytes:
         InputError: The file cannot be read, or is a pipe or a device, which
             may have no end.
     """
+    with _opened(path) as file:
+        return file.read()
+
+
+def read_lines(path: FilePath) -> Iterator[bytes]:
+    """Yield the lines of a file, and hold one at a time.
+
+    Raises:
+        InputError: As in `read_bytes`.
+    """
+    with _opened(path) as file:
+        yield from file
+
+
+@contextmanager
+def _opened(path: FilePath) -> Iterator[BinaryIO]:
+    """Open a file; errors until it is closed become `InputError`."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise OSError(errno.EINVAL, 'Not a file')
-        return Path(path).read_bytes()
+        with Path(path).open('rb') as file:
+            yield file
     except FileNotFoundError as error:
         raise InputError(
             os.fspath(path), 'a file', NOT_THERE, 'Check the path.') from error

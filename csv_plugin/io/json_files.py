@@ -15,7 +15,10 @@ _TOO_DEEP = f'more than {_MAX_DEPTH} levels of lists and objects'
 _MAX_INT = 2**63 - 1
 
 
-def parse_json(text: str | bytes, where: str, remedy: str) -> Any:
+def parse_json(text: str | bytes,
+               where: str,
+               remedy: str,
+               finite: bool = True) -> Any:
     """Return the value of a JSON text that has one meaning.
 
     Args:
@@ -23,6 +26,7 @@ def parse_json(text: str | bytes, where: str, remedy: str) -> Any:
             order mark.
         where (str): The file, and perhaps the line, for errors.
         remedy (str): What the user can do, for errors.
+        finite (bool): Refuse NaN and infinite numbers.
 
     Returns:
         Any: Texts that UTF-8 can encode, finite numbers, whole numbers of at
@@ -36,8 +40,10 @@ def parse_json(text: str | bytes, where: str, remedy: str) -> Any:
         if isinstance(text, bytes):
             text = text.decode('utf-8-sig')
         value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_refuse_constant)
-        _check(value)
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_refuse_constant if finite else None)
+        _check(value, finite)
     except RecursionError:
         # The error of Python is of no use, and its traceback is long.
         raise InputError(where, 'JSON in UTF-8', _TOO_DEEP, remedy) from None
@@ -46,13 +52,13 @@ def parse_json(text: str | bytes, where: str, remedy: str) -> Any:
     return value
 
 
-def read_json(path: FilePath, remedy: str) -> Any:
+def read_json(path: FilePath, remedy: str, finite: bool = True) -> Any:
     """Return the value in a JSON file, as `parse_json` does.
 
     Raises:
         InputError: The file cannot be read, or as in `parse_json`.
     """
-    return parse_json(read_bytes(path), os.fspath(path), remedy)
+    return parse_json(read_bytes(path), os.fspath(path), remedy, finite)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -68,7 +74,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f'the number {name}')
 
 
-def _check(value: Any) -> None:
+def _check(value: Any, finite: bool) -> None:
     """Refuse values that others cannot hold, write or walk through."""
     level = [value]
     for _ in range(_MAX_DEPTH + 1):
@@ -76,7 +82,8 @@ def _check(value: Any) -> None:
         for part in level:
             if isinstance(part, str):
                 _check_text(part)
-            elif isinstance(part, float) and not math.isfinite(part):
+            elif (finite and isinstance(part, float)
+                  and not math.isfinite(part)):
                 raise ValueError('a number too large for 64 bits')
             elif isinstance(part, int) and abs(part) > _MAX_INT:
                 raise ValueError('a whole number too large for 64 bits')

@@ -6,6 +6,7 @@ from typing import Optional
 
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import check_measured
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.completions import read_completions
@@ -131,4 +132,6 @@ def import_losses(source: str,
                              'the texts that were scored',
                              'none' if texts is None else repr(texts)[:80],
                              "Give --texts, or read_texts('texts.jsonl').")
-    return feature_table(losses, texts)
+    table = feature_table(losses, texts)
+    check_measured(table.measured)
+    return table

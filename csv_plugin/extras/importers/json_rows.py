@@ -1,4 +1,5 @@
 """Files with an object a line or a row, and typed access to its fields."""
+import json
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.io.files import FilePath, read_bytes
+from csv_plugin.io.files import FilePath, read_lines
 from csv_plugin.io.json_files import parse_json, read_json
 from csv_plugin.io.parquet_tables import read_rows_of
 
@@ -76,13 +77,16 @@ class JsonPart:
                           self.remedy)
 
 
-def read_json_part(path: FilePath, remedy: str) -> JsonPart:
+def read_json_part(path: FilePath,
+                   remedy: str,
+                   finite: bool = True) -> JsonPart:
     """Return the object in a JSON file.
 
     Raises:
         InputError: The file cannot be read or contains no object.
     """
-    return JsonPart.of(os.fspath(path), read_json(path, remedy), remedy)
+    return JsonPart.of(
+        os.fspath(path), read_json(path, remedy, finite), remedy)
 
 
 def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
@@ -92,14 +96,33 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
         InputError: The file cannot be read, has no line, or a line contains
             no object.
     """
-    file, empty = os.fspath(path), True
-    for line, content in enumerate(read_bytes(path).split(b'\n'), start=1):
-        if content.strip():
-            where, empty = f'{file}, line {line}', False
-            yield JsonPart.of(where, parse_json(content, where, remedy),
-                              remedy)
+    for where, line in _lines(path, remedy):
+        yield JsonPart.of(where, parse_json(line, where, remedy), remedy)
+
+
+def read_plain_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
+    """Yield the objects of a file as `read_json_rows`, five times as fast.
+
+    Keys may occur twice, and numbers may be of any size.
+    """
+    for where, line in _lines(path, remedy):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(where, 'JSON in UTF-8', str(error),
+                             remedy) from None
+        yield JsonPart.of(where, value, remedy)
+
+
+def _lines(path: FilePath, remedy: str) -> Iterator[tuple[str, bytes]]:
+    """Each line that is not blank, and where it is; one is held at a time."""
+    name, empty = os.fspath(path), True
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip():
+            empty = False
+            yield f'{name}, line {number}', line
     if empty:
-        raise InputError(file, 'a JSON object a line', 'an empty file', remedy)
+        raise InputError(name, 'a JSON object a line', 'an empty file', remedy)
 
 
 def read_parquet_rows(path: FilePath, columns: Sequence[str],

@@ -1,27 +1,27 @@
-"""Losses from lm-evaluation-harness, written and read for 0.4.13.
+"""Losses of texts from lm-evaluation-harness, 0.4.3 to 0.4.13.
 
 `write_lm_eval_task` writes a task that any backend of the harness can run;
 with `--log_samples` it leaves the log-likelihood of every text.
 """
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Optional
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import Measured
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
-                                                   read_json_part,
                                                    read_json_rows)
-from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model
-from csv_plugin.io.files import FilePath, check_is_folder, write_text
+from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.lm_eval_results import (REMEDY, read_runs,
+                                                         runs_of, tasks_of)
+from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.io.files import FilePath, write_text
 
 #: The empty text among those of a task. A tokenizer that puts nothing around
 #: a text gives it no token, so that it has no loss.
 _PROBE = 'salience_texts probe'
-_REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
-#: Files of results and what is in them, the newest last.
-Results = list[tuple[Path, JsonPart]]
 _TASK = '''\
 # Losses of every text: {n_texts} texts {fingerprint}.
 task: {name}
@@ -85,8 +85,8 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     model, each window of the harness begins without the text before.
 
     Args:
-        path (FilePath): The output folder of one model, with
-            `results_*.json` and `samples_*.jsonl`, or a folder above it.
+        path (FilePath): A file of results, with `samples_*.jsonl` beside it,
+            or a folder with such files.
         texts (TextSet): The validation set that the task was written for.
 
     Returns:
@@ -99,68 +99,27 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
             scores.
     """
     task = _task_name(texts)
-    found = read_results(path)
-    newest = newest_results(found, task)
-    if newest is None:
+    left_out = LeftOut()
+    runs = read_runs(path, left_out)
+    found = runs_of(runs, Path(path).name, task, left_out)
+    if not found:
         raise InputError(
-            os.fspath(path), f'results_*.json with the task {task!r}',
-            tasks_of(found),
+            os.fspath(path), f'results with the task {task!r}', tasks_of(runs),
             f'Run the harness with --tasks {task} --output_path.')
-    results = newest[0]
-    date = results.stem.removeprefix('results')
-    samples = results.with_name(f'samples_{task}{date}.jsonl')
-    if not samples.is_file():
-        raise InputError(
-            str(results), f'a file {samples.name} beside it', 'none',
-            'Run the harness with --log_samples.')
-    losses = [_text_loss(row) for row in read_json_rows(samples, _REMEDY)]
+    samples = found[0].samples(task)
+    measured = replace(found[0].measured('', task), task='')
+    losses = [
+        _text_loss(row, measured) for row in read_json_rows(samples, REMEDY)
+    ]
     if _PROBE not in [loss.text_id for loss in losses]:
         raise InputError(
             str(samples), 'the empty text of the task', 'none',
             'Write the task by write_lm_eval_task(), and run it whole.')
+    left_out.warn()
     return [loss for loss in losses if loss.text_id != _PROBE]
 
 
-def read_results(path: FilePath) -> Results:
-    """Read all results of a model, the newest last.
-
-    Raises:
-        InputError: There is no such folder or no such file in it, one is
-            damaged, or they are of several models.
-    """
-    check_is_folder(path, 'the outputs of a model')
-    # The date is in the name, whatever the folder.
-    files = sorted(
-        Path(path).rglob('results_*.json'), key=lambda file: file.name)
-    if not files:
-        raise InputError(
-            os.fspath(path), 'results_*.json', 'none',
-            'Name what --output_path of the harness named.')
-    results = [(file, read_json_part(file, _REMEDY)) for file in files]
-    check_one_model(path,
-                    {content.get('model_name', str)
-                     for _, content in results})
-    return results
-
-
-def newest_results(results: Results,
-                   task: str) -> Optional[tuple[Path, JsonPart]]:
-    """Return the newest results that contain a task or a group, or None."""
-    found = [part for part in results if task in part[1].get('results', dict)]
-    return found[-1] if found else None
-
-
-def tasks_of(results: Results) -> str:
-    """Return the names of all tasks in results, for errors."""
-    tasks = {
-        task
-        for _, content in results
-        for task in content.get('results', dict)
-    }
-    return ', '.join(sorted(tasks)) or 'no task'
-
-
-def _text_loss(row: JsonPart) -> TextLoss:
+def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
     """The loss on the text of a sample, as the harness logs it."""
     doc = row.part('doc')
     text, text_id = doc.get('text', str), doc.get('text_id', str)
@@ -176,4 +135,5 @@ def _text_loss(row: JsonPart) -> TextLoss:
             'behind another BOS: run it with add_bos_token=False among '
             '--model_args.')
     # A sum of no terms is 0, not -0.
-    return TextLoss(text_id, text, 0.0 - pair[0], where=row.where)
+    return TextLoss(
+        text_id, text, 0.0 - pair[0], where=row.where, measured=measured)

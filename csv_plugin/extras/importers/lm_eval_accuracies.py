@@ -1,39 +1,25 @@
 """Accuracies on benchmarks from the results of lm-evaluation-harness."""
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import Measured, check_measured
 from csv_plugin.extras.importers.json_rows import JsonPart, is_number
-from csv_plugin.extras.importers.lm_eval import (Results, newest_results,
-                                                 read_results, tasks_of)
+from csv_plugin.extras.importers.left_out import LeftOut, usable
+from csv_plugin.extras.importers.lm_eval_results import (REMEDY, Run,
+                                                         read_runs, runs_of,
+                                                         tasks_of)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.model_paths import paths_by_model
 
 #: Metrics that are accuracies; the first that a benchmark has counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
-#: What has to be the same for all models on a benchmark, and what to do.
-_ALIKE = {
-    'metric':
-    'Name one that all have, or run it with one version of the harness.',
-    'number of few-shot examples': 'Run it with the same --num_fewshot.',
-    'number of items': 'Run it whole, without --limit, with all models.',
-}
-
-
-class _Cell(NamedTuple):
-    """A fraction and how it was measured: by `_ALIKE`, and the version."""
-    accuracy: float
-    measured: dict[str, Any]
-    version: Any
-
-
 def read_lm_eval_accuracies(
         paths: Mapping[str, FilePath] | Iterable[FilePath],
         benchmarks: Sequence[str],
@@ -41,9 +27,10 @@ def read_lm_eval_accuracies(
         chance: Optional[Mapping[str, float]] = None) -> AccuracyTable:
     """Read accuracies of models from outputs of lm-evaluation-harness.
 
-    Of several runs of a benchmark, the newest counts. Its accuracy is
-    `acc_norm` where the harness gives it, else `acc`, else `exact_match`.
-    Different versions of a task are a warning.
+    Of several runs of a benchmark, the newest whole one counts. Its accuracy
+    is `acc_norm` where the harness gives it, else `acc`, else `exact_match`.
+    What cannot be used is left out with a warning, as are different prompts
+    and versions of a task.
 
     Args:
         paths (Mapping | Iterable): Output folder of each of M models, by the
@@ -56,14 +43,14 @@ def read_lm_eval_accuracies(
             benchmark that is not in `io.known_benchmarks`.
 
     Returns:
-        AccuracyTable: Fractions, `(M, B)`, NaN where a model was not run.
+        AccuracyTable: Fractions, `(M, B)`, NaN where a model was not run. Its
+        `measured` has a record of each.
 
     Raises:
-        InputError: As in `read_results` and `benchmark_infos`; there is no
-            path; no model was run on a benchmark; it has no such metric, or
-            has it with several filters; an accuracy is no fraction, or lower
-            for better models; or two models have other metrics, other
-            numbers of few-shot examples or of items.
+        InputError: As in `read_runs` and `benchmark_infos`; there is no path;
+            no accuracy on a benchmark can be used; the accuracies of a model
+            are of several weights; or those on a benchmark have several
+            metrics, numbers of few-shot examples or of items.
     """
     folders = paths_by_model(paths)
     infos = benchmark_infos(benchmarks, chance or {})
@@ -72,103 +59,82 @@ def read_lm_eval_accuracies(
         if benchmark not in infos:
             raise InputError('metrics', f'some of {", ".join(benchmarks)}',
                              repr(benchmark), 'Correct or add the name.')
-    results = {model: read_results(path) for model, path in folders.items()}
-    columns = [_cells(name, results, named.get(name)) for name in benchmarks]
+    left_out = LeftOut()
+    runs = usable({
+        model: partial(read_runs, path, left_out)
+        for model, path in folders.items()
+    }, 'model', left_out)
+    chosen = {name: _runs(name, runs, left_out) for name in benchmarks}
+    cells = usable({
+        name: partial(_cells, name, chosen[name], named.get(name), left_out)
+        for name in benchmarks
+    }, 'benchmark', left_out)
+    left_out.warn()
+    measured = tuple(record for column in cells.values()
+                     for _, record in column.values())
+    check_measured(measured)
     return AccuracyTable(
-        tuple(folders), tuple(benchmarks),
+        tuple(runs), tuple(cells),
         np.array([[
-            cells[model].accuracy if model in cells else np.nan
-            for cells in columns
-        ] for model in folders]),
-        np.array([info.chance for info in infos.values()]),
+            column[model][0] if model in column else np.nan
+            for column in cells.values()
+        ] for model in runs]),
+        np.array([infos[name].chance for name in cells]),
         np.array([
-            max(cell.measured['number of items'] or 0
-                for cell in cells.values()) for cells in columns
-        ], np.int64))
+            max(record.n_items or 0 for _, record in column.values())
+            for column in cells.values()
+        ], np.int64), measured)
 
 
-def _cells(benchmark: str, results: Mapping[str, Results],
-           metric: Optional[str]) -> dict[str, _Cell]:
-    """The accuracies on a benchmark by model, all measured alike."""
-    cells: dict[str, _Cell] = {}
-    for model, parts in results.items():
-        newest = newest_results(parts, benchmark)
-        if newest:
-            cells[model] = _cell(*newest, benchmark, metric)
-    if not cells:
-        tasks = tasks_of([*chain.from_iterable(results.values())])
+def _runs(benchmark: str, runs: Mapping[str, list[Run]],
+          left_out: LeftOut) -> dict[str, Run]:
+    """The run of a benchmark that counts, by model."""
+    found = {
+        model: runs_of(those, model, benchmark, left_out)
+        for model, those in runs.items()
+    }
+    if not any(found.values()):
         raise InputError(
-            f'results of {", ".join(results)}'[:200],
-            f'the task {benchmark!r} of a model or more', tasks,
+            f'results of {", ".join(runs)}'[:200],
+            f'the task {benchmark!r} of a model or more',
+            tasks_of(chain.from_iterable(runs.values())),
             'Run the harness with this task, or correct the name.')
-    for fact, remedy in _ALIKE.items():
-        found = _differing({
-            model: cell.measured[fact]
-            for model, cell in cells.items()
-        })
-        if found:
-            raise InputError(f'results on {benchmark!r}',
-                             f'one {fact} for all models', found, remedy)
-    found = _differing({model: cell.version for model, cell in cells.items()})
-    if found:
-        warnings.warn(
-            f'results on {benchmark!r} are of several versions of the task: '
-            f'{found}. Their prompts or metrics may differ: run it with one '
-            'version of the harness.',
-            stacklevel=3)
-    return cells
+    return {model: those[0] for model, those in found.items() if those}
 
 
-def _differing(values: Mapping[str, Any]) -> str:
-    """Every known value with a model that has it; empty if there is one."""
-    first: dict[str, str] = {}
-    for model, value in values.items():
-        if value is not None:
-            first.setdefault(str(value), model)
-    if len(first) < 2:
-        return ''
-    return ', '.join(f'{value} of {model}' for value, model in first.items())
+def _cells(benchmark: str, runs: Mapping[str, Run], metric: Optional[str],
+           left_out: LeftOut) -> dict[str, tuple[float, Measured]]:
+    """Accuracies on a benchmark, and their records, by model."""
+    return usable(
+        {
+            model: partial(_cell, run, model, benchmark, metric)
+            for model, run in runs.items()
+        }, 'result', left_out)
 
 
-def _cell(path: Path, content: JsonPart, benchmark: str,
-          metric: Optional[str]) -> _Cell:
-    """The accuracy of one model, from its results on one benchmark."""
-    where = f'{path}, {benchmark}'
-    scores = content.part('results').part(benchmark)
+def _cell(run: Run, model: str, benchmark: str,
+          metric: Optional[str]) -> tuple[float, Measured]:
+    where = f'{run.path}, {benchmark}'
+    scores = JsonPart(where, run.results[benchmark], REMEDY)
     key = _metric(scores, metric)
     accuracy = scores.fields[key]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(where, f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-
-    def stated(field: str) -> Any:
-        by_benchmark = content.fields.get(field)
-        return (by_benchmark.get(benchmark)
-                if isinstance(by_benchmark, dict) else None)
-
-    higher = stated('higher_is_better')
+    higher = run.stated('higher_is_better', benchmark)
     if isinstance(higher, dict) and higher.get(key.split(',')[0]) is False:
         raise InputError(where, 'a metric that is higher for better models',
                          repr(key), 'Name another metric.')
-    # Earlier versions count the items of tasks here, of groups nowhere.
-    counts, n_items = stated('n-samples'), None
-    if 'sample_len' in scores.fields:
-        n_items = scores.get('sample_len', int)
-    elif isinstance(counts, dict):
-        n_items = JsonPart(f'{path}, n-samples', counts,
-                           scores.remedy).get('effective', int)
-    measured = {
-        'metric': key,
-        'number of few-shot examples': stated('n-shot'),
-        'number of items': n_items,
-    }
-    return _Cell(accuracy, measured, stated('versions'))
+    # 0.3 has no filters.
+    named = key if ',' in key else f'{key},none'
+    return accuracy, run.measured(model, benchmark, named)
 
 
 def _metric(scores: JsonPart, metric: Optional[str]) -> str:
     """The key that counts, such as 'acc,none': a metric and a filter."""
     keys = [
-        key for key in scores.fields if ',' in key and '_stderr,' not in key
+        key for key, value in scores.fields.items()
+        if (isinstance(value, float) or ',' in key) and '_stderr' not in key
     ]
     for wanted in (metric, ) if metric else METRICS:
         matching = [

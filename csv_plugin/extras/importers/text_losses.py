@@ -2,13 +2,13 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.measured import Measured
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.files import FilePath
 
@@ -29,6 +29,8 @@ class TextLoss:
         nats (float): `-log p` of the scored characters.
         start (int): The first of them, 0 for the whole text.
         where (str): The file and the line, for errors.
+        measured (Optional[Measured]): What the file states about the model
+            and the task, where it states anything.
 
     Raises:
         InputError: The loss is no finite number of 0 or more, or beyond what
@@ -39,6 +41,7 @@ class TextLoss:
     nats: float
     start: int = 0
     where: str = ''
+    measured: Optional[Measured] = None
 
     def __post_init__(self) -> None:
         where = ', '.join(
@@ -120,7 +123,12 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     columns = Columns(
         tuple(loss.unit for loss in kept), n_chars / n_chars.sum(),
         texts.fingerprint)
-    return FeatureTable(tuple(by_model), columns, values / n_chars)
+    measured = dict.fromkeys(
+        replace(loss.measured, name=model)
+        for model, scored in by_model.items() for loss in scored.values()
+        if loss.measured)
+    return FeatureTable(
+        tuple(by_model), columns, values / n_chars, tuple(measured))
 
 
 def _by_text(model: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
