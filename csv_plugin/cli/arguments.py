@@ -262,7 +262,7 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
 
 def check_splits(args: argparse.Namespace, remedy: str) -> None:
     """Refuse splits that are both to fit to and to predict."""
-    in_both = set(args.fit) & set(args.predict)
+    in_both = set(args.fit or ()) & set(args.predict)
     if in_both:
         raise InputError('--fit and --predict', 'different splits',
                          f'{" and ".join(sorted(in_both))} in both', remedy)

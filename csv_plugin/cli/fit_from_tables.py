@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
                          'Leave it out, and name the splits.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    fit = tables.models_in(*args.fit)
+    fit = tables.models_to_fit(args.fit, args.predict)
     predict = tables.models_in(*args.predict)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     fitted = tables.features.models if args.leave_family_out else fit

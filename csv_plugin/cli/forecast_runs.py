@@ -43,8 +43,9 @@ def run(args: argparse.Namespace) -> None:
     checkpoints = checkpoints_of(args, tables.features.models)
     new, past = ({
         model: checkpoints[model]
-        for model in tables.models_in(*splits)
-    } for splits in (args.predict, args.fit))
+        for model in models
+    } for models in (tables.models_in(*args.predict),
+                     tables.models_to_fit(args.fit, args.predict)))
     predictor = fit_predictor(
         tables.features,
         tables.accuracies.select(tuple(past), tables.main),

@@ -29,8 +29,8 @@ from csv_plugin.cli.arguments import (add_option, add_out, add_several,
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError, check_unique, shortened
+from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.measured import check_weights
 from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
@@ -134,7 +134,7 @@ def _named_paths(
              for name, path in map(named_path, paths)]
     rest = paths_by_model([path for name, path in named if not name])
     named = [(name, path) for name, path in named if name]
-    check_unique('names of losses', [*rest, *(name for name, _ in named)])
+    check_unique('names of models', [*rest, *(name for name, _ in named)])
     return rest | {name: Path(path) for name, path in named}
 
 

@@ -94,12 +94,12 @@ def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
 
 def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:
     """Add `--fit` and `--predict`, the splits of models."""
-    for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
-                                  ('predict', 'predict', ['test'])):
-        add_several(
-            parser, f'--{option}', 'SPLIT', f'splits to {verb}, as the table '
-            f'of models names them (default {" ".join(default)})', split_name,
-            default)
+    add_several(
+        parser, '--fit', 'SPLIT', 'splits to fit to, as the table of models '
+        'names them (default: all but test and those of --predict)',
+        split_name)
+    add_several(parser, '--predict', 'SPLIT', 'splits to predict (default '
+                'test)', split_name, ['test'])
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:

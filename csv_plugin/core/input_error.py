@@ -73,12 +73,14 @@ def check_list(where: str, several: object) -> None:
                          f'Put it into a list: [{name!r}].')
 
 
-def check_unique(where: str, names: Iterable[str]) -> None:
+def check_unique(where: str,
+                 names: Iterable[str],
+                 remedy: str = 'Rename or remove one of the two.') -> None:
     """Raise an `InputError` for names that occur twice or are no list."""
     check_list(where, names)
     seen: set[str] = set()
     for name in names:
         if name in seen:
             raise InputError(where, 'every name once', f'{name!r} twice',
-                             'Rename or remove one of the two.')
+                             remedy)
         seen.add(name)

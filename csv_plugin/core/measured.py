@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError, shortened
+from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.input_error import InputError
 
 #: Facts about the weights, which are the same for all numbers of a model.
 WEIGHTS = {
@@ -137,8 +137,8 @@ def _warn_of_prompts(records: Sequence[Measured]) -> None:
     for fact, label in PROMPTS.items():
         for values, tasks in _by_difference(records, fact).items():
             warnings.warn(
-                f'results on {shortened(", ".join(tasks), 80)} are of several '
-                f'{label}s: {values}. Leave out models, or run them alike.',
+                f'results on {shortened(", ".join(tasks), 80)} do not have '
+                f'one {label}: {values}. Leave out models, or run them alike.',
                 stacklevel=4)
     for fact in _FORMATS:
         if values := differing(records, fact):

@@ -7,11 +7,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from secrets import token_hex
-<<<<<<< HEAD
-from typing import Any, Optional
-=======
-from typing import Any, BinaryIO
->>>>>>> f1e44f1f (wip)
+from typing import Any, BinaryIO, Optional
 
 from csv_plugin.core.escaping import is_file_name
 from csv_plugin.core.input_error import InputError

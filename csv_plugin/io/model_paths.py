@@ -18,6 +18,9 @@ _WEIGHTS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
 #: Number of places of a file that are read for its mark, and their bytes.
 _PLACES, _LENGTH = 64, 4096
 
+#: Remedy for two paths that end alike.
+_NAME_THEM = 'Name each, as NAME=PATH or, in Python, in a mapping of paths.'
+
 
 def paths_by_model(
     paths: Mapping[str, FilePath] | Iterable[FilePath]
@@ -36,7 +39,7 @@ def paths_by_model(
     if isinstance(paths, Mapping):
         return {model: Path(path) for model, path in paths.items()}
     named = [(_model_name(Path(path)), Path(path)) for path in paths]
-    check_unique('names of losses', [model for model, _ in named])
+    check_unique('names of models', [model for model, _ in named], _NAME_THEM)
     return dict(named)
 
 
@@ -64,7 +67,7 @@ def name_and_path(text: str) -> tuple[str, str]:
 
 def _model_name(path: Path) -> str:
     """Without the suffix of a file; a folder's name may have dots."""
-    known = ('.jsonl', '.csv', '.safetensors')
+    known = ('.json', '.jsonl', '.csv', '.safetensors')
     return path.stem if path.suffix in known else path.name
 
 

@@ -70,6 +70,22 @@ class ModelTables:
         """
         return models_in(splits, self.features.models, self.info, self.source)
 
+    def models_to_fit(
+        self,
+        splits: Optional[Sequence[str]] = None,
+        predicted: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Return those of some splits, by default of all but `predicted`.
+
+        The test split is never among the default.
+
+        Raises:
+            InputError: A split has no model.
+        """
+        present = {self.info[model].split for model in self.features.models}
+        rest = sorted(present - {'', 'test', *predicted})
+        return self.models_in(*(splits or rest or ['train']))
+
     def select(self, models: tuple[str, ...]) -> 'ModelTables':
         """Return the given models, in the given order."""
         return replace(

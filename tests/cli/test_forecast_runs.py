@@ -40,10 +40,7 @@ def options(tmp_path):
     given = write_tables(tmp_path, tables, splits)
     drop(tmp_path, ('g@50', 'g@100'), ('losses', 'scores', 'models'))
     drop(tmp_path, ('g@', ), ('scores', ))
-    return [
-        'forecast', *given, '--fit', 'train', '--out',
-        str(tmp_path / 'out')
-    ]
+    return ['forecast', *given, '--out', str(tmp_path / 'out')]
 
 
 def drop(folder, beginnings, tables):
@@ -96,7 +93,7 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
 
 
 @pytest.mark.parametrize(('more', 'message'), [
-    (['--predict', 'train'], 'train in both'),
+    (['--fit', 'train', '--predict', 'train'], 'train in both'),
     (['--predict', 'none'], "split 'none'"),
 ])
 def test_what_is_refused(options, more, message, capsys):

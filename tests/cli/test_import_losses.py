@@ -8,7 +8,7 @@ import csv_plugin as cp
 from csv_plugin.cli import salience
 from csv_plugin.io.model_tables import read_accuracies, read_loss_features
 from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
-                                            TEXTS)
+                                            TEXTS, change_json, write_results)
 from tests.scripts import check_end
 
 RECORD = DATA.parents[1] / 'sharing/data/every_eval_ever/record.json'
@@ -72,6 +72,36 @@ def test_accuracies_alone(tmp_path, capsys):
     assert (out / 'scores.csv').read_text('utf-8').splitlines() == [
         'model,tiny_choice', 'c-l-80,1.0', 'empty,'
     ]
+
+
+def test_losses_and_accuracies_of_other_weights(tmp_path, capsys):
+    """As in the folder of the harness, which is named after the model."""
+    copy = shutil.copytree(LM_EVAL / 'c-l-80', tmp_path / 'm')
+    call = [
+        'import', 'lm-eval',
+        str(copy), *OF_TEXTS[3:], '--tasks', 'tiny_choice', '--chance',
+        'tiny_choice=0.4', '--out',
+        str(tmp_path / 'out')
+    ]
+    assert not salience.main(call)
+    change_json(
+        max(copy.glob('results_*')),
+        lambda content: content['config'].update(model_revision='step10'))
+    capsys.readouterr()
+    assert salience.main(call) == 2
+    error = capsys.readouterr().err
+    assert 'main of losses in' in error and 'step10 of tiny_choice' in error
+
+
+def test_folders_of_one_name_need_names(tmp_path, capsys):
+    for name in 'ab':
+        write_results(tmp_path / name / 'same', '0.4.9', {'piqa': .6})
+    paths = [str(tmp_path / name / 'same') for name in 'ab']
+    call = ['--tasks', 'piqa', '--out', str(tmp_path / 'out')]
+    assert salience.main(['import', 'lm-eval', *paths, *call]) == 2
+    assert 'NAME=PATH' in capsys.readouterr().err
+    paths[0] = f'first={paths[0]}'
+    assert not salience.main(['import', 'lm-eval', *paths, *call])
 
 
 def test_folders_with_equals_signs(tmp_path):

@@ -21,7 +21,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      exit_code, print_json)
+                                      check_splits, exit_code, print_json)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_same_tables)
 from csv_plugin.core.escaping import one_line
@@ -122,16 +122,12 @@ def _folds(args: argparse.Namespace, tables: ModelTables) -> list[Fold]:
         InputError: A split has no model, or is both fitted to and
             predicted.
     """
+    fit = tables.models_to_fit(args.fit, args.predict)
+    predict = tables.models_in(*args.predict)
     if args.leave_family_out:
-        models = tables.models_in(*args.fit, *args.predict)
+        models = [m for m in tables.features.models if m in {*fit, *predict}]
         return family_folds(models, tables.families, args.seed)
-    fit, predict = (
-        tables.models_in(*splits) for splits in (args.fit, args.predict))
-    in_both = set(args.fit) & set(args.predict)
-    if in_both:
-        raise InputError('--fit and --predict', 'different splits',
-                         f'{" and ".join(sorted(in_both))} in both',
-                         'Take it out of one, or use --leave-family-out.')
+    check_splits(args, 'Take it out of one, or use --leave-family-out.')
     return [Fold(fit, predict)]
 
 

@@ -79,7 +79,7 @@ def of_tables(args: argparse.Namespace, after: Sequence[float]) -> Forecasts:
         *(folder / f'{name}.csv'
           for name in ('scores', 'models', 'benchmarks')))
     checkpoints = read_checkpoints(folder / 'models.csv')
-    fit = tables.models_in(*args.fit)
+    fit = tables.models_to_fit(args.fit, args.predict)
     if not args.leave_run_out:
         case = table_case(tables, checkpoints, fit,
                           tables.models_in(*args.predict))

@@ -146,7 +146,8 @@ def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    fit, predict = tables.models_in(*args.fit), tables.models_in(*args.predict)
+    fit, predict = tables.models_to_fit(
+        args.fit, args.predict), tables.models_in(*args.predict)
     numbers = tuple(dict.fromkeys(args.units))
     rows = list(
         tqdm(

@@ -20,6 +20,8 @@ from csv_plugin.io.model_paths import paths_by_model
 
 #: Metrics that are accuracies; the first that a benchmark has counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
+
+
 def read_lm_eval_accuracies(
         paths: Mapping[str, FilePath] | Iterable[FilePath],
         benchmarks: Sequence[str],
@@ -60,15 +62,18 @@ def read_lm_eval_accuracies(
             raise InputError('metrics', f'some of {", ".join(benchmarks)}',
                              repr(benchmark), 'Correct or add the name.')
     left_out = LeftOut()
-    runs = usable({
-        model: partial(read_runs, path, left_out)
-        for model, path in folders.items()
-    }, 'model', left_out)
+    runs = usable(
+        {
+            model: partial(read_runs, path, left_out)
+            for model, path in folders.items()
+        }, 'model', left_out)
     chosen = {name: _runs(name, runs, left_out) for name in benchmarks}
-    cells = usable({
-        name: partial(_cells, name, chosen[name], named.get(name), left_out)
-        for name in benchmarks
-    }, 'benchmark', left_out)
+    cells = usable(
+        {
+            name: partial(_cells, name, chosen[name], named.get(name),
+                          left_out)
+            for name in benchmarks
+        }, 'benchmark', left_out)
     left_out.warn()
     measured = tuple(record for column in cells.values()
                      for _, record in column.values())
@@ -78,7 +83,8 @@ def read_lm_eval_accuracies(
         np.array([[
             column[model][0] if model in column else np.nan
             for column in cells.values()
-        ] for model in runs]),
+        ]
+                  for model in runs]),
         np.array([infos[name].chance for name in cells]),
         np.array([
             max(record.n_items or 0 for _, record in column.values())

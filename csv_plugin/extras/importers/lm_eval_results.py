@@ -108,8 +108,8 @@ class Run:
         """The first field that is not empty; 'none' if all are."""
         known = [field for field in fields if field in self.content.fields]
         values = [self.content.fields[field] for field in known]
-        return next(filter(None, map(_text, values)),
-                    'none' if known else None)
+        return next(
+            filter(None, map(_text, values)), 'none' if known else None)
 
     @cached_property
     def _config(self) -> dict[str, Any]:
@@ -124,22 +124,19 @@ class Run:
         # The harness calls a model by its adapter, and invents a name where
         # there are no arguments.
         given = _text(self.content.fields.get('model_name'))
-        dtype = _text(config.get('model_dtype')) or args.get('dtype')
+        dtype = _text(config.get('model_dtype')) or args.get('dtype', 'auto')
         revision = _text(config.get('model_revision')) or args.get('revision')
         if revision is None and 'pretrained' in args:
             revision = 'main'
+        adapters = args.get(adapter), _text(config.get(f'{adapter}_sha'))
         return {
             'model': named if adapter or not named else given or named,
-            'revision': '/'.join(
-                filter(None, (revision, args.get('subfolder')))) or None,
+            'revision': _together('/', revision, args.get('subfolder')),
             'commit': _text(config.get('model_sha')),
-            'dtype': None if dtype in (None, 'auto') else
-                     dtype.removeprefix('torch.'),
+            'dtype': None if dtype == 'auto' else dtype.split('torch.')[-1],
             'quantization': _quantization(args),
-            'adapter': '@'.join(filter(None, (
-                args[adapter], _text(config.get(f'{adapter}_sha')))))
-                       if adapter else 'none' if args else None,
-        }  # yapf: disable
+            'adapter': _together('@', *adapters) or ('none' if args else None),
+        }
 
     def leaves(self, task: str, above: Sequence[str] = ()) -> list[str]:
         """Return the tasks of a group, however deep; of a task, itself."""
@@ -182,27 +179,16 @@ class Run:
                leaves: Sequence[str]) -> tuple[Optional[int], Optional[str]]:
         """Number of items, and whether these are all of the benchmark."""
         limit = self._config.get('limit')
-        whole = 'some' if limit else 'all' if 'limit' in self._config else None
         counts = [self.stated('n-samples', leaf) for leaf in leaves]
-        scores = self.results[task]
-        if 'sample_len' in scores:
-            n_items = JsonPart(f'{self.path}, {task}', scores,
-                               REMEDY).get('sample_len', int)
-        elif all(isinstance(count, dict) for count in counts):
-            n_items = sum(
-                JsonPart(f'{self.path}, n-samples', count, REMEDY).get(
-                    'effective', int) for count in counts)
-        elif is_number(limit) and limit >= 1:
-            return int(limit) * len(leaves), 'some'
-        else:
-            return None, whole
-        originals = [
-            count.get('original') for count in counts
-            if isinstance(count, dict)
-        ]
-        if len(originals) == len(leaves) and all(map(is_number, originals)):
-            return n_items, 'all' if n_items >= sum(originals) else 'some'
-        return n_items, whole
+        original = _total(counts, 'original')
+        n_items = self.results[task].get('sample_len')
+        if type(n_items) is not int:
+            n_items = _total(counts, 'effective')
+        if n_items is None and is_number(limit) and limit >= 1:
+            n_items = int(limit) * len(leaves)
+        if n_items is not None and original is not None:
+            return n_items, 'all' if n_items >= original else 'some'
+        return n_items, 'some' if limit else 'all'
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
@@ -264,23 +250,10 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
     Raises:
         InputError: They are of several weights.
     """
-    found, problems = [], []
-    for run in runs:
-        if isinstance(run.results.get(task), dict):
-            try:
-                found.append((run, run.measured(name, task)))
-            except InputError as error:
-                problems.append(error)
-    for error in problems:
-        if not found:
-            raise error
-        left_out.add('run', str(error), name)
+    found = [(run, run.measured(name, task)) for run in runs
+             if isinstance(run.results.get(task), dict)]
     # The sort is stable, and the newest is the last.
-    found = sorted(
-        found[::-1],
-        key=lambda pair:
-        (pair[1].part == 'some', -(pair[1].n_items or 0)
-         if pair[1].part == 'some' else 0))  # yapf: disable
+    found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
     if found:
         first = found[0][1]
         check_weights(record for _, record in found
@@ -289,6 +262,11 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
             left_out.add('run', _why_not(first, record),
                          f'{task} in {run.path.name}')
     return [run for run, _ in found]
+
+
+def _cut(record: Measured) -> float:
+    """0 for a whole run, and the more the fewer items another one has."""
+    return 1 / (record.n_items or 1) if record.part == 'some' else 0
 
 
 def _why_not(first: Measured, other: Measured) -> str:
@@ -321,6 +299,16 @@ def _arguments(config: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def _total(counts: Iterable[Any], kind: str) -> Optional[int]:
+    """The items of several tasks; None if a number is missing."""
+    numbers = [
+        count.get(kind) if isinstance(count, dict) else None
+        for count in counts
+    ]
+    known = [number for number in numbers if type(number) is int]
+    return sum(known) if len(known) == len(numbers) else None
+
+
 def _quantization(args: Mapping[str, str]) -> Optional[str]:
     options = [
         f'{key}={value}' for key, value in sorted(args.items())
@@ -332,6 +320,10 @@ def _quantization(args: Mapping[str, str]) -> Optional[str]:
 def _text(value: Any) -> Optional[str]:
     """A value as a text; None if it is empty or missing."""
     return None if value is None or value == '' else str(value)
+
+
+def _together(sign: str, *parts: Optional[str]) -> Optional[str]:
+    return sign.join(filter(None, parts)) or None
 
 
 def _version(value: Any) -> Optional[str]:

@@ -88,3 +88,135 @@ def write_lm_eval_output(folder: Path, texts: TextSet, nats: Mapping[str,
     date = '2026-01-01T12-00-00.000000'
     write_rows(folder / f'samples_{task}_{date}.jsonl', rows)
     (folder / f'results_{date}.json').write_text(json.dumps(results), 'utf-8')
+
+
+#: Fields that each version of the harness added to files of results.
+_SINCE = {
+    'group_subtasks': '0.4.2',
+    'date': '0.4.2',
+    'n-samples': '0.4.3',
+    'higher_is_better': '0.4.3',
+    'model_name': '0.4.3',
+    'chat_template': '0.4.3',
+    'chat_template_sha': '0.4.3',
+    'system_instruction': '0.4.3',
+}
+
+
+def version_key(version):
+    return tuple(map(int, version.split('.')))
+
+
+def results_of(version,
+               scores,
+               model='lab/m',
+               shots=0,
+               items=100,
+               groups=(),
+               date='2025-01-01',
+               **more):
+    """The results of a version of the harness, as its source writes them.
+
+    Args:
+        version (str): Such as '0.4.2'.
+        scores (dict): The accuracy of each task or group.
+        model (str): Weights, and perhaps further arguments of the model.
+        shots (int): Few-shot examples of each task.
+        items (int): Items of each task.
+        groups (dict): The tasks of each group.
+        date (str): The day.
+        more: Fields that are changed at the end.
+    """
+    groups = dict(groups)
+    tasks = [task for task in scores if task not in groups]
+    config = {
+        'model': 'hf',
+        'model_args': f'pretrained={model}',
+        'limit': more.pop('limit', None)
+    }
+    if version_key(version) < (0, 4):
+        return {
+            'results': {
+                task: {
+                    'acc': scores[task],
+                    'acc_stderr': 0.01
+                }
+                for task in tasks
+            },
+            'versions': dict.fromkeys(tasks, 0),
+            'config': {
+                **config, 'num_fewshot': shots,
+                **more
+            },
+        }
+    below = {task for group in groups.values() for task in group}
+    if version_key(version) >= (0, 4, 3):
+        revision = model.partition('revision=')[2] or 'main'
+        config |= {'model_dtype': 'torch.bfloat16', 'model_revision': revision}
+    effective = min(items, int(config['limit'] or items))
+    content = {
+        'results': {
+            name: {
+                'alias': ' - ' * (name in below) + name,
+                'acc,none': accuracy,
+                'acc_stderr,none': 0.01
+            }
+            for name, accuracy in scores.items()
+        },
+        'configs': {
+            task: {
+                'task': task,
+                'num_fewshot': shots
+            }
+            for task in tasks
+        },
+        'versions': dict.fromkeys(tasks, 1.0),
+        # The harness writes 0 for groups, until it writes nothing at all.
+        'n-shot': {
+            **dict.fromkeys(tasks, shots),
+            **dict.fromkeys(
+                groups if version_key(version) < (0, 4, 4) else (), 0)
+        },
+        'config': config,
+        'group_subtasks': {
+            **groups,
+            **{
+                task: []
+                for task in tasks
+            }
+        },
+        'date': 1.0,
+        'n-samples': {
+            task: {
+                'original': items,
+                'effective': effective
+            }
+            for task in tasks
+        },
+        'higher_is_better': {
+            task: {
+                'acc': True
+            }
+            for task in tasks
+        },
+        'model_name': model.partition(',')[0],
+        'chat_template': None,
+        'chat_template_sha': None,
+        'system_instruction': None,
+    }
+    if version_key(version) >= (0, 4, 10):
+        for name, part in content['results'].items():
+            part['sample_len'] = effective * len(groups.get(name, [name]))
+    for field, since in _SINCE.items():
+        if version_key(version) < version_key(since):
+            del content[field]
+    return {**content, **more}
+
+
+def write_results(folder, version, scores, date='2025-01-01', **options):
+    """Write `results_of` a version below a folder, under the name it has."""
+    names = {True: 'anything.json', False: f'results_{date}T00-00-00.0.json'}
+    path = folder / names[version_key(version) < (0, 4, 3)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results_of(version, scores, **options)))
+    return path

@@ -9,8 +9,8 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.lm_eval import (read_lm_eval,
                                                  write_lm_eval_task)
 from csv_plugin.io.text_sets import read_texts
-from tests.extras.importers.outputs import (LM_EVAL, TEXTS, change_json,
-                                            read_rows, write_rows)
+from tests.extras.importers.outputs import (LM_EVAL, TEXTS, read_rows,
+                                            write_rows)
 
 SET = read_texts(TEXTS)
 
@@ -58,13 +58,6 @@ def test_other_texts_are_refused(output):
             InputError,
             match=f'--tasks salience_texts-{other.fingerprint[:12]}'):
         read_lm_eval(output, other)
-
-
-def test_two_models_in_a_folder_are_refused(output):
-    change_json(
-        results(output), lambda content: content.update(model_name='another'))
-    with pytest.raises(InputError, match='another, models/d-s-100'):
-        read_lm_eval(output, SET)
 
 
 def test_a_task_without_the_empty_text(output):

@@ -1,0 +1,207 @@
+"""What a file of results says, in the format of every version."""
+import math
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.lm_eval_accuracies import \
+    read_lm_eval_accuracies
+from csv_plugin.extras.importers.lm_eval_results import read_runs
+from tests.extras.importers.outputs import (change_json, results_of,
+                                            write_results)
+
+VERSIONS = '0.3.0', '0.4.0', '0.4.2', '0.4.3', '0.4.9', '0.4.13'
+GROUP = {'mmlu': ['mmlu_a', 'mmlu_b']}
+MMLU = {'mmlu': 0.5, 'mmlu_a': 0.4, 'mmlu_b': 0.6}
+#: Old files do not state all that is compared.
+pytestmark = pytest.mark.filterwarnings('ignore:not compared')
+
+
+def read(*paths, names=('piqa', ), **options):
+    return read_lm_eval_accuracies(paths, names, **options)
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_every_version(tmp_path, version):
+    path = write_results(tmp_path / 'm', version, {'piqa': .62}, shots=5)
+    for place in (tmp_path / 'm', path):
+        table = read(place)
+        assert table.values.tolist() == [[.62]]
+    record, = table.measured
+    assert record.metric == 'acc,none' and record.shots == '5'
+    assert (record.model, record.revision) == ('lab/m', 'main')
+    assert record.part == 'all' and record.version in '01'
+    new = version in VERSIONS[3:]
+    assert (record.n_items, record.dtype, record.template,
+            record.system) == ((100, 'bfloat16', 'none', 'none') if new else
+                               (None, ) * 4)
+
+
+@pytest.mark.parametrize('version', VERSIONS[1:])
+@pytest.mark.parametrize('shots', [0, 5])
+def test_shots_of_a_group_are_those_of_its_tasks(tmp_path, version, shots):
+    options = {'shots': shots, 'groups': GROUP}
+    write_results(tmp_path / 'old', version, MMLU, **options)
+    write_results(tmp_path / 'new', '0.4.13', MMLU, **{**options, 'shots': 5})
+    paths = tmp_path / 'old', tmp_path / 'new'
+    if shots == 5:
+        table = read(*paths, names=['mmlu'])
+        assert table.values.tolist() == [[.5], [.5]]
+        assert table.n_items.tolist() == [200]
+    else:
+        with pytest.raises(InputError, match='few-shot .* 0 of old, 5 of new'):
+            read(*paths, names=['mmlu'])
+
+
+def test_groups_of_groups(tmp_path):
+    content = results_of(
+        '0.4.9', {**MMLU, 'all': 0.5}, shots=5,
+        groups={**GROUP, 'all': ['mmlu']})  # yapf: disable
+    path = write_results(tmp_path, '0.4.9', MMLU)
+    change_json(path, lambda old: old.update(content))
+    run, = read_runs(path, LeftOut())
+    assert run.leaves('all') == ['mmlu_a', 'mmlu_b']
+    assert run.measured('m', 'all').shots == '5'
+    change_json(path, lambda old: old['n-shot'].update(mmlu_a=0))
+    run, = read_runs(path, LeftOut())
+    assert run.measured('m', 'all').shots == '0, 5'
+
+
+@pytest.mark.parametrize('model, words', [
+    ('lab/m,revision=step10', ('revision', 'main of', 'step10 of')),
+    ('lab/m,subfolder=ema', ('revision', 'main of', 'main/ema of')),
+    ('lab/m,load_in_4bit=True', ('quantization', 'none', 'load_in_4bit=True')),
+    ('lab/m,quantization=awq', ('quantization', 'none', 'quantization=awq')),
+    ('lab/m,peft=lab/lora', ('adapter', 'none of', 'lab/lora of')),
+    ('lab/other', ('model', 'lab/m of', 'lab/other of')),
+])
+@pytest.mark.parametrize('version', ['0.3.0', '0.4.2', '0.4.13'])
+@pytest.mark.parametrize('task', ['piqa', 'winogrande'])
+def test_results_of_other_weights_are_not_joined(tmp_path, version, task,
+                                                 model, words):
+    """Neither two tasks, nor two runs of one of which the newest counts."""
+    first = write_results(tmp_path / 'm/a', version, {'piqa': .6})
+    write_results(tmp_path / 'm/b', version, {task: .7}, model=model)
+    check_refused(tmp_path / 'm', {'piqa', task}, (*words, 'NAME=FILE'))
+    assert read(first).models == (first.stem, )
+
+
+def check_refused(folder, names, words):
+    with pytest.raises(InputError) as error:
+        read(folder, names=sorted(names))
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize('field, values', [
+    ('model_dtype', ('torch.bfloat16', 'torch.float16')),
+    ('model_sha', ('a' * 40, 'b' * 40)),
+])
+def test_dtype_and_commit_belong_to_weights(tmp_path, field, values):
+    for day, value in enumerate(values, start=1):
+        path = write_results(tmp_path, '0.4.9', {'piqa': .6},
+                             f'2025-01-0{day}')
+        change_json(path, lambda old: old['config'].update({field: value}))
+    check_refused(tmp_path, ['piqa'],
+                  [value.removeprefix('torch.') for value in values])
+
+
+def test_a_branch_and_a_tag_of_one_commit_are_the_same(tmp_path):
+    for date, model in (('2025-01-01', 'lab/m'), ('2025-01-02',
+                                                  'lab/m,revision=v1')):
+        path = write_results(
+            tmp_path, '0.4.9', {'piqa': .6}, date=date, model=model)
+        revision = model.rpartition('=')[2]
+        change_json(
+            path, lambda old: old['config'].update(
+                model_sha='c' * 40, model_revision=revision))
+    with pytest.warns(UserWarning, match='1 run .* the newest run counts'):
+        assert read(tmp_path).values.tolist() == [[.6]]
+
+
+@pytest.mark.parametrize('limit', [10, 10.0, 0.1])
+@pytest.mark.parametrize('version', ['0.4.2', '0.4.9', '0.4.13'])
+def test_a_run_of_some_items_replaces_no_whole_one(tmp_path, version, limit):
+    write_results(tmp_path / 'a', version, {'piqa': .62}, items=1838)
+    cut = write_results(
+        tmp_path / 'b', version, {'piqa': .9}, '2025-02-01', items=1838,
+        limit=limit)  # yapf: disable
+    with pytest.warns(UserWarning, match='a run of all items counts'):
+        assert read(tmp_path).values.tolist() == [[.62]]
+    whole = write_results(tmp_path / 'c', version, {'piqa': .5}, items=1838)
+    with pytest.raises(InputError, match='part of the items|number of items'):
+        read(cut, tmp_path / 'c')
+    whole.unlink()
+    assert read(tmp_path / 'b').measured[0].part == 'some'
+
+
+def test_of_two_runs_of_some_items_the_longer_counts(tmp_path):
+    for date, accuracy, limit in (('2025-01-01', .5, 100), ('2025-01-02', .9,
+                                                            10)):
+        write_results(
+            tmp_path, '0.4.9', {'piqa': accuracy}, date, limit=limit,
+            items=1838)  # yapf: disable
+    with pytest.warns(UserWarning, match='items: 100 of .* 10 of'):
+        table = read(tmp_path)
+    assert table.values.tolist() == [[.5]] and table.n_items.tolist() == [100]
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'chat_template_sha': 'a' * 64}, 'chat template: none of a, some of b'),
+    ({'chat_template': '{{ m }}'}, 'chat template: none of a, some of b'),
+    ({'system_instruction': 'Be brief.'}, 'system prompt: none .* Be brief.'),
+    ({'versions': {'piqa': 2}}, 'version of the task: 1 of a, 2 of b'),
+    ({'config': {'model_dtype': 'torch.float16'}}, 'of dtype: bfloat16 of a'),
+])  # yapf: disable
+def test_other_prompts_and_formats_are_told(tmp_path, change, message):
+    write_results(tmp_path / 'a', '0.4.9', {'piqa': .6})
+    write_results(tmp_path / 'b', '0.4.9', {'piqa': .7}, **change)
+    with pytest.warns(UserWarning, match=message):
+        assert read(tmp_path / 'a', tmp_path / 'b').values.shape == (2, 1)
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize('version', VERSIONS)
+def test_a_number_that_is_not_finite_harms_its_task_alone(
+        tmp_path, version, value):
+    scores = {'piqa': .6, 'lambada': value}
+    path = write_results(tmp_path / 'm', version, scores)
+    change_json(path, lambda old: old.update(throughput=value))
+    assert read(path).values.tolist() == [[.6]]
+    with pytest.warns(UserWarning, match='1 benchmark .lambada.*found'):
+        table = read(path, names=['lambada', 'piqa'], chance={'lambada': 0})
+    assert table.benchmarks == ('piqa', )
+    with pytest.raises(InputError, match="a fraction as 'acc"):
+        read(path, names=['lambada'], chance={'lambada': 0})
+
+
+def test_what_is_no_result_is_left_out_with_a_line(tmp_path):
+    write_results(tmp_path / 'm', '0.4.9', {'piqa': .6})
+    (tmp_path / 'm/cut.json').write_text('{"results": {')
+    (tmp_path / 'm/other.json').write_text('{"a": 1}')
+    (tmp_path / 'n').mkdir()
+    with pytest.warns(UserWarning) as told:
+        table = read(tmp_path / 'm', tmp_path / 'n')
+    assert table.models == ('m', )
+    lines = ''.join(str(line.message) for line in told)
+    for part in ('1 file (cut.json)', '1 file (other.json)', '1 model (n)'):
+        assert part in lines
+
+
+def test_silence_is_told_once(tmp_path):
+    for name in 'ab':
+        write_results(tmp_path / name, '0.4.2', {'piqa': .6, 'sciq': .7})
+    with pytest.warns(UserWarning) as told:
+        read(tmp_path / 'a', tmp_path / 'b', names=['piqa', 'sciq'],
+             chance={'sciq': .25})  # yapf: disable
+    line, = (str(line.message) for line in told)
+    assert 'chat template (2 models)' in line and 'revision' not in line
+
+
+def test_models_that_were_not_run_have_empty_cells(tmp_path):
+    write_results(tmp_path / 'a', '0.4.9', {'piqa': .6})
+    write_results(tmp_path / 'b', '0.4.9', {'winogrande': .7})
+    table = read(tmp_path / 'a', tmp_path / 'b', names=['piqa', 'winogrande'])
+    assert np.array_equal(table.values, [[.6, np.nan], [np.nan, .7]], True)
