@@ -159,7 +159,7 @@ def _warn_of_silence(records: Sequence[Measured]) -> None:
         names = {r.name for r in records if getattr(r, fact) is None}
         if names and fact not in ('metric', 'n_items', 'commit'):
             silent.append(f'{label} ({counted(len(names), "model")})')
-    if silent:
+    if silent and len(records) > 1:
         warnings.warn(
             f'not compared, as files do not state it: {", ".join(silent)}.',
             stacklevel=4)

@@ -57,8 +57,8 @@ def usable(readers: Mapping[str, Callable[[], _Value]],
             values[name] = readers[name]()
         except InputError as error:
             errors.append((name, error))
-    for name, error in errors:
+    for name, problem in errors:
         if not values:
-            raise error
-        left_out.add(noun, str(error), name)
+            raise problem
+        left_out.add(noun, str(problem), name)
     return values

@@ -104,7 +104,8 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     found = runs_of(runs, Path(path).name, task, left_out)
     if not found:
         raise InputError(
-            os.fspath(path), f'results with the task {task!r}', tasks_of(runs),
+            os.fspath(path), f'results with the task {task!r}',
+            tasks_of(runs, left_out),
             f'Run the harness with --tasks {task} --output_path.')
     samples = found[0].samples(task)
     measured = replace(found[0].measured('', task), task='')

@@ -103,7 +103,7 @@ def _runs(benchmark: str, runs: Mapping[str, list[Run]],
         raise InputError(
             f'results of {", ".join(runs)}'[:200],
             f'the task {benchmark!r} of a model or more',
-            tasks_of(chain.from_iterable(runs.values())),
+            tasks_of(chain.from_iterable(runs.values()), left_out),
             'Run the harness with this task, or correct the name.')
     return {model: those[0] for model, those in found.items() if those}
 

@@ -219,8 +219,8 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
         raise InputError(
             os.fspath(path), 'results of lm-evaluation-harness, *.json',
             'none', 'Name what --output_path of the harness named.')
-    for file, error in problems:
-        left_out.add('file', str(error), file.name)
+    for file, problem in problems:
+        left_out.add('file', str(problem), file.name)
     return sorted(runs, key=lambda run: (run.when, run.path.name))
 
 
@@ -279,10 +279,10 @@ def _why_not(first: Measured, other: Measured) -> str:
     return 'the newest run counts'
 
 
-def tasks_of(runs: Iterable[Run]) -> str:
-    """Return the names of all tasks in results, for errors."""
+def tasks_of(runs: Iterable[Run], left_out: LeftOut) -> str:
+    """Return the names of all tasks, and what is left out, for errors."""
     tasks = {task for run in runs for task in run.results}
-    return ', '.join(sorted(tasks)) or 'no task'
+    return '; '.join((', '.join(sorted(tasks)) or 'no task', *left_out.lines))
 
 
 def _arguments(config: Mapping[str, Any]) -> dict[str, str]:
@@ -336,4 +336,5 @@ def _version(value: Any) -> Optional[str]:
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
     """The different values; None if one is missing."""
     different = set(values)
-    return None if None in different else ', '.join(sorted(different))
+    known = sorted(value for value in different if value is not None)
+    return ', '.join(known) if len(known) == len(different) else None
