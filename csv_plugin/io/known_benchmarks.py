@@ -1,4 +1,5 @@
 """Chance levels and numbers of items of common benchmarks."""
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
@@ -85,11 +86,12 @@ def benchmark_infos(names: Sequence[str],
     unknown = BenchmarkInfo(chance=0, n_items=0, main=True, kind='')
     missing = [name for name in names if name not in {**shipped, **chance}]
     if missing:
-        options = ' '.join(f'--chance {name}=0.25' for name in missing)
+        options = shlex.join(f'{name}=0.25' for name in missing)
         raise InputError(
             'chance levels', 'a level for every benchmark',
             f'none for {", ".join(missing)}',
-            f'Give the accuracy of random guessing, such as {options}.')
+            'Give the accuracy of random guessing, such as --chance '
+            f'{options}.')
     return {
         name: replace(info, chance=chance.get(name, info.chance))
         for name in names

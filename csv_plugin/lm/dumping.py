@@ -1,5 +1,6 @@
 """From a causal LM and a validation set to a token-loss dump."""
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional, Union
 
@@ -7,6 +8,7 @@ import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
+from csv_plugin.core.features import answer_mask
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TextLosses, TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
@@ -96,6 +98,19 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
         return scored(wanted, progress)
     return score_in_chunks(scored, wanted, Path(folder), entropy, rank,
                            progress)
+
+
+def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
+    """Return a dump of all texts with the losses on their answers alone.
+
+    Scored: the tokens that touch the answer of their text; the others are
+    NaN. Neither entropies nor ranks may be recorded.
+    """
+    losses = TextLosses.of(dump.texts)
+    inside = answer_mask(texts, losses.spans)
+    columns = {'losses': np.where(inside, losses.losses, np.nan)}
+    return replace(
+        dump, texts=replace(losses, columns={**losses.columns, **columns}))
 
 
 def score(model: Union[PreTrainedModel, Engine],

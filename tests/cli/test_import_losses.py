@@ -119,8 +119,8 @@ def test_folders_with_equals_signs(tmp_path):
 
 @pytest.mark.parametrize('arguments, message', [
     (OF_TEXTS[:-2], 'the texts that were scored'),
-    ([*OF_TEXTS, '--chance', 'a=0.5'], 'no --tasks'),
-    (['lighteval', PATHS[0], '--tasks', 'a'], 'results of lm-eval'),
+    ([*OF_TEXTS, '--chance', 'a=0.5'], 'no accuracies'),
+    (['table', PATHS[0], '--tasks', 'a'], '--tasks'),
     (['lm-eval', PATHS[0], *OF_TEXTS[2:], f'c-l-80={PATHS[0]}'], 'twice'),
     (['lm-eval', str(LM_EVAL / 'with_bos'), *OF_TEXTS[3:]], 'add_bos_token'),
 ])  # yapf: disable

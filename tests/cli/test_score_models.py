@@ -16,6 +16,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.text_sets import read_texts, write_texts
+from tests.extras.importers.test_olmo_requests import packed, request
 from tests.scripts import check_end
 from tools.studies.zoo.building import LOSS_STEP
 
@@ -259,3 +260,32 @@ def test_ctranslate2(texts, tmp_path):
     for one, other in zip(dump.texts,
                           read_dump('peer/mine.safetensors').texts):
         assert np.allclose(one.losses, other.losses, atol=2e-4)
+
+
+def test_right_answers_of_requests(tmp_path, monkeypatch, capsys):
+    """Their losses are those of the whole texts there; others are missing."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        request(doc_id, answer, 1, idx) for doc_id in (0, 1)
+        for idx, answer in enumerate((' a lake', f' wind {doc_id}'))
+    ]
+    packed(tmp_path / 'tasks', rows)
+    packed(tmp_path / 'tasks', rows, 'piqa/rc_0shot')
+    call = ['losses', f'mine={MODEL}', *TOKENIZER, '--out']
+    assert not main([*call, 'out', '--requests', 'tasks', '--tasks', 'arc_*'])
+    items = read_texts('out/texts.jsonl')
+    assert [text.text[slice(*text.answer)]
+            for text in items] == [' wind 0', ' wind 1']
+    dump = read_dump('out/mine.safetensors')
+    assert dump.info.fingerprint == items.fingerprint
+    assert not main([*call, 'whole', '--texts', 'out/texts.jsonl'])
+    whole = read_dump('whole/mine.safetensors')
+    for item, losses, all_losses in zip(items, dump.texts, whole.texts):
+        inside = losses.spans.ends > len(item.text) - len(' wind 0')
+        assert np.isnan(losses.losses[~inside]).all() and inside.any()
+        assert (losses.losses[inside] == all_losses.losses[inside]).all()
+    capsys.readouterr()
+    assert main([*call, 'out', '--requests', 'tasks']) == 2
+    assert 'a folder without other texts' in capsys.readouterr().err
+    assert main([*call, 'out', '--texts', 'x', '--tasks', 'a']) == 2
+    assert '--tasks' in capsys.readouterr().err

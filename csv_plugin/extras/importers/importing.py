@@ -1,7 +1,8 @@
 """Losses from the outputs of other programs, by the name of the program."""
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Optional
 
 from csv_plugin.core.features import FeatureTable
@@ -10,6 +11,8 @@ from csv_plugin.core.measured import check_measured
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.completions import read_completions
+from csv_plugin.extras.importers.item_losses import Items, item_table
+from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from csv_plugin.extras.importers.lm_eval import read_lm_eval
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
@@ -70,29 +73,32 @@ def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
 
 
 #: Readers of the losses of one model on given texts.
-_OF_TEXTS: dict[str, Callable[[FilePath, TextSet], list[TextLoss]]] = {
+_OF_TEXTS: dict[str, Callable[..., list[TextLoss]]] = {
     'completions': read_completions,
     'lm-eval': read_lm_eval,
     'table': read_loss_table,
 }
-#: Readers of the losses of one model on benchmark items and their texts.
-_OF_ITEMS: dict[str, Callable[[FilePath], list[TextLoss]]] = {
+#: Readers of the losses of one model on benchmark items, of some tasks.
+OF_ITEMS: dict[str, Callable[..., Items]] = {
     'lighteval': read_lighteval,
     'olmo-eval': read_olmo_eval,
 }
 #: Names of the programs that `import_losses` reads.
-SOURCES = tuple(sorted((*_OF_TEXTS, *_OF_ITEMS)))
+SOURCES = tuple(sorted((*_OF_TEXTS, *OF_ITEMS)))
 
 
-def import_losses(source: str,
-                  paths: Mapping[str, FilePath] | Iterable[FilePath],
-                  texts: Optional[TextSet] = None,
-                  progress: Progress = iter) -> FeatureTable:
+def import_losses(
+    source: str,
+    paths: Mapping[str, FilePath] | Iterable[FilePath],
+    texts: Optional[TextSet] = None,
+    progress: Progress = iter,
+    tasks: Sequence[str] = ()) -> FeatureTable:
     """Read losses of models on texts or items, as other programs wrote them.
 
     `fit` learns from them and `Predictor.predict` predicts from them; both
     refuse to mix losses on different texts, on different parts of them, or
-    from token-loss dumps.
+    from token-loss dumps. Items and tasks that cannot be used, or that some
+    models lack, are left out; a warning lists them.
 
     Args:
         source (str): Which program: 'lm-eval' (output folders of
@@ -102,11 +108,12 @@ def import_losses(source: str,
             'table' (CSV files).
         paths (Mapping | Iterable): File or folder of each of M models, by the
             name to call it, or those that are named after their models.
-        texts (Optional[TextSet]): The validation set that was scored. It is
-            needed by all but 'lighteval' and 'olmo-eval', whose losses are
-            on the right answers of benchmark items; there the items of the
-            first model count if it is not given.
+        texts (Optional[TextSet]): The validation set that was scored. All
+            need it but 'lighteval' and 'olmo-eval', whose losses are on the
+            right answers of benchmark items.
         progress (Progress): Wraps the models.
+        tasks (Sequence[str]): Names or patterns such as 'arc*' of the tasks
+            of items; by default all.
 
     Returns:
         FeatureTable: Models in the order of the paths, a column per text or
@@ -121,17 +128,26 @@ def import_losses(source: str,
     if source not in SOURCES:
         raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
                          repr(source), 'Choose one of these.')
-    losses = {}
-    for model in progress([*folders]):
-        if source in _OF_ITEMS:
-            losses[model] = _OF_ITEMS[source](folders[model])
-        elif isinstance(texts, TextSet):
-            losses[model] = _OF_TEXTS[source](folders[model], texts)
-        else:
-            raise InputError(f'losses from {source!r}',
-                             'the texts that were scored',
-                             'none' if texts is None else repr(texts)[:80],
-                             "Give --texts, or read_texts('texts.jsonl').")
-    table = feature_table(losses, texts)
+    if isinstance(texts, TextSet) == (source in OF_ITEMS):
+        raise InputError(
+            f'losses from {source!r}', 'no texts, as they are on items'
+            if texts else 'the texts that were scored',
+            'none' if texts is None else repr(texts)[:80], 'Leave them out.'
+            if texts else "Give --texts, or read_texts('texts.jsonl').")
+    left_out = LeftOut()
+    # A model that cannot be read is left out, if another can.
+    if source in OF_ITEMS:
+        read = partial(OF_ITEMS[source], tasks=tasks, left_out=left_out)
+        items = usable({m: partial(read, folders[m])
+                        for m in folders}, 'model', left_out, progress)
+        table = item_table(items, left_out)
+    else:
+        losses = usable(
+            {
+                m: partial(_OF_TEXTS[source], folders[m], texts)
+                for m in folders
+            }, 'model', left_out, progress)
+        table = feature_table(losses, texts)
     check_measured(table.measured)
+    left_out.warn()
     return table

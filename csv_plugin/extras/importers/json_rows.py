@@ -89,7 +89,9 @@ def read_json_part(path: FilePath,
         os.fspath(path), read_json(path, remedy, finite), remedy)
 
 
-def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
+def read_json_rows(path: FilePath,
+                   remedy: str,
+                   finite: bool = True) -> Iterator[JsonPart]:
     """Yield the objects of a file with one a line; blank lines are skipped.
 
     Raises:
@@ -97,7 +99,8 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
             no object.
     """
     for where, line in _lines(path, remedy):
-        yield JsonPart.of(where, parse_json(line, where, remedy), remedy)
+        yield JsonPart.of(where, parse_json(line, where, remedy, finite),
+                          remedy)
 
 
 def read_plain_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:

@@ -1,35 +1,45 @@
 """Losses on benchmark items from lighteval, read as 0.13.0 writes them."""
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,
+                                                     SEVERAL_RIGHT, Answer,
+                                                     Items, read_items)
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_parquet_rows)
+from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model
 from csv_plugin.io.files import FilePath, check_is_folder
 
 _REMEDY = 'Run lighteval again with --save-details.'
+#: Why tasks on whole texts are left out: version 0.13.0 takes every token for
+#: the one before.
+_ONE_OFF = 'whole texts, which lighteval scores one token off'
 
 
-def read_lighteval(path: FilePath) -> list[TextLoss]:
+def read_lighteval(path: FilePath, tasks: Sequence[str],
+                   left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
-    Scored: all tokens of the answer, given the question. Tasks that score no
-    answers, and those on whole texts, are left out: in the latter, lighteval
-    0.13.0 takes every token for the one before.
+    Scored: all tokens of the answer, given the question.
 
     Args:
         path (FilePath): The details of a model, or a folder above them. Of
-            several runs of a task, the newest counts.
+            several runs of a task, the newest of those with the most items
+            counts.
+        tasks (Sequence[str]): Patterns of tasks, with or without their
+            number of few-shot examples; none choose all.
+        left_out (LeftOut): Takes what cannot be used.
 
     Returns:
-        list[TextLoss]: By task and row. An item is called
-        '<task>|<few-shot examples>/<id>'.
+        Items: By task. An item is called '<task>|<few-shot examples>/<id>'.
 
     Raises:
-        InputError: There are no details of such a task, they are of several
-            models, a file is damaged, or an item has not a single right
-            answer, has no log-likelihood, or was truncated.
+        InputError: There are no details, they are of several models, or as
+            in `read_items`.
     """
     check_is_folder(path, 'the details of a model')
     # The folder of a run is its date, in that of the model. Two organisations
@@ -37,31 +47,45 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
     found = sorted(
         Path(path).rglob('details_*.parquet'),
         key=lambda file: (file.parent.name, file.name))
+    if not found:
+        raise InputError(os.fspath(path), 'details_*.parquet', 'none', _REMEDY)
     check_one_model(path, {str(file.parents[1]) for file in found})
-    files: dict[str, Path] = {}
+    runs: dict[str, list[Path]] = {}
     for file in found:
         task = file.stem.removeprefix('details_')
-        files[task.removesuffix(f'_{file.parent.name}')] = file
-    losses = [
-        _answer(row, task) for task, file in sorted(files.items())
-        for row in read_parquet_rows(file, ('doc', 'model_response'), _REMEDY)
-        if row.part('doc').fields.get('sampling_methods') == ['LOGPROBS']
-    ]
-    if not losses:
-        raise InputError(
-            os.fspath(path), 'details_*.parquet of tasks that score answers',
-            ', '.join(files) or 'none', _REMEDY)
-    return losses
+        task = task.removesuffix(f'_{file.parent.name}')
+        runs.setdefault(task, []).append(file)
+    return read_items(
+        path, {
+            task: partial(_answers, task, files)
+            for task, files in sorted(runs.items())
+        }, tasks, left_out)
 
 
-def _answer(row: JsonPart, task: str) -> TextLoss:
+def _answers(task: str, runs: Sequence[Path]) -> list[Answer]:
+    rows: list[JsonPart] = []
+    for file in runs:
+        run = read_parquet_rows(file, ('doc', 'model_response'), _REMEDY)
+        # A trial on a few items does not replace a whole run.
+        if len(run) >= len(rows):
+            rows = run
+    return [_answer(row, task) for row in rows]
+
+
+def _answer(row: JsonPart, task: str) -> Answer:
     doc, response = row.part('doc'), row.part('model_response')
+    methods = doc.get('sampling_methods', list)
+    if 'LOGPROBS' not in methods:
+        return _ONE_OFF if 'PERPLEXITY' in methods else GENERATED
     choices = doc.get('choices', list)
     logprobs = response.get('logprobs', list)
     gold = doc.fields.get('gold_index')
-    index = gold[0] if isinstance(gold, list) and len(gold) == 1 else gold
+    right = gold if isinstance(gold, list) else [gold]
+    if len(right) > 1:
+        return SEVERAL_RIGHT
+    index = right[0] if right else None
     if type(index) is not int or not 0 <= index < len(choices):
-        raise doc.error('gold_index', 'the index of a single answer')
+        return NO_RIGHT
     if len(logprobs) != len(choices) or not is_number(logprobs[index]):
         raise response.error('logprobs', f'{len(choices)} log-likelihoods')
     if response.fields.get('truncated_tokens_count'):

@@ -1,65 +1,135 @@
 """Losses on benchmark items from olmo-eval.
 
 Read as its snapshot of June 2026 (allenai/olmo-eval, commit e8b88f19) writes
-`predictions/<model>/<task>_<hash>-predictions.jsonl`.
+`predictions/<model>/<task>_<hash>-predictions.jsonl`, with any provider.
 """
 import os
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.extras.importers.json_rows import JsonPart, read_json_rows
+from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
+                                                     NO_RIGHT, SEVERAL_RIGHT,
+                                                     Answer, Items, read_items)
+from csv_plugin.extras.importers.json_rows import (JsonPart, read_json_rows,
+                                                   read_plain_rows)
+from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
 
-_SUFFIX = '-predictions.jsonl'
+_SUFFIX, _REQUESTS = '-predictions.jsonl', '-requests.jsonl'
 _REMEDY = 'Run olmo-eval again, or fetch an intact copy of its output.'
+#: Scorers of log-likelihoods, and some of generated answers.
+_OF_LIKELIHOODS = {'logprob', 'bits_per_byte', 'perplexity'}
+_OF_GENERATED = {
+    'exact_match', 'exact_match_flex', 'f1', 'math_verify',
+    'minerva_math_flex', 'multiple_choice'
+}
+_GUESSED = 'scored by LiteLLM, which scores an answer of its own'
 
 
-def read_olmo_eval(path: FilePath) -> list[TextLoss]:
+def read_olmo_eval(path: FilePath, tasks: Sequence[str],
+                   left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, given the prompt, which the files do
     not contain; the hash in the name of a file stands for it.
 
     Args:
-        path (FilePath): The folder of a model, `predictions/<model>`.
+        path (FilePath): The folder of a model, `predictions/<model>`. The
+            files in `requests/<model>`, if they are there, state which
+            answers were scored.
+        tasks (Sequence[str]): Patterns of tasks, with or without their hash;
+            none choose all.
+        left_out (LeftOut): Takes what cannot be used.
 
     Returns:
-        list[TextLoss]: By file and line. An item is called
-        '<task>_<hash>/<native_id>', so that other prompts are other items.
+        Items: By task. An item is called '<task>_<hash>/<native_id>', so that
+        other prompts are other items.
 
     Raises:
-        InputError: There is no such file, one is damaged, an item has no
-            right answer, or an answer has no log-likelihood or one that
-            leaves out tokens.
+        InputError: There is no such file, or as in `read_items`.
     """
     check_is_folder(path, 'the predictions of a model')
-    files = sorted(Path(path).glob(f'*{_SUFFIX}'))
+    files = {
+        file.name.removesuffix(_SUFFIX): file
+        for file in sorted(Path(path).glob(f'*{_SUFFIX}'))
+    }
     if not files:
         raise InputError(
             os.fspath(path), f'files *{_SUFFIX}', 'none',
             'Name the folder predictions/<model>.')
+    return read_items(path, {
+        task: partial(_answers, task, file)
+        for task, file in files.items()
+    }, tasks, left_out)
+
+
+def _answers(task: str, file: Path) -> list[Answer]:
+    # Losses of models that diverge are NaN.
+    rows = [*read_json_rows(file, _REMEDY, finite=False)]
+    request = _first_request(file)
+    if request and request.fields.get('request_type') != 'loglikelihood':
+        return [GENERATED] * len(rows)
+    if request and 'LiteLLMProvider' in str(
+            request.part('request').fields.get('provider_request')):
+        return [_GUESSED] * len(rows)
+    names = [str(row.fields.get('native_id')) for row in rows]
+    # Some benchmarks have an id for several items.
+    uses = Counter(names)
+    names = [
+        name if uses[name] == 1 else f'{name}/{row.fields.get("doc_id")}'
+        for name, row in zip(names, rows)
+    ]
     return [
-        _answer(row, f'{file.name.removesuffix(_SUFFIX)}/') for file in files
-        for row in read_json_rows(file, _REMEDY)
+        _answer(row, f'{task}/{name}')
+        if request or _is_scored(row) else GENERATED
+        for name, row in zip(names, rows)
     ]
 
 
-def _answer(row: JsonPart, prefix: str) -> TextLoss:
-    answers = row.parts('model_output')
+def _first_request(file: Path) -> Optional[JsonPart]:
+    """The first request of a task, if requests were written."""
+    run = file.absolute().parent.parent.parent
+    name = file.name.removesuffix(_SUFFIX) + _REQUESTS
+    requests = run / 'requests' / file.parent.name / name
+    if not requests.is_file():
+        return None
+    return next(read_plain_rows(requests, _REMEDY))
+
+
+def _is_scored(row: JsonPart) -> bool:
+    """Whether answers were given and scored, where no request states it."""
+    answers, label = row.parts('model_output'), row.fields.get('label')
+    if not all('sum_logits' in answer.fields for answer in answers):
+        return False
+    metrics = row.fields.get('instance_metrics') or {}
+    scorers = {name for by_scorer in metrics.values() for name in by_scorer}
+    if scorers & _OF_LIKELIHOODS:
+        return True
+    if len(answers) == 1:
+        return str(answers[0].fields.get('text')).strip() == str(label).strip()
+    return not scorers & _OF_GENERATED
+
+
+def _answer(row: JsonPart, name: str) -> Answer:
+    answers, label = row.parts('model_output'), row.fields.get('label')
     # A task with a single answer may have any label: its text, for example.
-    index = 0 if len(answers) == 1 else row.fields.get('label')
+    index = 0 if len(answers) == 1 else label
+    if isinstance(index, list):
+        return SEVERAL_RIGHT
     if type(index) is not int or not 0 <= index < len(answers):
-        raise row.error('label', f'the index of one of {len(answers)} answers')
+        return NO_RIGHT
     answer = answers[index]
-    if answer.get('num_tokens', int) != answer.get('num_tokens_all', int):
-        raise answer.error('num_tokens',
-                           f'all {answer.fields["num_tokens_all"]} tokens')
     text = answer.get('text', str)
     if not text:
-        raise answer.error('text', 'the answer that was scored')
-    return TextLoss(
-        prefix + str(row.fields.get('native_id')),
-        text,
-        0.0 - answer.number('sum_logits'),
-        where=answer.where)
+        return EMPTY
+    # Some providers count the tokens of the prompt among all.
+    if not 0 < answer.get('num_tokens', int) <= answer.get(
+            'num_tokens_all', int):
+        raise answer.error('num_tokens', 'from 1 to all')
+    nats = 0.0 - answer.number('sum_logits')
+    return TextLoss(name, text, nats, where=answer.where)

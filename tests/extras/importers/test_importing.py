@@ -8,7 +8,8 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.importing import read_loss_table
 from tests.extras.importers.outputs import (ANSWERS, LIGHTEVAL, LM_EVAL,
-                                            MODELS, TEXTS)
+                                            MODELS, TEXTS, write_rows)
+from tests.extras.importers.test_olmo_eval import answer, row
 
 
 def test_every_source_by_its_name():
@@ -30,10 +31,37 @@ def test_every_source_by_its_name():
     assert items.models == MODELS and len(items.columns.units) == 4
 
 
+def test_items_that_all_models_have(tmp_path):
+    """Other tasks and other items are left out with a line each."""
+    common = [row(0, [answer(' a', -1.0)], 0), row(1, [answer(' b', -2.)], 0)]
+    for model, more in (('one', [row(2, [answer(' c', -3.0)],
+                                     0)]), ('two', []), ('bad', None)):
+        folder = tmp_path / 'predictions' / model
+        folder.mkdir(parents=True)
+        if more is not None:
+            write_rows(folder / 'arc_0badc0de-predictions.jsonl',
+                       common + more)
+    write_rows(tmp_path / 'predictions/two/piqa_0badc0de-predictions.jsonl',
+               common)
+    folders = sorted((tmp_path / 'predictions').iterdir())
+    with pytest.warns(UserWarning) as warnings:
+        table = cp.import_losses('olmo-eval', folders)
+    assert table.models == ('one', 'two')
+    assert table.columns.units == ('arc_0badc0de/Mercury_0',
+                                   'arc_0badc0de/Mercury_1')
+    lines = [str(warning.message) for warning in warnings]
+    assert [line.split(':')[0] for line in lines] == [
+        'left out 1 model (bad)', 'left out 1 part (1 item of arc_0badc0de)',
+        'left out 1 task (piqa_0badc0de)'
+    ]
+
+
 def test_wrong_calls():
     texts = cp.read_texts(TEXTS)
     with pytest.raises(InputError, match='the texts that were scored'):
         cp.import_losses('table', [ANSWERS])
+    with pytest.raises(InputError, match='no texts, as they are on items'):
+        cp.import_losses('lighteval', [LIGHTEVAL / 'c-l-80'], texts)
     with pytest.raises(InputError, match="'c-l-80' twice"):
         cp.import_losses('completions', [ANSWERS, ANSWERS], texts)
 

@@ -6,26 +6,33 @@ import pyarrow.parquet as pq
 import pytest
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from tests.extras.importers.outputs import LIGHTEVAL
 
 
-def changed(tmp_path, change):
+def changed(tmp_path, change, task='who_lives_where|0'):
     """A folder with the first row of real details, changed."""
     source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
     rows = pq.read_table(source).to_pylist()
     change(rows[0])
-    path = tmp_path / source.parent.name / source.name
-    path.parent.mkdir()
+    date = source.parent.name
+    path = tmp_path / date / f'details_{task}_{date}.parquet'
+    path.parent.mkdir(exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows[:1]), path)
     return tmp_path
 
 
+def read(path, *tasks):
+    """Losses on all items, and lines about what is left out."""
+    left_out = LeftOut()
+    items = read_lighteval(path, tasks, left_out)
+    return [loss for losses in items.values() for loss in losses], (
+        left_out.lines)  # yapf: disable
+
+
 def test_losses_of_a_real_run():
-    losses = {
-        loss.text_id: loss
-        for loss in read_lighteval(LIGHTEVAL / 'c-l-80')
-    }
+    losses = {loss.text_id: loss for loss in read(LIGHTEVAL / 'c-l-80')[0]}
     assert sorted(losses) == [f'who_lives_where|0/{n}' for n in range(4)]
     loss = losses['who_lives_where|0/2']
     assert loss.text.endswith('Sylvie Osgood keep?\nAnswer: quails')
@@ -41,9 +48,9 @@ def test_the_newest_run_counts(tmp_path):
         (tmp_path / name).mkdir()
         shutil.copy(source, tmp_path / name / f'details_{task}_{name}.parquet')
     assert ({loss.nats
-             for loss in read_lighteval(tmp_path)
+             for loss in read(tmp_path)[0]
              } == {loss.nats
-                   for loss in read_lighteval(LIGHTEVAL / 'c-l-80')})
+                   for loss in read(LIGHTEVAL / 'c-l-80')[0]})
 
 
 def test_details_of_two_models_are_refused():
@@ -51,7 +58,7 @@ def test_details_of_two_models_are_refused():
     with pytest.raises(
             InputError, match='one model, found [^,]*/c-l-80, '
             '[^,]*/d-s-100'):
-        read_lighteval(LIGHTEVAL)
+        read(LIGHTEVAL)
 
 
 def test_examples_and_instructions_are_part_of_the_text(tmp_path):
@@ -60,40 +67,50 @@ def test_examples_and_instructions_are_part_of_the_text(tmp_path):
             instruction='Answer.', fewshot_samples=[{
                 'query': 'Q: who?'
             }]))
-    loss = read_lighteval(path)[0]
+    loss = read(path)[0][0]
     assert loss.text.startswith('Answer.\n\nQ: who?\n\nQuestion')
     assert loss.text[loss.start:] == ' quails'
 
 
 def test_a_list_with_one_right_answer(tmp_path):
     """As some tasks write it."""
-    same = read_lighteval(LIGHTEVAL / 'c-l-80')[0]
+    same = read(LIGHTEVAL / 'c-l-80')[0][0]
     path = changed(tmp_path, lambda row: row['doc'].update(gold_index=[2]))
-    other = read_lighteval(path)[0]
+    other = read(path)[0][0]
     assert (other.text_id, other.start) == (same.text_id, same.start)
     choices = pq.read_table(next(
         path.rglob('*.parquet'))).to_pylist()[0]['doc']['choices']
     assert other.text.endswith(choices[2])
 
 
-@pytest.mark.parametrize('part, fields, message', [
-    ('doc', dict(gold_index=7), 'the index of a single answer'),
+def test_a_trial_on_a_few_items_does_not_replace_a_whole_run(tmp_path):
+    whole, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
+    shutil.copytree(whole.parent, tmp_path / whole.parent.name)
+    trial = tmp_path / '2027-01-01T00-00-00'
+    trial.mkdir()
+    rows = pq.read_table(whole).slice(0, 1)
+    pq.write_table(rows, trial / f'details_who_lives_where|0_{trial.name}'
+                   '.parquet')  # yapf: disable
+    assert len(read(tmp_path)[0]) == 4
+
+
+@pytest.mark.parametrize('part, fields, reason', [
+    ('doc', dict(gold_index=7), 'no right answer'),
+    ('doc', dict(gold_index=[]), 'no right answer'),
+    ('doc', dict(gold_index=[0, 2]), 'several right answers'),
+    ('doc', dict(sampling_methods=['GENERATIVE']), 'generated'),
+    ('doc', dict(sampling_methods=['PERPLEXITY']), 'one token off'),
     ('model_response', dict(logprobs=[-1.0]), '4 log-likelihoods'),
+    ('model_response', dict(logprobs=[float('nan')] * 4), '4 log-likelihoods'),
     ('model_response', dict(logprobs=[1.0] * 4), 'change the sign'),
     ('model_response', dict(truncated_tokens_count=3), "0 as 'truncated"),
 ])
-def test_items_that_cannot_be_used(tmp_path, part, fields, message):
-    path = changed(tmp_path, lambda row: row[part].update(fields))
-    with pytest.raises(InputError, match=message):
-        read_lighteval(path)
-
-
-def test_tasks_on_whole_texts_are_left_out(tmp_path):
-    source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
-    rows = pq.read_table(source).to_pylist()
-    for row in rows:
-        row['doc']['sampling_methods'] = ['PERPLEXITY']
-    path = tmp_path / 'details_words_2026.parquet'
-    pq.write_table(pa.Table.from_pylist(rows), path)
-    with pytest.raises(InputError, match='that score answers, found words'):
-        read_lighteval(tmp_path)
+def test_a_task_that_cannot_be_used(tmp_path, part, fields, reason):
+    path = changed(tmp_path, lambda row: row[part].update(fields), 'other|5')
+    with pytest.raises(InputError, match=reason):
+        read(path)
+    changed(path, lambda row: None)
+    losses, lines = read(path)
+    assert len(losses) == 1
+    assert reason in lines[0] and 'other|5' in lines[0]
+    assert read(path, 'who*') == (losses, [])

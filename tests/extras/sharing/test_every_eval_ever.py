@@ -1,5 +1,6 @@
 """Accuracies from records of Every Eval Ever."""
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -48,17 +49,23 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     (tmp_path / 'deep').mkdir()
     record(tmp_path / 'deep/3.json', 'a', 'mmlu', metric_kind='acc', score=.4)
     record(tmp_path / '4.json', 'a', 'arena', metric_kind='elo', score=1200)
-    table = read_every_eval_ever([tmp_path])
+    (tmp_path / '5.json').write_text('{}')
+    with pytest.warns(UserWarning) as warnings:
+        table = read_every_eval_ever([tmp_path])
+    assert [str(warning.message)[:27] for warning in warnings] == [
+        "left out 1 result (arena): ", 'left out 1 record (5.json):'
+    ]
     assert table.models == ('a', 'b')
     assert table.benchmarks == ('gsm8k', 'mmlu')
     np.testing.assert_array_equal(table.values, [[.6, .4], [np.nan, .5]])
     assert table.chance.tolist() == [0, .25]
     assert table.n_items.tolist() == [1319, 14042]
-    assert read_every_eval_ever([tmp_path], ['mmlu']).benchmarks == ('mmlu', )
+    (tmp_path / '5.json').unlink()
+    assert read_every_eval_ever([tmp_path], ['mm*']).benchmarks == ('mmlu', )
 
 
 @pytest.mark.parametrize('changes, expected', [
-    (dict(schema_version='0.2.2'), 'version 0.3.0'),
+    (dict(schema_version='0.4.0'), 'version 0.1 or 0.2 or 0.3'),
     (dict(metric_kind='elo'), 'accuracies on an evaluation'),
     (dict(lower_is_better=True), 'accuracies on an evaluation'),
     (dict(score=1.5), 'a score from 0 to 1'),
@@ -85,8 +92,109 @@ def test_two_scores_of_a_model_have_to_agree(tmp_path):
     record(second)
     assert len(read_every_eval_ever([first, second], (), CHANCE).models) == 1
     record(second, score=.5)
-    with pytest.raises(InputError, match='second.json.* and .*record.json'):
-        read_every_eval_ever([first, second], (), CHANCE)
+    record(tmp_path / 'third.json', 'other')
+    with pytest.warns(UserWarning, match='record.json.* and .*second.json'):
+        table = read_every_eval_ever([first, tmp_path], (), CHANCE)
+    assert table.models == ('other', )
+
+
+# Configs as its converters of lm-evaluation-harness, HELM, Inspect and
+# leaderboards wrote them, the last two in versions 0.2 and 0.1.
+@pytest.mark.parametrize('name, config', [
+    ('piqa', dict(evaluation_description='acc')),
+    ('piqa', dict(evaluation_description='acc_norm')),
+    ('gsm8k/flexible-extract',
+     dict(evaluation_description='exact_match (filter: flexible-extract)')),
+    ('x', dict(evaluation_description='EM on MMLU', metric_name='EM')),
+    ('x', dict(evaluation_description='quasi_exact_match')),
+    ('x', dict(evaluation_description='accuracy')),
+    ('x', dict(metric_id='bfcl.live.live_accuracy', metric_kind='accuracy',
+               metric_unit='percentage', max_score=None)),
+    ('x', dict(metric_name='Multiple-Choice Accuracy')),
+    ('BBH', dict(evaluation_description='Accuracy on BBH')),
+    ('MMLU - EM', dict(evaluation_description='The MMLU benchmark measures '
+                       'knowledge in many subjects.')),
+])  # yapf: disable
+def test_the_metrics_of_every_converter(tmp_path, name, config):
+    path = named(tmp_path / 'a.json', name, config)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        table = read_every_eval_ever([path], (), {name: 0})
+    score = .0075 if 'max_score' in config else .75
+    assert table.values.tolist() == [[score]]
+
+
+@pytest.mark.parametrize('config', [
+    dict(evaluation_description='f1'),
+    dict(evaluation_description='Factuality score - measures accuracy'),
+    dict(metric_kind='elo', evaluation_description='Accuracy on x'),
+    dict(evaluation_description='acc', max_score='Infinity'),
+    dict(evaluation_description='acc', max_score=None),
+])
+def test_other_metrics_are_left_out(tmp_path, config):
+    named(tmp_path / '1.json', 'piqa', dict(metric_kind='acc'))
+    named(tmp_path / '2.json', 'sciq', config)
+    with pytest.warns(UserWarning, match='left out 1 result .sciq.'):
+        assert read_every_eval_ever([tmp_path]).benchmarks == ('piqa', )
+
+
+def named(path, name, config):
+    """The public record with another evaluation and metric."""
+    content = json.loads(record(path, name=name).read_text())
+    bounds = dict(lower_is_better=False, min_score=0, max_score=1)
+    content['evaluation_results'][0]['metric_config'] = bounds | config
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_all_models_have_the_same_metric(tmp_path):
+    """As lm-evaluation-harness has two accuracies of a task."""
+    for model, scores in (('a', dict(acc=.5, acc_norm=.6)),
+                          ('b', dict(acc=.4)), ('c', dict(exact_match=.3)),
+                          ('d', dict(acc=float('nan'), acc_norm=.2))):
+        content = json.loads((DATA / 'record.json').read_text())
+        content['model_info']['id'] = model
+        result, = content['evaluation_results']
+        content['evaluation_results'] = [
+            result | dict(
+                evaluation_name='piqa',
+                metric_config=dict(evaluation_description=metric, max_score=1),
+                score_details=dict(score=score))
+            for metric, score in scores.items()
+        ]
+        (tmp_path / f'{model}.json').write_text(json.dumps(content))
+    with pytest.warns(UserWarning) as warnings:
+        table = read_every_eval_ever([tmp_path])
+    assert table.models == ('a', 'd')
+    assert table.values.tolist() == [[.6], [.2]]
+    lines = '\n'.join(str(warning.message) for warning in warnings)
+    assert '(piqa of b, piqa of c): other models have the acc norm' in lines
+    assert 'a finite number' in lines
+
+
+@pytest.mark.parametrize('stated, expected', [
+    ((1000, 1000), 1000),
+    ((1000, None), 1000),
+    ((None, None), 10042),
+    ((0, 0), 10042),
+])
+def test_numbers_of_items_are_those_of_the_records(tmp_path, stated, expected):
+    for model, n_items in zip('ab', stated):
+        sized(tmp_path, model, n_items)
+    assert read_every_eval_ever([tmp_path]).n_items == [expected]
+
+
+def sized(folder, model, n_items, **source_data):
+    details = dict(score=.5, uncertainty=dict(num_samples=n_items))
+    record(folder / f'{model}.json', model, 'hellaswag',
+           score_details=details, source_data=source_data)  # yapf: disable
+
+
+def test_different_numbers_of_items_are_a_warning(tmp_path):
+    sized(tmp_path, 'a', 10)
+    sized(tmp_path, 'b', None, samples_number=1000)
+    with pytest.warns(UserWarning, match='are of 10 to 1000 items'):
+        assert read_every_eval_ever([tmp_path]).n_items == [10]
 
 
 def test_evaluations_that_are_not_there_are_named():

@@ -1,0 +1,126 @@
+"""Losses on benchmark items: which tasks are read, and what is left out."""
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TypeVar
+
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.importers.left_out import LeftOut, usable
+from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
+from csv_plugin.io.files import FilePath
+
+#: Why an item is left out, in any format.
+GENERATED = 'answers were generated, not scored'
+NO_RIGHT = 'no right answer among those that were scored'
+SEVERAL_RIGHT = 'several right answers'
+EMPTY = 'the right answer is empty'
+_Item = TypeVar('_Item')
+#: The loss on the right answer of an item, or why no model has one.
+Answer = TextLoss | str
+#: Losses of a model on right answers by task.
+Items = dict[str, list[TextLoss]]
+#: What programs append to the name of a task: examples, or a hash.
+_SUFFIX = re.compile(r'\|\d+$|_[0-9a-f]{6,8}$')
+
+
+def is_chosen(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether a pattern matches a task, in full or up to its suffix.
+
+    >>> is_chosen('arc:easy|0', ['arc:*']), is_chosen('arc_easy_1a2b3c', [])
+    (True, True)
+    """
+    names = name, _SUFFIX.sub('', name)
+    return not patterns or any(
+        fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def check_chosen(where: FilePath, names: Iterable[str],
+                 patterns: Sequence[str]) -> None:
+    """Raise an `InputError` if a pattern matches no name."""
+    names = list(names)
+    for pattern in patterns:
+        if not any(is_chosen(name, [pattern]) for name in names):
+            raise InputError(
+                os.fspath(where), f'a task that is called {pattern!r}',
+                shortened(', '.join(names), 200) or 'none',
+                'Correct --tasks, or leave it out.')
+
+
+def read_items(where: FilePath, tasks: Mapping[str, Callable[[], list[_Item
+                                                                      | str]]],
+               patterns: Sequence[str],
+               left_out: LeftOut) -> dict[str, list[_Item]]:
+    """Read the right answers of tasks.
+
+    Args:
+        where (FilePath): The folder of the tasks, for errors.
+        tasks (Mapping): Functions that read a task: its items, or why one
+            cannot be used. A task is left out whole if an `InputError` is
+            raised.
+        patterns (Sequence[str]): Names or patterns of tasks; none choose all.
+        left_out (LeftOut): Takes what cannot be used.
+
+    Raises:
+        InputError: A pattern matches no task, or no item can be used.
+    """
+    check_chosen(where, tasks, patterns)
+    chosen = {
+        task: read
+        for task, read in tasks.items() if is_chosen(task, patterns)
+    }
+    items: dict[str, list[_Item]] = {}
+    for task, answers in usable(chosen, 'task', left_out).items():
+        reasons = Counter(loss for loss in answers if isinstance(loss, str))
+        for reason, n in reasons.items():
+            left_out.add('part', reason, f'{counted(n, "item")} of {task}')
+        losses = [loss for loss in answers if not isinstance(loss, str)]
+        if losses:
+            items[task] = losses
+    if not items:
+        raise InputError(
+            os.fspath(where), 'a task with scored right answers',
+            '; '.join(left_out.lines) or 'none',
+            'Choose other tasks or files.')
+    return items
+
+
+def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
+    """Return the losses of models on the items that all of them have.
+
+    Raises:
+        InputError: No task is left, or as in `text_losses.feature_table`.
+    """
+    tasks = dict.fromkeys(task for items in models.values() for task in items)
+    tables = usable(
+        {task: partial(_shared, task, models, left_out)
+         for task in tasks}, 'task', left_out)
+    return feature_table({
+        model: [loss for table in tables.values() for loss in table[model]]
+        for model in models
+    })
+
+
+def _shared(task: str, models: Mapping[str, Items],
+            left_out: LeftOut) -> dict[str, list[TextLoss]]:
+    """Losses on those items of a task that all models have, checked."""
+    lacking = [model for model, items in models.items() if task not in items]
+    if lacking:
+        raise InputError(task, 'losses of all models', 'none of '
+                         f'{shortened(", ".join(lacking), 60)}',
+                         'Run it with all models.')
+    ids = [{loss.text_id for loss in items[task]} for items in models.values()]
+    shared = set.intersection(*ids)
+    if others := len(set.union(*ids) - shared):
+        left_out.add('part', 'not scored with all models',
+                     f'{counted(others, "item")} of {task}')
+    losses = {
+        model: [loss for loss in items[task] if loss.text_id in shared]
+        for model, items in models.items()
+    }
+    feature_table(losses)
+    return losses
