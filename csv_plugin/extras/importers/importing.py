@@ -87,12 +87,11 @@ OF_ITEMS: dict[str, Callable[..., Items]] = {
 SOURCES = tuple(sorted((*_OF_TEXTS, *OF_ITEMS)))
 
 
-def import_losses(
-    source: str,
-    paths: Mapping[str, FilePath] | Iterable[FilePath],
-    texts: Optional[TextSet] = None,
-    progress: Progress = iter,
-    tasks: Sequence[str] = ()) -> FeatureTable:
+def import_losses(source: str,
+                  paths: Mapping[str, FilePath] | Iterable[FilePath],
+                  texts: Optional[TextSet] = None,
+                  progress: Progress = iter,
+                  tasks: Optional[Sequence[str]] = None) -> FeatureTable:
     """Read losses of models on texts or items, as other programs wrote them.
 
     `fit` learns from them and `Predictor.predict` predicts from them; both
@@ -112,8 +111,8 @@ def import_losses(
             need it but 'lighteval' and 'olmo-eval', whose losses are on the
             right answers of benchmark items.
         progress (Progress): Wraps the models.
-        tasks (Sequence[str]): Names or patterns such as 'arc*' of the tasks
-            of items; by default all.
+        tasks (Optional[Sequence[str]]): Names or patterns such as 'arc*' of
+            the tasks of items; by default all.
 
     Returns:
         FeatureTable: Models in the order of the paths, a column per text or
@@ -137,7 +136,7 @@ def import_losses(
     left_out = LeftOut()
     # A model that cannot be read is left out, if another can.
     if source in OF_ITEMS:
-        read = partial(OF_ITEMS[source], tasks=tasks, left_out=left_out)
+        read = partial(OF_ITEMS[source], tasks=tasks or (), left_out=left_out)
         items = usable({m: partial(read, folders[m])
                         for m in folders}, 'model', left_out, progress)
         table = item_table(items, left_out)

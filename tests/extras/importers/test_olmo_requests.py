@@ -41,8 +41,7 @@ def packed(folder, rows, task='arc_easy/rc_5shot'):
     """Write them as the package has them."""
     path = folder / task / 'requests.jsonl.gz'
     path.parent.mkdir(parents=True)
-    path.write_bytes(
-        gzip.compress('\n'.join(map(json.dumps, rows)).encode()))
+    path.write_bytes(gzip.compress('\n'.join(map(json.dumps, rows)).encode()))
     return path
 
 
@@ -53,16 +52,18 @@ def parts(texts):
 
 
 def test_right_answers_behind_their_prompts(tmp_path):
-    path = packed(tmp_path, [
-        *choice(0, 1),
-        # As in winogrande, where the prompt has the option.
-        request(1, ' won.', 1, 0, 'Ann'),
-        request(1, ' won.', 1, 1, 'Eve'),
-        # As in gsm8k, lambada and humaneval.
-        request(2, ' So 3.', '3'),
-        request(3, ' signs', ['signs']),
-        request(4, '    return x\n', None),
-    ])
+    path = packed(
+        tmp_path,
+        [  # yapf: disable
+            *choice(0, 1),
+            # As in winogrande, where the prompt has the option.
+            request(1, ' won.', 1, 0, 'Ann'),
+            request(1, ' won.', 1, 1, 'Eve'),
+            # As in gsm8k, lambada and humaneval.
+            request(2, ' So 3.', '3'),
+            request(3, ' signs', ['signs']),
+            request(4, '    return x\n', None),
+        ])
     texts = read_requests(path)
     name = 'arc_easy/rc_5shot'
     assert parts(texts) == [
