@@ -17,6 +17,7 @@ __version__ = '0.2.0'
 _PUBLIC = {
     'AccuracyTable': ('core.accuracies', 'AccuracyTable'),
     'Collection': ('io.collection', 'Collection'),
+    'Comparison': ('core.comparing', 'Comparison'),
     'DumpInfo': ('core.model_losses', 'DumpInfo'),
     'FeatureTable': ('core.features', 'FeatureTable'),
     'InputError': ('core.input_error', 'InputError'),
@@ -40,12 +41,11 @@ _PUBLIC = {
     ('lm.engines.transformers_engine', 'TransformersEngine'),
     'Triage': ('triage.judging', 'Triage'),
     'VLLMEngine': ('lm.engines.vllm_engine', 'VLLMEngine'),
+    'compare': ('core.comparing', 'compare'),
     'fit': ('lm.methods', 'fit'),
     'forecast': ('triage.judging', 'forecast'),
     'import_losses': ('extras.importers.importing', 'import_losses'),
-    'leave_families_out': ('core.split_studies', 'leave_families_out'),
     'load': ('io.predictors', 'load_predictor'),
-    'outliers': ('core.study', 'outliers'),
     'plot_leaderboard':
     ('extras.pictures.predicted_by_real', 'plot_leaderboard'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),

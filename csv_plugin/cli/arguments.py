@@ -52,18 +52,18 @@ class _Several(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def exit_code(run: Callable[..., None], *arguments: Any) -> int:
+def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
     """Run a command; bad input and warnings become lines on the screen.
 
     Returns:
-        int: Exit code: 0, 2 after an `InputError` or an `OSError`, or
-        `UNREAD` if nobody reads what is printed any more, such as behind
-        `| head`.
+        int: Exit code: that of the command or 0, 2 after an `InputError` or
+        an `OSError`, or `UNREAD` if nobody reads what is printed any more,
+        such as behind `| head`.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line
     try:
-        run(*arguments)
+        code = run(*arguments)
         print(end='', flush=True)
     except (InputError, OSError) as error:
         if isinstance(error, BrokenPipeError) and _is_unread():
@@ -74,7 +74,7 @@ def exit_code(run: Callable[..., None], *arguments: Any) -> int:
     finally:
         warnings.formatwarning = usual
         _forget_unread()
-    return 0
+    return code or 0
 
 
 def _is_unread() -> bool:

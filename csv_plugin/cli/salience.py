@@ -58,6 +58,9 @@ VERBS = {
     'predict':
     _Verb('csv_plugin.cli.predict_accuracies',
           'predict accuracies from losses'),
+    'compare':
+    _Verb('csv_plugin.cli.compare_models',
+          'decide between two models by their losses'),
     'watch':
     _Verb('csv_plugin.cli.watch_checkpoints',
           'predict a model while it trains, by its checkpoints', 'lm'),
@@ -124,20 +127,20 @@ def _packages_of(verb: str) -> Iterator[None]:
         ) from error
 
 
-def _run(words: Sequence[str]) -> None:
+def _run(words: Sequence[str]) -> Optional[int]:
     args = make_parser(words[:1]).parse_args(words)
     args.command = shlex.join(['salience', *words])
-    run: Callable[[argparse.Namespace], None] = args.run
+    run: Callable[[argparse.Namespace], Optional[int]] = args.run
     with _packages_of(args.verb):
-        run(args)
+        return run(args)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command, by default with the words of the process.
 
     Returns:
-        int: Exit code: 0, 2 after bad input, 130 after Ctrl-C, or 141 if
-        nobody reads what is printed any more.
+        int: Exit code: 0 or that of a verdict, 2 after bad input, 130 after
+        Ctrl-C, or 141 if nobody reads what is printed any more.
 
     Raises:
         SystemExit: With code 2 for wrong options, or 0 for `--help`.

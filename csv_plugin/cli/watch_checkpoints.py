@@ -21,6 +21,7 @@ from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.trackers import TRACKERS, CurveLog, TensorBoardLog
+from csv_plugin.report.comparison_report import sentence
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
 from csv_plugin.triage.judging import Triage
@@ -38,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--once', 'score what there is, all of which is complete, '
         'and end (default: look until Ctrl-C)')
     add_forecasts(parser, 'steps')
+    add_option(
+        parser, '--reference', 'RUN', 'folder of an earlier call, or dumps of '
+        'another run: differences to it at the same steps are logged '
+        '(default: none)')
     add_loading(parser, 'checkpoints')
     add_option(
         parser,
@@ -61,11 +66,15 @@ def run(args: argparse.Namespace) -> None:
         logs.append(TensorBoardLog(args.tensorboard))
     folder = Path(os.path.abspath(args.folder))
     live = LivePredictions(args.predictor[1], args.texts, args.out,
-                           folder.name, args.budget, args.history, logs)
+                           folder.name, args.budget, args.history, logs,
+                           args.reference)
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:
         say(as_text(triage, full_width(args.wide)), end='\n\n')
+        if live.comparison:
+            say('B: this run. A: the reference. ' + sentence(live.comparison),
+                end='\n\n')
 
     with until_stopped() as stop:
         # Others, such as checkpoint-best, are those of a step once more.

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import csv_plugin as cp
 from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.study import outliers
 from csv_plugin.extras.page.rendering import render
 from csv_plugin.report.leaderboards import Leaderboard, as_markdown, as_text
 from tests.extras.page.pages import make_page
@@ -92,7 +92,7 @@ def test_tables(table):
 @given(tables())
 def test_page(table):
     board = Leaderboard.of(table, {m: m for m in MODELS}, ())
-    html = render(make_page(board, outliers=cp.outliers(table)))
+    html = render(make_page(board, outliers=outliers(table)))
     body = html[html.index('<main>'):]
     assert not re.search(r'\+-|\+/-|±|\bnan', body)
     for number in re.findall(rf'>({NUMBER})[ <]', body):

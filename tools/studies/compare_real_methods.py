@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python -m tools.studies.compare_real_methods \\
         --out outputs/methods
 
-The tables of docs/other_methods.md, from the data that docs/results.md names,
-which are not part of the repository but lie at ../shared/real. Options behind
-`--` go to `python -m tools.studies.compare_methods`, such as `-- --methods pca
-ridge`.
+The table of docs/appendix/real_runs.md, from the data that docs/results.md
+names, which are not part of the repository but lie at ../shared/real. Options
+behind `--` go to `python -m tools.studies.compare_methods`, such as `--
+--methods pca ridge`.
 """
 import argparse
 import csv

@@ -9,16 +9,19 @@ from typing import Optional, Union
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
+from csv_plugin.core.comparing import Comparison, compare
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.scoring_in_training import losses_in_training
 from csv_plugin.extras.live.trackers import CurveLog
-from csv_plugin.io.dumps import write_dump
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.triage_report import write_tables
+from csv_plugin.triage.checkpoints import describe_checkpoints
+from csv_plugin.triage.dumps import DumpPlace, find_dumps
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import TriageJob
 
@@ -45,28 +48,35 @@ class LivePredictions:
             runs, as `salience triage --history` takes them. They are read at
             once.
         logs (Sequence[CurveLog]): Get the curves; see `trackers`.
+        reference (Optional[FilePath]): Folder of another run's
+            `LivePredictions`, or a place of its dumps `<run>@<step>`. This
+            run is compared with it wherever it has a dump of the same step.
 
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
             together, the predictor was fitted to tables, the name of the run
             is not one for files, the budget is not positive, or the history
-            cannot be used or holds this run.
+            cannot be used or holds this run, or the reference is not one
+            run.
         OSError: The folder cannot be created.
 
     Attributes:
         triage (Optional[Triage]): The last predictions and forecasts, even
             if a log of them failed.
+        comparison (Optional[Comparison]): With the reference at the last
+            step; None if it has no dump of this step.
     """
 
     def __init__(
-            self,
-            predictor: Union[Predictor, FilePath],
-            texts: Union[TextSet, FilePath],
-            folder: FilePath,
-            run: str = 'run',
-            budget: float = math.nan,
-            history: Optional[Sequence[FilePath]] = None,
-            logs: Sequence[CurveLog] = (),
+        self,
+        predictor: Union[Predictor, FilePath],
+        texts: Union[TextSet, FilePath],
+        folder: FilePath,
+        run: str = 'run',
+        budget: float = math.nan,
+        history: Optional[Sequence[FilePath]] = None,
+        logs: Sequence[CurveLog] = (),
+        reference: Optional[FilePath] = None,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')
         if not math.isnan(budget) and not budget > 0:
@@ -87,6 +97,8 @@ class LivePredictions:
             raise InputError(f'run {run!r}', 'a run that is not in the '
                              'history', 'it in the history too',
                              'Leave it out of the history.')
+        self._reference = _one_run(reference) if reference else {}
+        self.comparison: Optional[Comparison] = None
         self._read: set[int] = set()
         self._stale: Optional[set[int]] = None
         self.triage: Optional[Triage] = None
@@ -189,14 +201,25 @@ class LivePredictions:
                              'Read the model at a later step.')
         self.triage = triage
         write_tables(self.folder, triage)
+        self.comparison = self._compared(step)
         self._log(triage)
         return triage
+
+    def _compared(self, step: int) -> Optional[Comparison]:
+        """This run beside the reference at a step, if both have losses."""
+        place = self._reference.get(step)
+        if place is None or not self.dump(step).exists():
+            return None
+        predictor = self._job.predictor
+        return compare(
+            place.read(predictor.columns.fingerprint),
+            read_dump(self.dump(step)), predictor)
 
     def _log(self, triage: Triage) -> None:
         failed: dict[str, Exception] = {}
         for log in self.logs:
             try:
-                log.add(triage)
+                log.add(triage, self.comparison)
             # Trackers have errors of their own.
             except Exception as error:
                 failed[type(log).__name__] = error
@@ -206,3 +229,16 @@ class LivePredictions:
                 f'{type(reason).__name__}: {reason}',
                 'Check the tracker; the curves are kept for the next '
                 'reading.') from reason
+
+
+def _one_run(place: FilePath) -> dict[float, DumpPlace]:
+    """The dumps of a run by step."""
+    losses = Path(place, LOSSES)
+    dumps = find_dumps([losses if losses.is_dir() else place])
+    checkpoints = describe_checkpoints(dumps, None)
+    runs = sorted({checkpoint.run for checkpoint in checkpoints.values()})
+    if len(runs) != 1:
+        raise InputError(f'reference {place}', 'the dumps of one run',
+                         ', '.join(runs) or 'none',
+                         'Name those of one run, such as run@*.safetensors.')
+    return {checkpoints[name].step: dump for name, dump in dumps.items()}

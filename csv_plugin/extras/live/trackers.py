@@ -15,8 +15,10 @@ from typing import Any, ClassVar, NamedTuple, Optional
 
 import numpy as np
 
+from csv_plugin.core.comparing import Comparison
 from csv_plugin.core.escaping import file_name
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.paired import LOSS, PREDICTED
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 
@@ -41,21 +43,29 @@ class CurveLog(ABC):
 
     The curves of a benchmark are `predicted/<benchmark>` and
     `forecast/<benchmark>`, and below them `low` and `high`, the ends of the
-    90 % interval.
+    90 % interval. Differences to a reference run are
+    `difference/<benchmark>`, with the interval of the comparison.
     """
 
     def __init__(self) -> None:
         self._logged: set[str] = set()
 
-    def add(self, triage: Triage) -> None:
+    def add(self,
+            triage: Triage,
+            comparison: Optional[Comparison] = None) -> None:
         """Log the checkpoints that were not logged before.
 
-        Forecasts are logged at the last checkpoint of their run. What could
-        not be logged is tried again with the next triage.
+        Forecasts, and a comparison with a reference run, are logged at the
+        last checkpoint of their run. What could not be logged is tried again
+        with the next triage.
         """
         for run in triage.runs:
             if not self._logged.issuperset(run.checkpoints):
-                self.write(run.run, list(_points(triage, run, self._logged)))
+                points = list(_points(triage, run, self._logged))
+                if comparison:
+                    points.append(
+                        Point(round(run.tokens[-1]), _differences(comparison)))
+                self.write(run.run, points)
                 self._logged.update(run.checkpoints)
 
     @abstractmethod
@@ -83,6 +93,14 @@ def _points(triage: Triage, run: RunTrajectory,
     scalars = _scalars('forecast', list(triage.rankings), forecasts.T)
     if scalars:
         yield Point(steps[-1], scalars)
+
+
+def _differences(comparison: Comparison) -> dict[str, float]:
+    """Differences of predicted accuracies, and of the mean loss."""
+    parts = [*comparison.of_kind(PREDICTED), *comparison.of_kind(LOSS)]
+    return _scalars(
+        'difference', [part.benchmark or LOSS for part in parts],
+        np.array([[part.value, part.low, part.high] for part in parts]).T)
 
 
 def _scalars(kind: str, benchmarks: Sequence[str],
@@ -183,7 +201,7 @@ class WandbLog(TrackerLog):
             project=self.project, name=run, mode=mode)
         # Points by its own count of steps would be dropped when late.
         used.define_metric(STEP)
-        for kind in ('predicted', 'forecast'):
+        for kind in ('predicted', 'forecast', 'difference'):
             used.define_metric(f'{kind}/*', step_metric=STEP)
 
         def put(point: Point) -> None:

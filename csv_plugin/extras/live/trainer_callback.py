@@ -37,6 +37,7 @@ class PredictionCallback(TrainerCallback):
         run (str): Name of the training.
         history (Optional[Sequence[FilePath]]): As in `LivePredictions`.
         logs (Sequence[CurveLog]): As there.
+        reference (Optional[FilePath]): As there.
 
     Raises:
         InputError: `every` is not positive.
@@ -47,15 +48,16 @@ class PredictionCallback(TrainerCallback):
     """
 
     def __init__(
-            self,
-            predictor: Union[Predictor, FilePath],
-            texts: Union[TextSet, FilePath],
-            folder: FilePath,
-            every: int,
-            tokenizer: Optional[PreTrainedTokenizerBase] = None,
-            run: str = 'run',
-            history: Optional[Sequence[FilePath]] = None,
-            logs: Sequence[CurveLog] = (),
+        self,
+        predictor: Union[Predictor, FilePath],
+        texts: Union[TextSet, FilePath],
+        folder: FilePath,
+        every: int,
+        tokenizer: Optional[PreTrainedTokenizerBase] = None,
+        run: str = 'run',
+        history: Optional[Sequence[FilePath]] = None,
+        logs: Sequence[CurveLog] = (),
+        reference: Optional[FilePath] = None,
     ) -> None:
         if every < 1:
             raise InputError('every', '1 step or more', str(every),
@@ -63,6 +65,7 @@ class PredictionCallback(TrainerCallback):
         self.predictor, self.texts, self.folder = predictor, texts, folder
         self.every, self.tokenizer, self.run = every, tokenizer, run
         self.history, self.logs = history, logs
+        self.reference = reference
         self.triage: Optional[Triage] = None
         self.seconds, self._began = 0.0, time.perf_counter()
         self._live: Optional[LivePredictions] = None
@@ -136,7 +139,7 @@ class PredictionCallback(TrainerCallback):
             self._live = LivePredictions(self.predictor, self.texts,
                                          self.folder, self.run,
                                          state.max_steps, self.history,
-                                         self.logs)
+                                         self.logs, self.reference)
         return self._live
 
     def _tokenizer(self, kwargs: dict[str, Any]) -> PreTrainedTokenizerBase:

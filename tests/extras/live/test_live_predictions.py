@@ -101,6 +101,35 @@ def test_a_log_that_fails_keeps_no_other_from_its_points(tmp_path):
     assert [step for step, *_ in broken.points] == [2, 4]
 
 
+def test_differences_to_a_reference_run(tmp_path):
+    """They are logged where the reference has a reading of the same step."""
+    train(LivePredictions(PREDICTOR, TEXTS, tmp_path / 'old'))
+    log = Notes()
+    live = LivePredictions(
+        PREDICTOR,
+        TEXTS,
+        tmp_path / 'new',
+        'mix1',
+        logs=[log],
+        reference=tmp_path / 'old')
+    live.read(model(), TOKENIZER, 3)
+    assert live.comparison is None
+    live.read(model(), TOKENIZER, 4)
+    assert live.comparison.models[0] != live.comparison.models[1]
+    names = [{name.partition('/')[0]
+              for name in names} for _, *names in log.points]
+    assert names == [{'predicted'}, {'predicted'}, {'difference'}]
+    assert log.points[-1] == (4, *sorted(
+        f'difference/{name}{end}' for name in ('easy', 'hard', 'mean', 'loss')
+        for end in ('', '/low', '/high')))
+
+
+def test_a_reference_is_one_run(tmp_path):
+    place = write_runs(tmp_path / 'old', {'old-1': 1.0, 'old-2': 1.3})
+    with pytest.raises(InputError, match='dumps of one run, found old-1, ol'):
+        LivePredictions(PREDICTOR, TEXTS, tmp_path, reference=place)
+
+
 def test_bad_input(tmp_path):
     with pytest.raises(InputError, match='texts: expected losses on the'):
         LivePredictions(PREDICTOR, OTHER_TEXTS, tmp_path)

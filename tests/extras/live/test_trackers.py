@@ -98,7 +98,8 @@ def test_points_by_step_in_the_run_that_is_under_way(monkeypatch, triages,
         assert run.axes == {
             STEP: None,
             'predicted/*': STEP,
-            'forecast/*': STEP
+            'forecast/*': STEP,
+            'difference/*': STEP
         }
 
 

@@ -1,0 +1,155 @@
+"""Decide between two models or checkpoints by their losses or answers.
+
+    salience compare old.safetensors new.safetensors \\
+        --predictor predictor.safetensors
+    salience compare losses.csv:old losses.csv:new --same-recipe \\
+        losses.csv:seed1 losses.csv:seed2 losses.csv:seed3
+
+A and B are dumps, folders or runs of OpenCompass with one model, or
+PLACE:MODEL, also of a table of losses. The exit code is 0 if B is better, 3 if
+it is worse, 4 if there is no difference beyond noise, and 5 if these data
+cannot tell; docs/decisions.md has a loop that keeps or reverts changes.
+"""
+import argparse
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Optional
+
+from csv_plugin.cli.arguments import (add_flag, add_json, add_option,
+                                      add_several, add_wide, positive,
+                                      predictor_file, print_json)
+from csv_plugin.core.comparing import Answers, Losses, compare, sources_of
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import shortened
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.paired import BETTER, SAME, UNCLEAR, WORSE
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.model_tables import (ModelColumns, read_accuracy_columns,
+                                        read_loss_features)
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.report.comparison_report import as_line, as_text
+from csv_plugin.report.screen import full_width
+from csv_plugin.triage.dumps import find_dumps
+
+#: Exit code of each verdict on B; 1 and 2 are those of errors.
+EXIT_CODES = {BETTER: 0, WORSE: 3, SAME: 4, UNCLEAR: 5}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_several(parser, 'places', 'PLACE',
+                'losses of A and B (these or --answers are '
+                'required)', str, (), '*')
+    add_option(
+        parser, '--predictor', '[LABEL=]FILE', 'predicts the difference of '
+        'accuracies (default: the losses alone are compared)', predictor_file)
+    add_several(
+        parser, '--answers', 'TABLE:MODEL', 'grades of A and of B by item: '
+        'tables with a column model and one for each BENCHMARK/ITEM, 0 or 1 '
+        '(default: none)', str, ())
+    add_several(
+        parser, '--same-recipe', 'PLACE', 'losses of two or more runs of one '
+        'recipe with other seeds: their noise counts (default: none)', str, ())
+    add_flag(
+        parser, '--same-family', 'A and B share weights or data (default: '
+        'they are of two families)')
+    add_option(
+        parser, '--by', 'NAME', 'benchmark that decides, or mean or loss '
+        '(default: the mean, or the loss without accuracies)', str, '')
+    add_option(parser, '--margin', 'POINTS',
+               'smallest difference that matters (default 1)', positive, 1)
+    add_option(parser, '--level', 'PERCENT', 'level of intervals (default 95)',
+               positive, 95)
+    add_flag(parser, '--line', 'print one line for logs (default: tables)')
+    add_wide(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    for name, places in (('PLACE', args.places), ('--answers', args.answers)):
+        if len(places) not in (0, 2):
+            raise InputError(name, 'two, of A and of B', str(len(places)),
+                             'Give A first.')
+    predictor = load_predictor(args.predictor[1]) if args.predictor else None
+    read = partial(_losses, predictor=predictor)
+    a, b = map(read, args.places) if args.places else (None, None)
+    answers = None
+    if args.answers:
+        answers = _answers(args.answers[0]), _answers(args.answers[1])
+    comparison = compare(a, b, predictor, answers,
+                         [*map(read, args.same_recipe)], args.same_family,
+                         args.level / 100, args.margin / 100, args.by)
+    comparison = replace(
+        comparison, models=_names(*(args.places or args.answers)))
+    if args.json:
+        print_json(comparison.to_dict())
+    elif args.line:
+        print(as_line(comparison))
+    else:
+        print(as_text(comparison, full_width(args.wide)))
+    return EXIT_CODES[comparison.verdict]
+
+
+def _split(place: str) -> tuple[Path, str]:
+    """Path and model of PLACE:MODEL; the model is empty in a mere path."""
+    parts = place.split(':')
+    for n in range(len(parts), 0, -1):
+        path = Path(':'.join(parts[:n]))
+        if path.exists():
+            return path, ':'.join(parts[n:])
+    return Path(place), ''
+
+
+def _names(a: str, b: str) -> tuple[str, str]:
+    """Models by their names, or by their places where these are the same."""
+    names = [
+        model or path.name.removesuffix('.safetensors')
+        for path, model in map(_split, (a, b))
+    ]
+    return (a, b) if names[0] == names[1] else (names[0], names[1])
+
+
+def _losses(place: str, predictor: Optional[Predictor]) -> Losses:
+    """Losses of one model: of a table if it is FILE:MODEL, or a dump."""
+    path, model = _split(place)
+    if path.is_file() and model:
+        units = None
+        if predictor and predictor.columns.scored is None:
+            units = predictor.columns.units
+        return _table(path, units).select([model])
+    dumps = find_dumps([path])
+    if not model and len(dumps) == 1:
+        model, = dumps
+    if model not in dumps:
+        raise InputError(place, f'losses of {model or "one model"}',
+                         shortened(', '.join(dumps), 200) or 'none',
+                         'Name a model there as PLACE:MODEL.')
+    return dumps[model].read(
+        predictor.columns.fingerprint if predictor else '')
+
+
+@lru_cache(maxsize=2)
+def _table(path: Path, units: Optional[tuple[str, ...]]) -> FeatureTable:
+    return read_loss_features(path, units)
+
+
+def _answers(place: str) -> Answers:
+    """Grades of a model by benchmark and item."""
+    path, model = _split(place)
+    table = _grades(path)
+    if model not in table.models:
+        raise InputError(place, 'TABLE:MODEL with one of the models',
+                         shortened(', '.join(table.models), 200),
+                         'Name a model behind the table.')
+    row = table.values[table.models.index(model)]
+    grades: dict[str, dict[str, float]] = {}
+    for item, source, grade in zip(table.columns, sources_of(table.columns),
+                                   row.tolist()):
+        if grade == grade:  # An empty cell is an item that was not run.
+            grades.setdefault(source or path.stem, {})[item] = grade
+    return grades
+
+
+@lru_cache(maxsize=2)
+def _grades(path: Path) -> ModelColumns:
+    return read_accuracy_columns(path)

@@ -1,0 +1,411 @@
+"""Comparison of two models by their losses, predictions and answers."""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Optional, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.differences import predict_differences
+from csv_plugin.core.features import FeatureTable, counted_losses
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.losses import LossTable, TargetTokens, TextLosses
+from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
+from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
+                                    PREDICTOR, RUNS, SCORE, TEXTS, Difference,
+                                    Noise, PairedAnswers, combine, judged,
+                                    run_noise, text_noise)
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.salience_model import SalienceModel, relative_logs
+
+#: Losses of one model: token losses, or a row of a table.
+Losses = Union[TokenLossDump, FeatureTable]
+#: Grades of one model in 0..1, by benchmark and item.
+Answers = Mapping[str, Mapping[str, float]]
+
+#: Name of the mean over the benchmarks.
+MEAN = 'mean'
+#: Smallest differences that matter unless others are given: of accuracies,
+#: and of losses as a share of the mean loss of A.
+MARGIN, LOSS_MARGIN = 0.01, 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What losses, predictions and answers show about model B beside A.
+
+    Args:
+        models (tuple[str, str]): Names of A and B.
+        level (float): Level of the intervals.
+        differences (tuple[Difference, ...]): By kind and benchmark.
+        answers (tuple[PairedAnswers, ...]): By benchmark; empty without.
+        decisive (Difference): The one whose verdict counts.
+        notes (tuple[str, ...]): Remarks for readers.
+    """
+    models: tuple[str, str]
+    level: float
+    differences: tuple[Difference, ...]
+    answers: tuple[PairedAnswers, ...]
+    decisive: Difference
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        a, b = self.models
+        return (f'Comparison({b} beside {a}: {self.verdict}, '
+                f'P(better) {self.decisive.probability:.3f})')
+
+    @property
+    def verdict(self) -> str:
+        """'better', 'worse', 'no difference' or 'cannot tell', of B."""
+        return self.decisive.verdict
+
+    def of_kind(self, kind: str) -> list[Difference]:
+        """Return the differences of a kind, such as 'predicted'."""
+        return [part for part in self.differences if part.kind == kind]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; accuracies are fractions."""
+        return {
+            'a': self.models[0],
+            'b': self.models[1],
+            'level': self.level,
+            'verdict': self.verdict,
+            'decisive': self.decisive.to_dict(),
+            'differences': [part.to_dict() for part in self.differences],
+            'answers': [part.to_dict() for part in self.answers],
+            'notes': list(self.notes)
+        }
+
+    def to_frame(self) -> Any:
+        """Return the differences as a pandas table, a row each."""
+        import pandas
+        return pandas.DataFrame([part.to_dict() for part in self.differences])
+
+
+def compare(a: Optional[Losses] = None,
+            b: Optional[Losses] = None,
+            predictor: Optional[Predictor] = None,
+            answers: Optional[tuple[Answers, Answers]] = None,
+            same_recipe: Sequence[Losses] = (),
+            same_family: bool = False,
+            level: float = 0.95,
+            margin: float = MARGIN,
+            decided_by: str = '') -> Comparison:
+    """Compare model B with model A by their losses or answers, or both.
+
+    Scored: the tokens that all models scored in full, on the tokens of the
+    predictor, or else of A.
+
+    Args:
+        a (Optional[Losses]): Token losses of A, or a table of this model
+            alone; None to compare answers alone.
+        b (Optional[Losses]): Those of B, on the same texts.
+        predictor (Optional[Predictor]): Predicts accuracies; without it,
+            the losses themselves are compared.
+        answers (Optional[tuple[Answers, Answers]]): Grades of A and B in
+            0..1, by benchmark and item.
+        same_recipe (Sequence[Losses]): Two or more runs of one recipe that
+            differ in their seed. They add the noise of runs.
+        same_family (bool): A and B share weights or data, as the models of a
+            family of the predictor do.
+        level (float): Level of the intervals.
+        margin (float): Smallest difference of accuracies that matters, a
+            fraction.
+        decided_by (str): A benchmark, 'mean' or 'loss'; by default the mean,
+            or the loss if there are no accuracies.
+
+    Returns:
+        Comparison: Differences of B minus A. Accuracies are fractions;
+        losses are in the unit of the table, or nats per character.
+
+    Raises:
+        InputError: There is nothing to compare, the losses are not on the
+            same texts, there is a single run of the recipe, no item has
+            answers of both, or as in `Predictor.features`.
+    """
+    if not 0 < level < 1:
+        raise InputError('level of a comparison', 'a fraction in 0..1',
+                         str(level), 'Give 0.95 for intervals of 95 %.')
+    found: list[Difference] = []
+    notes: list[str] = []
+    models = 'A', 'B'
+    if a is not None and b is not None:
+        models = _name(a), _name(b)
+        paired = _pair([a, b, *same_recipe], predictor)
+        found = _of_losses(paired, predictor, level)
+        notes = mixed_engines({
+            f'{_name(part)} ({i})': part.info
+            for i, part in enumerate((a, b))
+            if isinstance(part, TokenLossDump)
+        })
+        if predictor is not None:
+            found += _predicted(paired, predictor, same_family, level, margin)
+            notes += _notes(models, paired.features[:2], predictor)
+    elif answers is None:
+        raise InputError('comparison', 'losses or answers of A and B', 'none',
+                         'Give either.')
+    pairs = pair_answers(*answers) if answers else []
+    found += _observed(pairs, level, margin)
+    found += _combined(found, level)
+    return Comparison(models, level, tuple(found), tuple(pairs),
+                      _decisive(found, decided_by), tuple(notes))
+
+
+def _name(losses: Losses) -> str:
+    if isinstance(losses, TokenLossDump):
+        return losses.info.model
+    return losses.models[0]
+
+
+class _Paired(NamedTuple):
+    """Losses of M models on S texts or items, of which A and B come first.
+
+    Parts of the texts in the mean losses are `(M, S)`, in the differences of
+    capability scores `(S, B)`; the mean losses and scores are their sums.
+    Shares of the texts in the whole are `(S,)`, features `(M, K)`.
+    """
+    names: tuple[str, ...]
+    shares: NDArray
+    losses: NDArray
+    scores: NDArray
+    features: NDArray
+
+
+def _of_losses(paired: _Paired, predictor: Optional[Predictor],
+               level: float) -> list[Difference]:
+    """Differences of the mean loss and of capability scores."""
+    parts = predictor.benchmarks if predictor else ()
+    # One row for the mean loss, and one for each benchmark.
+    values = np.array([
+        paired.losses.sum(axis=1),
+        *(part.model.scores(paired.features) for part in parts)
+    ])
+    noises: list[dict[str, Noise]] = [{} for _ in values]
+    if values.shape[1] > 2:
+        noises = [{RUNS: run_noise(row[2:])} for row in values]
+    # The noise of runs can be measured on a single text, too.
+    if len(paired.names) > 1 or values.shape[1] == 2:
+        steps = paired.losses[1] - paired.losses[0]
+        of_texts = text_noise(
+            np.column_stack([steps, paired.scores]), paired.shares,
+            sources_of(paired.names))
+        noises = [{
+            TEXTS: by_text,
+            **noise
+        } for by_text, noise in zip(of_texts, noises)]
+    margin = LOSS_MARGIN * float(values[0, 0])
+    return [
+        judged(SCORE if name else LOSS, name, float(row[1] - row[0]), noise,
+               level, margin)
+        for name, row, noise in zip(('', *(part.benchmark
+                                           for part in parts)), values, noises)
+    ]
+
+
+def sources_of(units: Sequence[str]) -> list[str]:
+    """Return the sources of texts or items: their names up to the last slash.
+
+    >>> sources_of(['arc/train/7', 'plain'])
+    ['arc/train', '']
+    """
+    return [name.rpartition('/')[0] for name in units]
+
+
+def _pair(models: Sequence[Losses], predictor: Optional[Predictor]) -> _Paired:
+    tables = [part for part in models if isinstance(part, FeatureTable)]
+    dumps = [part for part in models if isinstance(part, TokenLossDump)]
+    if tables and dumps:
+        raise InputError('losses of two models', 'dumps or tables', 'both',
+                         'Give losses of one kind.')
+    return _pair_tables(tables, predictor) if tables else _pair_dumps(
+        dumps, predictor)
+
+
+def _pair_tables(tables: Sequence[FeatureTable],
+                 predictor: Optional[Predictor]) -> _Paired:
+    columns = predictor.columns if predictor else tables[0].columns
+    for table in tables:
+        table.columns.check_same(columns)
+    values = np.concatenate([table.values for table in tables])
+    scores = _weights(predictor, values) * (values[1] - values[0])
+    return _Paired(columns.units, columns.uniform, values * columns.uniform,
+                   scores.T, values)
+
+
+def _pair_dumps(dumps: Sequence[TokenLossDump],
+                predictor: Optional[Predictor]) -> _Paired:
+    by_name = {str(i): dump for i, dump in enumerate(dumps)}
+    if predictor is None:
+        table = _tokens_of(dumps[0]).table({
+            name: dump.texts
+            for name, dump in by_name.items()
+        })
+        features = np.empty((len(dumps), 0))
+    else:
+        table = predictor.loss_table(by_name)
+        features = predictor.features(table).values
+    losses, _ = counted_losses(table)
+    scores = np.empty((len(table.text_ids), 0))
+    if predictor is not None and predictor.matrix is not None:
+        tokens = predictor.matrix @ _weights(predictor, features).T
+        scores = _by_text(table, ((losses[1] - losses[0])[:, None] * tokens).T)
+    n_chars = table.n_chars.sum()
+    return _Paired(table.text_ids, table.n_chars / n_chars,
+                   _by_text(table, losses).T / n_chars, scores, features)
+
+
+def _tokens_of(dump: TokenLossDump) -> TargetTokens:
+    """The model's own tokens of all texts in its dump."""
+    texts = TextLosses.of(dump.texts)
+    return TargetTokens(texts.ids, texts.hashes, texts.spans,
+                        dump.info.fingerprint)
+
+
+def _by_text(table: LossTable, tokens: NDArray) -> NDArray[np.float64]:
+    """Sums of values `(n, T)` over the tokens of each text, `(S, n)`."""
+    member, n_texts = table.text_of_token(), len(table.text_ids)
+    return np.array([np.bincount(member, row, n_texts) for row in tokens]).T
+
+
+def _weights(predictor: Optional[Predictor],
+             values: NDArray) -> NDArray[np.float64]:
+    """Differences of scores per difference of each column, `(B, K)`."""
+    parts = predictor.benchmarks if predictor else ()
+    weights = [_secants(part.model, values[0], values[1]) for part in parts]
+    return np.reshape(weights, (len(parts), values.shape[1]))
+
+
+def _secants(model: SalienceModel, a: NDArray, b: NDArray) -> NDArray:
+    """Coefficients that logarithmic terms have between two models, `(K,)`."""
+    if model.logs is None:
+        return model.coefficients
+    typical, step = model.logs.typical, b - a
+    rise = relative_logs(b, typical) - relative_logs(a, typical)
+    slopes = np.divide(
+        rise * typical, step, where=step != 0, out=np.zeros(len(step)))
+    return model.coefficients + model.logs.coefficients * slopes
+
+
+def _predicted(paired: _Paired, predictor: Predictor, same_family: bool,
+               level: float, margin: float) -> list[Difference]:
+    """Differences of predicted accuracies, and their mean.
+
+    The error of the predictor was measured on the same texts, so their noise
+    is named but not added.
+    """
+    features = paired.features
+    a, b = (FeatureTable((name, ), predictor.columns, row[None])
+            for name, row in zip('AB', features))
+    shifts = predict_differences(predictor, a, b, level, same_family)
+    noises = [{
+        PREDICTOR: Noise(*errors)
+    } for errors in zip(shifts.deviation.tolist(), shifts.freedom.tolist())]
+    if len(features) > 2:
+        runs = [
+            part.model.predict(features[2:]) for part in predictor.benchmarks
+        ]
+        for noise, row in zip(noises, [*runs, np.mean(runs, axis=0)]):
+            noise[RUNS] = run_noise(row)
+    found = [
+        judged(PREDICTED, name, shift, noise, level, margin)
+        for name, shift, noise in zip((
+            *predictor.names, MEAN), shifts.difference.tolist(), noises)
+    ]
+    middle = features[:2].mean(axis=0, keepdims=True)
+    parts = paired.scores * [
+        float(part.model.curve.alpha * part.model.slopes(middle)[0])
+        for part in predictor.benchmarks
+    ]
+    of_texts = text_noise(
+        np.column_stack([parts, parts.mean(axis=1)]), paired.shares,
+        sources_of(paired.names))
+    return [
+        replace(part, errors={
+            TEXTS: noise.error,
+            **part.errors
+        }) for part, noise in zip(found, of_texts)
+    ]
+
+
+def _notes(models: Sequence[str], features: NDArray,
+           predictor: Predictor) -> list[str]:
+    """Remarks on what the predictor was not made for."""
+    notes = []
+    if fitted := [
+            name for name in models
+            if any(name in part.fit_models for part in predictor.benchmarks)
+    ]:
+        notes.append(f'{" and ".join(fitted)}: among the training models of '
+                     'the predictor, so the interval is too narrow')
+    if beyond := [
+            part.benchmark for part in predictor.benchmarks
+            if part.intervals.extrapolated(part.model.scores(features)).any()
+    ]:
+        notes.append(f'{", ".join(beyond)}: scores outside the range of the '
+                     'training models')
+    return notes
+
+
+def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
+    """Pair the answers of two models to the same items of each benchmark.
+
+    Raises:
+        InputError: No item has answers of both.
+    """
+    pairs = []
+    for benchmark in a:
+        items = sorted({*a[benchmark]} & {*b.get(benchmark, {})})
+        if items:
+            pairs.append(
+                PairedAnswers.of(benchmark, [a[benchmark][i] for i in items],
+                                 [b[benchmark][i] for i in items]))
+    if not pairs:
+        raise InputError('answers of A and B', 'items that both answered',
+                         f'items of {", ".join(a)} and of {", ".join(b)}',
+                         'Run both models on the same benchmarks.')
+    return pairs
+
+
+def _observed(pairs: Sequence[PairedAnswers], level: float,
+              margin: float) -> list[Difference]:
+    """Differences of observed accuracies, and their mean."""
+    found = [
+        judged(OBSERVED, pair.benchmark, pair.value, {ITEMS: pair.noise},
+               level, margin) for pair in pairs
+    ]
+    if len(pairs) > 1:
+        errors = [pair.noise.error for pair in pairs]
+        noise = Noise(float(np.sqrt(np.square(errors).sum())) / len(pairs))
+        value = float(np.mean([pair.value for pair in pairs]))
+        found.append(
+            judged(OBSERVED, MEAN, value, {ITEMS: noise}, level, margin))
+    return found
+
+
+def _combined(found: Sequence[Difference], level: float) -> list[Difference]:
+    """Means of what is predicted and observed on the same benchmarks."""
+    predicted, observed = ({
+        part.benchmark: part
+        for part in found if part.kind == kind
+    } for kind in (PREDICTED, OBSERVED))
+    return [
+        combine(predicted[name], observed[name], level) for name in predicted
+        if name in observed and (name != MEAN or {*predicted} == {*observed})
+    ]
+
+
+def _decisive(found: Sequence[Difference], decided_by: str) -> Difference:
+    """The difference that counts, the most certain of its name."""
+    accuracies = {
+        part.benchmark: part
+        for kind in (OBSERVED, PREDICTED, COMBINED)
+        for part in found if part.kind == kind
+    }
+    losses = {LOSS: part for part in found if part.kind == LOSS}
+    named = losses | accuracies
+    if not decided_by:
+        decided_by = MEAN if MEAN in named else next(iter(accuracies or named))
+    if decided_by not in named:
+        raise InputError('what decides', f'one of {", ".join(named)}',
+                         repr(decided_by), 'Name one of these.')
+    return named[decided_by]

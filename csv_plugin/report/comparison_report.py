@@ -1,0 +1,148 @@
+"""A comparison of two models as tables to read, and as one line."""
+import math
+
+from csv_plugin.core.comparing import MEAN, Comparison
+from csv_plugin.core.formatting import number
+from csv_plugin.core.paired import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
+                                    PREDICTED, PREDICTOR, RUNS, SAME, SCORE,
+                                    TEXTS, WORSE, Difference, items_needed,
+                                    items_worth)
+from csv_plugin.report.screen import WIDTH, text_table, wrapped
+
+#: Beginnings of the sentence on what came out.
+_SENTENCES = {
+    BETTER: 'B is better than A',
+    WORSE: 'B is worse than A',
+    SAME: 'B and A do not differ beyond noise',
+}
+_TABLES = (
+    ('Predicted accuracy, points', (PREDICTED, )),
+    ('Observed accuracy, points', (OBSERVED, )),
+    ('Predicted and observed accuracy combined, points', (COMBINED, )),
+    ('Mean loss and capability scores, nats; lower is better', (LOSS, SCORE)),
+)
+
+
+def as_text(comparison: Comparison, width: float = WIDTH) -> str:
+    """Return tables, notes and what came out, for the terminal."""
+    a, b = comparison.models
+    parts = [f'A: {a}\nB: {b}']
+    for heading, kinds in _TABLES:
+        rows = [part for kind in kinds for part in comparison.of_kind(kind)]
+        if rows:
+            parts += [heading, text_table(_rows(rows), 5, width)]
+    if comparison.answers:
+        parts += ['Items', text_table(_answer_rows(comparison), 6, width)]
+    parts += [
+        wrapped([*_legend(comparison), *(f'* {n}' for n in comparison.notes)]),
+        wrapped([sentence(comparison)])
+    ]
+    return '\n\n'.join(parts)
+
+
+def sentence(comparison: Comparison) -> str:
+    """Return what came out, as a sentence."""
+    part = comparison.decisive
+    text = _SENTENCES.get(part.verdict, 'The data cannot tell B from A')
+    name = {
+        LOSS: 'mean loss',
+        MEAN: 'mean accuracy'
+    }.get(_name(part), f'accuracy on {part.benchmark}')
+    return (f'{text}: {name} {_number(part, part.value)} {_unit(part)} '
+            f'({_interval(part)}), P(B better) {part.probability:.3f}.')
+
+
+def as_line(comparison: Comparison) -> str:
+    """Return what came out in one line of NAME=VALUE, for logs."""
+    part = comparison.decisive
+    return ' '.join((
+        f'verdict={part.verdict.replace(" ", "_")}',
+        f'by={_name(part)}',
+        f'kind={part.kind}',
+        f'difference={_number(part, part.value)}',
+        f'low={_number(part, part.low)}',
+        f'high={_number(part, part.high)}',
+        f'unit={_unit(part)}',
+        f'probability={part.probability:.4f}',
+    ))
+
+
+def _name(part: Difference) -> str:
+    return LOSS if part.kind == LOSS else part.benchmark
+
+
+def _number(part: Difference, value: float, sign: str = '+') -> str:
+    """A difference or an error in its unit."""
+    return (f'{value:{sign}.5f}'
+            if part.of_losses else f'{100 * value:{sign}.2f}')
+
+
+def _interval(part: Difference) -> str:
+    return f'{_number(part, part.low)} to {_number(part, part.high)}'
+
+
+def _rows(parts: list[Difference]) -> list[list[str]]:
+    """A header, and a row for each difference of one table."""
+    origins = [
+        origin for origin in (PREDICTOR, TEXTS, ITEMS, RUNS)
+        if origin in parts[0].errors
+    ]
+    return [[
+        '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
+        *(f'SE {origin}' for origin in origins)
+    ], *([
+        _name(part) if part.kind != SCORE else f'score of {part.benchmark}',
+        _number(part, part.value),
+        _interval(part), f'{part.probability:.3f}', part.verdict,
+        _number(part, part.detectable, ''),
+        *(_number(part, part.errors[origin], '') for origin in origins)
+    ] for part in parts)]
+
+
+def _answer_rows(comparison: Comparison) -> list[list[str]]:
+    observed, predicted = ({
+        part.benchmark: part
+        for part in comparison.of_kind(kind)
+    } for kind in (OBSERVED, PREDICTED))
+    rows = [[
+        '', 'items', 'A', 'B', 'only A', 'only B', 'p (McNemar)', 'needed',
+        'worth'
+    ]]
+    for pair in comparison.answers:
+        name, n_items = pair.benchmark, pair.n_items
+        worth = items_worth(n_items, observed[name],
+                            predicted[name]) if name in predicted else math.nan
+        p_value = math.nan if pair.p_value is None else pair.p_value
+        rows.append([
+            name,
+            str(n_items),
+            *(f'{100 * share:.1f} %' for share in pair.accuracies),
+            *(f'{items:g}' for items in pair.only),
+            number(p_value, '.3g'),
+            number(items_needed(n_items, observed[name]), '.0f'),
+            number(worth, '.0f')
+        ])
+    return rows
+
+
+def _legend(comparison: Comparison) -> list[str]:
+    part = comparison.decisive
+    legend = [
+        f'Intervals of {100 * comparison.level:g} %. Better or worse: the '
+        'interval leaves 0 out. No difference: it lies within '
+        f'{_number(part, part.margin, "")} {_unit(part)}, the margin. '
+        'Detectable: found with a probability of 80 %. SE: standard error.'
+    ]
+    if comparison.of_kind(PREDICTED):
+        legend.append(
+            'SE predictor: error of differences on held-out families. It was '
+            'measured on the same texts, so SE texts is not added to it.')
+    if comparison.answers:
+        legend.append(
+            'p: exact test. Needed: items that make the margin detectable. '
+            'Worth: items that are as exact as the prediction.')
+    return legend
+
+
+def _unit(part: Difference) -> str:
+    return 'nats' if part.of_losses else 'points'

@@ -1,0 +1,203 @@
+"""Noise of paired differences, and verdicts, against oracles."""
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Noise,
+                                    PairedAnswers, combine, items_needed,
+                                    items_worth, judged, run_noise, text_noise,
+                                    total_noise)
+
+
+def noise_of(differences, sources, seed=0):
+    """Noise of a plain mean over texts."""
+    n = len(differences)
+    noise, = text_noise(
+        np.array(differences)[:, None] / n, np.full(n, 1 / n), sources, seed)
+    return noise
+
+
+def stratified_error(differences, sources):
+    """The standard error of a stratified mean of texts of one length."""
+    variance = 0.0
+    for source in {*sources}:
+        part = np.array(
+            [d for d, s in zip(differences, sources) if s == source])
+        variance += len(part)**2 * part.var(ddof=1) / len(part)
+    return math.sqrt(variance) / len(differences)
+
+
+def test_noise_of_texts_is_that_of_a_stratified_mean():
+    rng = np.random.default_rng(0)
+    sources = ['a'] * 3 + ['b'] * 30 + ['c'] * 7
+    differences = rng.normal(size=40) + 10 * (np.array(sources) == 'b')
+    noise = noise_of(differences, sources)
+    assert noise.error == pytest.approx(
+        stratified_error(differences, sources), rel=0.07)
+    assert noise.freedom == 37
+    # Without strata, the difference between the sources would be noise, too.
+    assert noise_of(differences, [''] * 40).error > 3 * noise.error
+
+
+def test_the_order_of_texts_does_not_matter():
+    rng = np.random.default_rng(1)
+    differences, sources = rng.normal(size=9), [*'abcabcabc']
+    by_source = np.argsort(sources, kind='stable')
+    assert noise_of(differences,
+                    sources) == noise_of(differences[by_source],
+                                         [sources[i] for i in by_source])
+
+
+@pytest.mark.parametrize('sources', ['abcd', 'aaab', 'aabc'])
+def test_sources_of_a_single_text_are_pooled(sources):
+    pooled = {'abcd': 'aaaa', 'aaab': 'aaaa', 'aabc': 'aabb'}[sources]
+    differences = [0.3, 0.1, 0.7, 0.2]
+    assert noise_of(differences,
+                    [*sources]) == noise_of(differences, [*pooled])
+
+
+def test_long_texts_count_more():
+    """Against all 4^3 bootstrap samples of three of four texts."""
+    parts, shares = np.array([.1, .2, 0, .4]), np.array([.1, .2, .3, .4])
+    means = [
+        parts[list(drawn)].sum() / shares[list(drawn)].sum()
+        for drawn in itertools.product(range(4), repeat=3)
+    ]
+    noise, = text_noise(parts[:, None], shares, [''] * 4)
+    assert noise.error == pytest.approx(np.std(means), rel=0.07)
+
+
+def test_resamples_of_many_texts_are_drawn_in_parts():
+    differences = np.random.default_rng(2).normal(size=5000)
+    assert noise_of(differences, [''] * 5000).error == pytest.approx(
+        5000**-0.5, rel=0.1)
+
+
+def test_a_single_text_has_no_noise_to_measure():
+    with pytest.raises(InputError, match='two or more'):
+        noise_of([0.1], ['a'])
+
+
+def test_intervals_of_few_texts_hold_in_95_of_100_cases():
+    """Twelve texts of two sources with errors of different size."""
+    rng = np.random.default_rng(3)
+    scale = np.repeat([1, 3], [4, 8])
+    held = 0
+    for _ in range(400):
+        differences = scale * rng.normal(size=12)
+        noise = noise_of(differences, [*'aaaabbbbbbbb'])
+        part = judged(LOSS, '', differences.mean(), {'texts': noise}, .95, 1)
+        held += part.low < 0 < part.high
+    assert 0.92 < held / 400 < 0.98
+
+
+def test_noise_of_runs():
+    noise = run_noise([1.0, 2.0, 3.0])
+    assert noise == Noise(math.sqrt(2), 2)
+    with pytest.raises(InputError, match='same recipe.*two or more'):
+        run_noise([1.0])
+
+
+@pytest.mark.parametrize('value, error, verdict, opposite', [
+    (3.0, 1.0, 'better', 'worse'),
+    (0.1, 0.02, 'better', 'worse'),
+    (0.1, 0.4, 'no difference', 'no difference'),
+    (0.1, 1.0, 'cannot tell', 'cannot tell'),
+])
+def test_verdicts(value, error, verdict, opposite):
+    noises = {'items': Noise(error)}
+    found = judged(OBSERVED, 'x', value, noises, 0.95, 1.0)
+    assert found.verdict == verdict
+    assert judged(OBSERVED, 'x', -value, noises, .95, 1.0).verdict == opposite
+    # Lower losses are better.
+    assert judged(LOSS, '', -value, noises, .95, 1.0).verdict == verdict
+    assert (found.probability > 0.975) == (found.low > 0)
+
+
+def test_noise_adds_up_in_quadrature():
+    found = judged(LOSS, '', 0.0, {
+        'texts': Noise(3),
+        'runs': Noise(4)
+    }, 0.95, 1)
+    assert found.error == 5 and found.high == pytest.approx(5 * 1.959964)
+    assert found.errors == {'texts': 3, 'runs': 4}
+    # Student's t of two degrees of freedom, from a table.
+    few = judged(LOSS, '', 0.0, {'runs': Noise(1, 2)}, 0.95, 1)
+    assert few.high == pytest.approx(4.302653)
+    # Two samples of equal size and variance have the freedom of both.
+    assert total_noise([Noise(1, 3), Noise(1, 3)]) == pytest.approx((2**.5, 6))
+
+
+def test_no_noise_at_all():
+    found = judged(OBSERVED, 'x', 0.0, {'runs': Noise(0)}, 0.95, 1)
+    assert found.probability == 0.5 and found.verdict == 'no difference'
+
+
+def test_mcnemar():
+    a, b = [1, 1, 0, 0, 0, 0, 0, 0, 1], [1, 0, 1, 1, 1, 1, 1, 1, 1]
+    found = PairedAnswers.of('x', a, b)
+    assert found.only == (1, 6) and found.n_items == 9
+    # Of 2^7 equally likely cases, 1 + 7 are as extreme on either side.
+    assert found.p_value == pytest.approx(16 / 128)
+    assert found.value == pytest.approx(5 / 9)
+    assert PairedAnswers.of('x', [1, 0], [1, 0]).p_value == 1
+
+
+@pytest.mark.parametrize('n, gain', [(30, 0.0), (400, 0.1)])
+def test_intervals_of_answers_hold_in_95_of_100_cases(n, gain):
+    rng = np.random.default_rng(4)
+    held = 0
+    for _ in range(400):
+        u = rng.random(n)
+        found = PairedAnswers.of('x', u < 0.1, (u > 0.2 - gain) & (u < 0.3))
+        noises = {'items': found.noise}
+        part = judged(OBSERVED, 'x', found.value, noises, 0.95, 1)
+        held += part.low <= gain <= part.high
+    assert 0.92 < held / 400 < 0.995
+
+
+def test_grades_have_noise_but_no_exact_test():
+    rng = np.random.default_rng(5)
+    a, b = rng.random(50), rng.random(50)
+    found = PairedAnswers.of('x', a, b)
+    assert found.p_value is None
+    assert found.noise.error == pytest.approx(
+        np.std(b - a, ddof=1) / math.sqrt(50), rel=0.1)
+    assert found.only[1] - found.only[0] == pytest.approx((b - a).sum())
+
+
+def test_the_detectable_difference_is_found_four_times_in_five():
+    rng = np.random.default_rng(6)
+    found = judged(OBSERVED, 'x', 0, {'items': Noise(0.5)}, 0.95, 1)
+    values = found.detectable + 0.5 * rng.normal(size=4000)
+    assert np.mean(values > found.high) == pytest.approx(0.8, abs=0.02)
+
+
+def test_items_that_are_needed_make_the_margin_detectable():
+    observed = judged(OBSERVED, 'x', 0, {'items': Noise(0.02)}, 0.95, 0.01)
+    needed = items_needed(100, observed)
+    fewer = {'items': Noise(0.02 * math.sqrt(100 / needed))}
+    assert judged(OBSERVED, 'x', 0, fewer, 0.95,
+                  0.01).detectable == pytest.approx(0.01)
+    predicted = judged(PREDICTED, 'x', 0, {'p': Noise(0.01)}, 0.95, 0.01)
+    assert items_worth(100, observed, predicted) == pytest.approx(400)
+
+
+def test_the_combination_is_the_best_weighted_mean():
+    predicted, observed = (judged(kind, 'x', value, {'any': Noise(error)},
+                                  0.95, 1)
+                           for kind, value, error in ((PREDICTED, .1, .03),
+                                                      (OBSERVED, .5, .01)))
+    both = combine(predicted, observed, 0.95)
+    variances = {
+        w: (w * .03)**2 + ((1 - w) * .01)**2
+        for w in np.linspace(0, 1, 1001)
+    }
+    weight = min(variances, key=variances.get)
+    assert both.value == pytest.approx(
+        weight * .1 + .5 * (1 - weight), abs=0.001)
+    assert both.high - both.value == pytest.approx(
+        1.959964 * math.sqrt(variances[weight]), rel=1e-3)
