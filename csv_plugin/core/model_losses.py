@@ -30,7 +30,8 @@ class DumpInfo:
         context (int): Longest window in tokens, 0 if unlimited.
         stride (int): Tokens scored by each window after the first of a text; 0
             if unlimited.
-        versions (Mapping[str, str]): Versions of packages by name.
+        versions (Mapping[str, str]): Versions of packages by name, and the
+            revision of the model.
         engine (str): Name of the engine, such as 'transformers'.
         cache_dtype (str): Number format of the cache of keys and values, as
             `dtype`; 'none' if the model ran without one.

@@ -14,7 +14,7 @@ _STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
 #: Most folders that an error names.
 _NAMED = 8
 #: Files with weights, and the one that says how they are used.
-_WEIGHTS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
+_WEIGHTS = '*.safetensors', '*.bin', '*.gguf', '*.distcp', 'config.json'
 #: Number of places of a file that are read for its mark, and their bytes.
 _PLACES, _LENGTH = 64, 4096
 

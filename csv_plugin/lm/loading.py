@@ -11,22 +11,31 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Optional
 
 import torch
 import transformers
+from huggingface_hub import snapshot_download
 from huggingface_hub.utils import HFValidationError
 from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
                           PreTrainedModel, PreTrainedTokenizerBase)
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.io.files import FilePath
+from csv_plugin.lm.distributed_checkpoints import as_folder
 from csv_plugin.lm.engines.causal_lm import input_device
+from csv_plugin.lm.tokens.tokenizer_checks import check_gguf
 
 _RELEASE = tuple(map(int, transformers.__version__.split('.')[:2]))
 _DTYPE = 'dtype' if _RELEASE >= (4, 56) else 'torch_dtype'
 #: Names of models on the hub.
 _HUB_NAME = re.compile(r'\w[\w.-]*(/[\w.-]+)?')
+#: Weights in pickles, which are used if there are no others, and weights for
+#: other programs.
+_PICKLES = ['*.bin', '*.bin.index.json']
+_UNUSED = ['*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf',
+           'original/*']  # yapf: disable
 #: Start of the remedy where code was refused.
 READ_IT = 'Read the code and, if you trust it,'
 _TRUST = f'{READ_IT} give --trust-remote-code.'
@@ -82,6 +91,8 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
 def _remedy(error: Exception) -> str:
     if isinstance(error, MemoryError) or 'memory' in str(error):
         return 'Free memory, or load it with a smaller dtype or on more GPUs.'
+    if isinstance(error, ImportError):
+        return 'Install this package.'
     if isinstance(error, (OSError, HFValidationError)):
         return 'Name its folder, or a model of the hub.'
     return 'Check its files, and the settings that it is loaded with.'
@@ -102,8 +113,11 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
         InputError: The model comes with code that would run, or cannot be
             loaded without it.
     """
-    if os.path.exists(os.path.join(path, 'custom_generate')):
+    folder, settings = _place(path)
+    if os.path.exists(os.path.join(folder, 'custom_generate')):
         raise _refusal(path, 'code of its own in custom_generate', remedy)
+    if settings:
+        return None  # A GGUF file has no code.
     try:
         with _needed_code_refused(path, remedy):
             config = AutoConfig.from_pretrained(path, trust_remote_code=False)
@@ -151,48 +165,100 @@ def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
                       'files without code to run', found, remedy)
 
 
+def revision_folder(model: str, revision: str) -> Path:
+    """Return the folder of a revision of a model.
+
+    Args:
+        model (str): A name on the hub, whose files are fetched or lie in the
+            cache; a folder with one of the revision's name; or the folder of
+            the model in a cache of the hub.
+        revision (str): A branch, a tag or a commit; or the name of a folder.
+
+    Raises:
+        InputError: There is no such revision.
+    """
+    folder = Path(model)
+    if not folder.is_dir():
+        with _in_words(f'revision {revision!r} of', model):
+            found = Path(
+                snapshot_download(
+                    model,
+                    revision=revision,
+                    ignore_patterns=_PICKLES + _UNUSED))
+            if not any(found.glob('*.safetensors')):
+                snapshot_download(
+                    model, revision=revision, allow_patterns=_PICKLES)
+            return found
+    reference = folder / 'refs' / revision
+    commit = reference.read_text() if reference.is_file() else revision
+    for place in (folder / revision, folder / 'snapshots' / commit.strip()):
+        if place.is_dir():
+            return place
+    raise InputError(
+        f'model {model!r}', f'a folder {revision!r} in it', 'none',
+        'Give each revision a folder; git worktree add makes one of a clone.')
+
+
+def _place(path: FilePath) -> tuple[FilePath, dict[str, str]]:
+    """The folder of a model, and how to call its file if it is a GGUF."""
+    file = Path(path)
+    if file.suffix == '.gguf' and file.is_file():
+        return file.parent, {'gguf_file': file.name}
+    return path, {}
+
+
 def load_tokenizer(path: FilePath,
                    trust_remote_code: bool = False,
                    remedy: str = _TRUST) -> PreTrainedTokenizerBase:
     """The tokenizer of a model that another engine runs.
 
     Args:
-        path (FilePath): Folder, or name on the hub.
+        path (FilePath): Folder, GGUF file, or name on the hub.
         trust_remote_code (bool): Run code that comes with the tokenizer;
             code that only the model needs never runs.
         remedy (str): What to do about such code, one sentence.
 
     Raises:
-        InputError: As in `loading`.
+        InputError: As in `loading` and `check_gguf`.
     """
+    folder, settings = _place(path)
     with _in_words('tokenizer', path), _needed_code_refused(path, remedy):
-        return AutoTokenizer.from_pretrained(
-            path, trust_remote_code=trust_remote_code)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, trust_remote_code=trust_remote_code, **settings)
+    if settings:
+        tokenizer.name_or_path = os.fspath(path)
+        check_gguf(tokenizer)
+    return tokenizer
 
 
 def load_causal_lm(path: FilePath,
                    trust_remote_code: bool = False,
                    dtype: Optional[str] = None,
+                   config: Optional[FilePath] = None,
                    **settings: Any) -> PreTrainedModel:
     """A causal LM, spread over all GPUs if there are any.
 
     Args:
-        path (FilePath): Folder, or name on the hub.
+        path (FilePath): Folder, GGUF file, or name on the hub.
         trust_remote_code (bool): Run code that comes with the model.
         dtype (Optional[str]): Number format of the weights; by default
             'bfloat16' on a GPU and 'float32' on the CPU.
+        config (Optional[FilePath]): As in `as_folder`.
         settings (Any): Further arguments of `from_pretrained`.
 
     Raises:
-        InputError: As in `loading`, or weights are missing.
+        InputError: As in `loading` and `as_folder`, or weights are missing.
     """
     on_gpu = torch.cuda.is_available()
     name = dtype or ('bfloat16' if on_gpu else 'float32')
     given = {_DTYPE: getattr(torch, name), **settings}
     if on_gpu:
         given.setdefault('device_map', 'auto')
-    with loading('model', path, trust_remote_code):
-        return _whole_causal_lm(path, trust_remote_code, **given)
+    with loading('model', path, trust_remote_code), \
+            as_folder(path, config, trust_remote_code) as folder:
+        model = _whole_causal_lm(folder, trust_remote_code, **given)
+        model.name_or_path = os.fspath(path)
+        return model
 
 
 def load_scoring_lm(
@@ -221,12 +287,14 @@ def _whole_causal_lm(path: FilePath, trust_remote_code: bool,
     For weights that are missing, `transformers` draws random ones. A cap of
     attention logits, which its default attention may leave out, is kept.
     """
+    folder, gguf = _place(path)
+    settings |= gguf
     config = AutoConfig.from_pretrained(
-        path, trust_remote_code=trust_remote_code)
+        folder, trust_remote_code=trust_remote_code, **gguf)
     if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
         settings.setdefault('attn_implementation', 'eager')
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        path,
+        folder,
         output_loading_info=True,
         trust_remote_code=trust_remote_code,
         **settings)

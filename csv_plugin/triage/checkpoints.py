@@ -12,8 +12,10 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import CsvRow, read_rows
 
-#: A name such as `7b-mix2@36000`; no step has more digits.
-_NAME = re.compile(r'(?P<run>.+)@(?P<step>[0-9]{1,18})')
+#: A name such as `7b-mix2@36000`, or `@step1000` or `@step1000-tokens4B` for
+#: revisions; no step has more digits.
+_NAME = re.compile(r'(?P<run>.+)@([\w.-]*(step|iter|checkpoint)[_-]?)?'
+                   r'(?P<step>[0-9]{1,18})(-tokens[0-9.]+[MBT])?')
 
 
 @dataclass(frozen=True)

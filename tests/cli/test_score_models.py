@@ -240,8 +240,39 @@ def test_names(tmp_path):
         'x': 'lr=0.1',
         'lr=0.2': './lr=0.2'
     }
+    assert named_models(['a=hub/one'], None, ['step1', 'refs/pr/2']) == {
+        'a@step1': 'hub/one@step1',
+        'a@refs-pr-2': 'hub/one@refs/pr/2'
+    }
     with pytest.raises(InputError, match='found none'):
         named_models([], None)
+
+
+def test_revisions(texts, tmp_path, monkeypatch):
+    """Of a model in the hub's cache, offline, and of a folder."""
+    cache = tmp_path / 'cache/models--lab--mix'
+    for step, commit in (('step20', 'a' * 40), ('stage2/step60', 'b' * 40)):
+        copy = cache / 'snapshots' / commit
+        shutil.copytree(MODEL, copy)
+        shutil.copytree(shipped.ZOO / 'd/tokenizer', copy, dirs_exist_ok=True)
+        (cache / 'refs' / step).parent.mkdir(parents=True, exist_ok=True)
+        (cache / 'refs' / step).write_text(commit)
+    constants = 'huggingface_hub.constants.'
+    monkeypatch.setattr(f'{constants}HF_HUB_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setattr(f'{constants}HF_HUB_OFFLINE', True)
+    call = ['losses', '--texts', 'texts.jsonl', '--out', 'out', '--revisions']
+    for model in ('lab/mix', f'local={cache}'):
+        for _ in range(2):  # The second finds the dumps.
+            assert main([*call, 'step20', 'stage2/step60', '--', model]) == 0
+    info = read_dump('out/mix@stage2-step60.safetensors').info
+    assert info.tokenizer == 'lab/mix@stage2/step60'
+    assert info.versions['lab/mix'] == f'stage2/step60 ({"b" * 40})'
+    assert read_dump('out/local@step20.safetensors').info.versions[str(
+        cache)] == f'step20 ({"a" * 40})'
+    (cache / 'snapshots').rename(tmp_path / 'steps')
+    assert main([*call, 'a' * 40, '--', 'steps']) == 0
+    assert main([*call, 'step99', '--', 'steps']) == 2
+    assert main([*call, 'step99', '--', 'lab/mix']) == 2
 
 
 def test_ctranslate2(texts, tmp_path):

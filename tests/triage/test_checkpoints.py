@@ -23,8 +23,20 @@ def test_names():
     assert math.isnan(checkpoints['a-l@35'].tokens)
 
 
-@pytest.mark.parametrize('name',
-                         ['a', '@5', 'a@1.5', 'a@５', f'a@{10**400}', 'a@5\n'])
+@pytest.mark.parametrize('name, run, step',
+                         [('pythia@step1000', 'pythia', 1000),
+                          ('olmo@stage1-step10000-tokens21B', 'olmo', 10000),
+                          ('a@iter_0000500', 'a', 500),
+                          ('a@checkpoint-70', 'a', 70)])
+def test_names_of_revisions(name, run, step):
+    checkpoint = describe_checkpoints([name])[name]
+    assert (checkpoint.run, checkpoint.step) == (run, step)
+
+
+@pytest.mark.parametrize('name', [
+    'a', '@5', 'a@main', 'a@v1.5', 'a@step', 'a@1.5', 'a@５', f'a@{10**400}',
+    'a@5\n'
+])
 def test_names_without_a_step(name):
     with pytest.raises(InputError, match='run@1000'):
         describe_checkpoints([name])

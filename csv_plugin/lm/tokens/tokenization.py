@@ -15,6 +15,7 @@ from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
 from csv_plugin.lm.tokens.tokenizer_checks import (LostWhitespace,
                                                    check_against_file,
+                                                   check_gguf,
                                                    check_whitespace, file_of,
                                                    lost_whitespace, named)
 
@@ -60,6 +61,7 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
         InputError: None of the three ways accounts for every byte of a
             text, or as in `tokenizer_checks`.
     """
+    check_gguf(tokenizer)
     file = file_of(tokenizer)
     tokenized = []
     for first in range(0, len(texts), _BATCH):

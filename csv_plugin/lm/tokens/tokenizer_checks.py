@@ -31,6 +31,8 @@ _BLANKS = re.compile('[\t\n\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f'
 # spaces. Letters that look like the sign of a space occur in vocabularies of
 # words too, which leave spaces out by design.
 _FEW = 0.01
+# Entries of a vocabulary, at most, that are tried.
+_SAMPLE = 2000
 
 
 def named(tokenizer: PreTrainedTokenizerBase) -> str:
@@ -55,6 +57,43 @@ def file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     file.no_truncation()
     file.no_padding()
     return file
+
+
+def check_gguf(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Refuse a tokenizer from a GGUF file that ignores its vocabulary.
+
+    Loaded as a model of another type, such as scores of merges taken for
+    probabilities, it cuts most texts into smaller tokens than the file has.
+    A sample of the vocabulary is encoded, token by token. Other tokenizers
+    pass.
+
+    Raises:
+        InputError: Most of these tokens come out in pieces.
+    """
+    files = (tokenizer.name_or_path, tokenizer.init_kwargs.get('vocab_file'))
+    if not any(str(file).endswith('.gguf') for file in files):
+        return
+    vocabulary = tokenizer.get_vocab()
+    sample = sorted(vocabulary)[::len(vocabulary) // _SAMPLE + 1]
+    words = [
+        token for token in sample
+        if any(text.strip().isalpha() and len(text.strip()) > 1
+               for text in readings(token))
+    ]
+    whole = sum(_is_whole(tokenizer, token) for token in words)
+    if whole < len(words) / 2:
+        raise InputError(
+            named(tokenizer), f'{len(words)} words of the vocabulary of its '
+            'file as single tokens', f'{len(words) - whole} in pieces',
+            'Give the tokenizer of the model that the file was made of '
+            '(--tokenizer).')
+
+
+def _is_whole(tokenizer: PreTrainedTokenizerBase, token: str) -> bool:
+    """Return whether a text that the token stands for becomes this token."""
+    texts = [form for text in readings(token) for form in (text, text.strip())]
+    ids = tokenizer(texts, add_special_tokens=False, verbose=False)
+    return [tokenizer.convert_tokens_to_ids(token)] in ids['input_ids']
 
 
 def check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,

@@ -186,3 +186,30 @@ def test_what_is_not_compared(tmp_path, monkeypatch):
     assert len(tokenize(tokenizer, 'the cat').ids) == 7
     monkeypatch.chdir(tmp_path)
     assert len(tokenize(byte_level(vocab_size=256), TEXT).ids) == len(TEXT)
+
+
+def of_gguf(model):
+    """A tokenizer of the pieces of a GGUF file, read as a kind of model."""
+    backend = Tokenizer(model)
+    backend.normalizer = normalizers.Replace(' ', '▁')
+    tokenizer = wrap(backend)
+    tokenizer.name_or_path = 'models/gemma.gguf'
+    return tokenizer
+
+
+def test_a_vocabulary_that_is_ignored_is_refused():
+    """Scores of merges are no logarithms of probabilities."""
+    starts, ends = ('▁t', '▁c', '▁s'), ('he', 'at', 'it')
+    merges = [(start, end) for start in starts for end in ends]
+    pieces = [*starts, *ends, *map(''.join, merges), *'▁tcsheai']
+    # Of SentencePiece's BPE: the later a merge was made, the lower.
+    wrong = of_gguf(
+        models.Unigram([(piece, -i) for i, piece in enumerate(pieces)], 0,
+                       False))
+    with pytest.raises(InputError, match='found 9 in pieces. Give the token'):
+        tokenize(wrong, 'the cat sat')
+    merges = [*((piece[0], piece[1]) for piece in pieces[:6]), *merges]
+    right = of_gguf(models.BPE({p: i for i, p in enumerate(pieces)}, merges))
+    assert len(tokenize(right, ' the cat sat').ids) == 3
+    wrong.name_or_path = 'models/gemma'
+    assert len(tokenize(wrong, ' the cat sat').ids) == 6

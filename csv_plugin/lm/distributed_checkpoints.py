@@ -1,0 +1,97 @@
+"""Distributed checkpoints of torch (DCP) as folders for transformers."""
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Optional
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from csv_plugin.core.input_error import InputError
+from csv_plugin.io.files import FilePath
+
+#: Parts of a training's state that have the weights, the outermost first.
+_PARTS = 'app', 'state', 'model', 'state_dict', 'module'
+#: Wrappers that torch puts around modules.
+_WRAPPER = re.compile(
+    r'\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|module)\.')
+
+
+@contextmanager
+def as_folder(path: FilePath, config: Optional[FilePath],
+              trusted: bool) -> Iterator[FilePath]:
+    """Yield a folder that transformers loads while the statement lasts.
+
+    Args:
+        path (FilePath): The folder of a distributed checkpoint, whose
+            weights are converted; all else is yielded as it is.
+        config (Optional[FilePath]): Folder or name on the hub of a model of
+            this architecture; by default config.json lies beside the weights.
+        trusted (bool): The checkpoint has pickles, which may run code.
+
+    Raises:
+        InputError: It is not trusted, there is no config, or its weights are
+            not called as in transformers.
+    """
+    if not (Path(path) / '.metadata').is_file():
+        yield path
+        return
+    where = f'distributed checkpoint {os.fspath(path)!r}'
+    if not trusted:
+        raise InputError(
+            where, 'files without code to run', 'pickles, which may run code',
+            'If you trust where it comes from, give --trust-remote-code.')
+    if config is None and not (Path(path) / 'config.json').is_file():
+        raise InputError(
+            where, 'config.json beside the weights', 'none',
+            'Give --config, a model of the same architecture and size.')
+    described = AutoConfig.from_pretrained(
+        config or path, trust_remote_code=True)
+    with TemporaryDirectory() as folder:
+        file = Path(folder, 'state.pt')
+        try:
+            dcp_to_torch_save(path, file)
+        except CheckpointException as error:  # not an Exception
+            raise InputError(where, 'all of its files, intact',
+                             ' '.join(str(error).split())[:200],
+                             'Copy the folder again.') from error
+        state = torch.load(file, weights_only=False, mmap=True)
+        save_file(
+            _weights(where, state, described),
+            Path(folder, 'model.safetensors'), {'format': 'pt'})
+        file.unlink()
+        described.save_pretrained(folder)
+        yield folder
+
+
+def _weights(where: str, state: Mapping[str, Any],
+             config: Any) -> dict[str, Tensor]:
+    """The weights by their names in transformers."""
+    for part in _PARTS:
+        if isinstance(state.get(part), dict):
+            state = state[part]
+    found = {
+        _WRAPPER.sub('', name): value.contiguous()
+        for name, value in state.items() if isinstance(value, Tensor)
+    }
+    with torch.device('meta'):
+        expected = AutoModelForCausalLM.from_config(
+            config, trust_remote_code=True).state_dict()
+    # The module around the model may have given it a name.
+    weights = max(({
+        name.removeprefix(prefix): value
+        for name, value in found.items()
+    } for prefix in ('', 'model.')),
+                  key=lambda named: len(named.keys() & expected.keys()))
+    if not weights.keys() & expected.keys():
+        raise InputError(where, f'weights such as {next(iter(expected))}',
+                         ', '.join(found)[:80] or 'none',
+                         'Convert them to the names of transformers first.')
+    return weights
