@@ -44,9 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--predictor', '[LABEL=]FILE', 'predicts the difference of '
         'accuracies (default: the losses alone are compared)', predictor_file)
     add_several(
-        parser, '--answers', 'TABLE:MODEL', 'grades of A and of B by item: '
-        'tables with a column model and one for each BENCHMARK/ITEM, 0 or 1 '
-        '(default: none)', str, ())
+        parser, '--answers', 'PLACE', 'grades of A and of B by item: outputs '
+        'of lm-evaluation-harness with samples, or TABLE:MODEL with a column '
+        'model and one for each BENCHMARK/ITEM, 0 or 1 (default: none)', str,
+        ())
     add_several(
         parser, '--same-recipe', 'PLACE', 'losses of two or more runs of one '
         'recipe with other seeds: their noise counts (default: none)', str, ())
@@ -136,6 +137,10 @@ def _table(path: Path, units: Optional[tuple[str, ...]]) -> FeatureTable:
 def _answers(place: str) -> Answers:
     """Grades of a model by benchmark and item."""
     path, model = _split(place)
+    if path.is_dir():
+        from csv_plugin.extras.importers.lm_eval_answers import \
+            read_lm_eval_answers
+        return read_lm_eval_answers(path)
     table = _grades(path)
     if model not in table.models:
         raise InputError(place, 'TABLE:MODEL with one of the models',

@@ -129,7 +129,11 @@ def compare(a: Optional[Losses] = None,
     found: list[Difference] = []
     notes: list[str] = []
     models = 'A', 'B'
-    if a is not None and b is not None:
+    if a is None or b is None:
+        if answers is None or a is not b:
+            raise InputError('comparison', 'losses or answers of A and of B',
+                             'fewer', 'Give either of both models.')
+    else:
         models = _name(a), _name(b)
         paired = _pair([a, b, *same_recipe], predictor)
         found = _of_losses(paired, predictor, level)
@@ -141,9 +145,6 @@ def compare(a: Optional[Losses] = None,
         if predictor is not None:
             found += _predicted(paired, predictor, same_family, level, margin)
             notes += _notes(models, paired.features[:2], predictor)
-    elif answers is None:
-        raise InputError('comparison', 'losses or answers of A and B', 'none',
-                         'Give either.')
     pairs = pair_answers(*answers) if answers else []
     found += _observed(pairs, level, margin)
     found += _combined(found, level)

@@ -57,8 +57,7 @@ def read(folder):
                                  for name in ('losses', 'scores', 'models',
                                               'benchmarks')))
     fit = tables.models_in('train', 'validation')
-    return (tables.features,
-            tables.accuracies.select(fit, tables.accuracies.main),
+    return (tables.features, tables.accuracies.select(fit, tables.main),
             [tables.families[model] for model in fit])
 
 

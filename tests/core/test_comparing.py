@@ -255,8 +255,10 @@ def test_losses_that_cannot_be_compared():
             dump('b', model_losses(1, OTHER_TEXTS), OTHER_TEXTS))
     with pytest.raises(InputError, match='items that both answered'):
         compare(answers=({'x': {'1': 1}}, {'x': {'2': 1}}))
-    with pytest.raises(InputError, match='losses or answers'):
-        compare(tokens('a', 1.0))
+    for answers in (None, ANSWERS):
+        with pytest.raises(
+                InputError, match='losses or answers of A and of B'):
+            compare(tokens('a', 1.0), answers=answers)
     with pytest.raises(InputError, match='level'):
         compare(answers=ANSWERS, level=95)
 

@@ -10,7 +10,7 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live import new_checkpoints
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.extras.live.new_checkpoints import LAST_FILE, CheckpointJob
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.dumping import dump_losses
@@ -124,17 +124,20 @@ def test_command(tmp_path, capsys):
     (tmp_path / 'mix1/checkpoint-best').mkdir()
     save_predictor(PREDICTOR, tmp_path / 'p.safetensors')
     write_texts(tmp_path / 'texts.jsonl', TEXTS)
+    other = dump_losses(make('llama', seed=9), TOKENIZER, TEXTS)
+    write_dump(tmp_path / 'other@5.safetensors', other)
     command = [
         'watch',
         str(tmp_path / 'mix1'), '--once', '--predictor',
         str(tmp_path / 'p.safetensors'), '--texts',
         str(tmp_path / 'texts.jsonl'), '--out',
         str(tmp_path / 'out'), '--tensorboard',
-        str(tmp_path / 'tb')
+        str(tmp_path / 'tb'), '--reference',
+        str(tmp_path / 'other@*.safetensors')
     ]
     assert main(command) == 0
     shown = capsys.readouterr().out
-    assert 'mix1' in shown
+    assert 'mix1' in shown and 'B: this run. A: the reference.' in shown
     assert f'--dumps {tmp_path}/out/losses --out outputs/triage\n' in shown
     assert list((tmp_path / 'tb/mix1').glob('events*'))
     assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [

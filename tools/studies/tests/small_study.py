@@ -21,5 +21,6 @@ def small_draws(tables):
         model: ModelInfo(family, 'train', None)
         for model, family in tables.families.items()
     }
-    read = ModelTables(tables.features, tables.accuracies, info)
+    read = ModelTables(tables.features, tables.accuracies, info,
+                       tables.accuracies.benchmarks)
     return read, draws(tables.families, [0])
