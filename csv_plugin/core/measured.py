@@ -103,7 +103,7 @@ def check_measured(records: Sequence[Measured]) -> None:
     """
     check_weights(records)
     _check_settings(records)
-    _warn_of_prompts(records)
+    warn_of_prompts(records)
     _warn_of_silence(records)
 
 
@@ -133,7 +133,8 @@ def _check_settings(records: Sequence[Measured]) -> None:
                          values, f'{remedy} Or leave the benchmark out.{more}')
 
 
-def _warn_of_prompts(records: Sequence[Measured]) -> None:
+def warn_of_prompts(records: Sequence[Measured]) -> None:
+    """Warn of models with other prompts, or with weights in other formats."""
     for fact, label in PROMPTS.items():
         for values, tasks in _by_difference(records, fact).items():
             warnings.warn(

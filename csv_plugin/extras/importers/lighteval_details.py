@@ -3,12 +3,15 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import Measured
 from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,
                                                      SEVERAL_RIGHT, Answer,
                                                      Items, read_items)
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
+                                                   read_json_part,
                                                    read_parquet_rows)
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model
@@ -68,11 +71,44 @@ def _answers(task: str, runs: Sequence[Path]) -> list[Answer]:
         run = read_parquet_rows(file, ('doc', 'model_response'), _REMEDY)
         # A trial on a few items does not replace a whole run.
         if len(run) >= len(rows):
-            rows = run
-    return [_answer(row, task) for row in rows]
+            rows, chosen = run, file
+    measured = _measured(task, chosen)
+    return [_answer(row, task, measured) for row in rows]
 
 
-def _answer(row: JsonPart, task: str) -> Answer:
+def _measured(task: str, file: Path) -> Optional[Measured]:
+    """What the results of a run state, if they are beside the details."""
+    folder = file.absolute().parent
+    output = next((p for p in folder.parents if p.name == 'details'),
+                  folder.parent)
+    name = folder.parent.relative_to(output.parent).parts[1:]
+    results = output.parent.joinpath('results', *name,
+                                     f'results_{folder.name}.json')
+    if not results.is_file():
+        return None
+    content = read_json_part(results, _REMEDY, finite=False)
+    general = content.fields.get('config_general') or {}
+    config = general.get('model_config') or {}
+    template = config.get('override_chat_template')
+    version = (content.fields.get('versions') or {}).get(task)
+    return Measured(
+        '',
+        task,
+        str(results),
+        model=config.get('model_name'),
+        revision=config.get('revision'),
+        dtype=config.get('dtype'),
+        adapter=config.get('base_model') or 'none',
+        shots=task.rpartition('|')[2],
+        version=None if version is None else str(version),
+        template={
+            True: 'some',
+            False: 'none'
+        }.get(template),
+        system=config.get('system_prompt') or 'none')
+
+
+def _answer(row: JsonPart, task: str, measured: Optional[Measured]) -> Answer:
     doc, response = row.part('doc'), row.part('model_response')
     methods = doc.get('sampling_methods', list)
     if 'LOGPROBS' not in methods:
@@ -86,13 +122,17 @@ def _answer(row: JsonPart, task: str) -> Answer:
     index = right[0] if right else None
     if type(index) is not int or not 0 <= index < len(choices):
         return NO_RIGHT
-    if len(logprobs) != len(choices) or not is_number(logprobs[index]):
+    # With SGLang, there is a number for each token.
+    logprob = logprobs[index] if len(logprobs) == len(choices) else None
+    parts = logprob if isinstance(logprob, list) else [logprob]
+    if not all(map(is_number, parts)):
         raise response.error('logprobs', f'{len(choices)} log-likelihoods')
-    if response.fields.get('truncated_tokens_count'):
+    # It is -1 where it is not counted.
+    if response.fields.get('truncated_tokens_count', 0) > 0:
         raise response.error('truncated_tokens_count', '0')
     context = _context(doc)
     return TextLoss(f'{task}/{doc.get("id", str)}', context + choices[index],
-                    0.0 - logprobs[index], len(context), row.where)
+                    0.0 - sum(parts), len(context), row.where, measured)
 
 
 def _context(doc: JsonPart) -> str:

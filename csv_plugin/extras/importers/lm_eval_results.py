@@ -118,7 +118,7 @@ class Run:
 
     @cached_property
     def _weights(self) -> dict[str, Optional[str]]:
-        config, args = self._config, _arguments(self._config)
+        config, args = self._config, arguments(self._config)
         adapter = next((key for key in _ADAPTERS if key in args), '')
         named = next((args[key] for key in _NAMES if key in args), None)
         # The harness calls a model by its adapter, and invents a name where
@@ -134,7 +134,7 @@ class Run:
             'revision': _together('/', revision, args.get('subfolder')),
             'commit': _text(config.get('model_sha')),
             'dtype': None if dtype == 'auto' else dtype.split('torch.')[-1],
-            'quantization': _quantization(args),
+            'quantization': quantization(args),
             'adapter': _together('@', *adapters) or ('none' if args else None),
         }
 
@@ -285,8 +285,8 @@ def tasks_of(runs: Iterable[Run], left_out: LeftOut) -> str:
     return '; '.join((', '.join(sorted(tasks)) or 'no task', *left_out.lines))
 
 
-def _arguments(config: Mapping[str, Any]) -> dict[str, str]:
-    """Arguments of the model: a text until 0.4.9, then perhaps an object."""
+def arguments(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return `model_args`: a text until 0.4.9, then perhaps an object."""
     args = config.get('model_args')
     if isinstance(args, str):
         pairs = [part.partition('=')[::2] for part in args.split(',')]
@@ -309,7 +309,8 @@ def _total(counts: Iterable[Any], kind: str) -> Optional[int]:
     return sum(known) if len(known) == len(numbers) else None
 
 
-def _quantization(args: Mapping[str, str]) -> Optional[str]:
+def quantization(args: Mapping[str, str]) -> Optional[str]:
+    """Return arguments that quantize; 'none', or None without arguments."""
     options = [
         f'{key}={value}' for key, value in sorted(args.items())
         if _QUANTIZED.search(key) and value != 'False'

@@ -6,50 +6,41 @@ other programs fill different fields.
 """
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
                                         seem_fractions)
 from csv_plugin.core.input_error import InputError, check_list
+from csv_plugin.core.measured import (Measured, check_weights, differing,
+                                      warn_of_prompts)
 from csv_plugin.extras.importers.json_rows import JsonPart, read_json_part
-from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.left_out import LeftOut, usable
+from csv_plugin.extras.importers.lm_eval_results import (arguments,
+                                                         quantization)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
 
 #: Versions of the format; the fields that are read are the same in all.
 VERSIONS = '0.1', '0.2', '0.3'
-#: Metrics that are accuracies; the first that a model has on an evaluation
-#: counts. Others are those that `_IN_WORDS` finds.
-METRICS = ('acc norm', 'accuracy', 'exact match', 'quasi exact match',
-           'prefix exact match', 'quasi prefix exact match',
-           'chain of thought correctness', 'math equiv',
-           'math equiv chain of thought')
-_SAME = {
-    'acc': 'accuracy',
-    'em': 'exact match',
-    'cot correct': 'chain of thought correctness',
-    'equivalent': 'math equiv',
-    'equivalent (cot)': 'math equiv chain of thought',
-}
-#: Such as 'Accuracy on GPQA', 'Overall accuracy', 'acc (filter: flexible)'.
-_IN_WORDS = re.compile(
-    r'(?:[\w-]+ ){0,3}(acc norm|acc|accuracy|em|exact match)(?: on\b| for\b|'
-    r' \(| -|$)')
+#: Such as 'acc_norm', 'Accuracy on GPQA', 'quasi_exact_match', 'COT correct',
+#: 'acc (filter: flexible)', in lower case with blanks.
+_ACCURACY = re.compile(
+    r'((?:[\w-]+ ){0,3}?)(acc(?: norm)?|accuracy|em|exact match|cot correct|'
+    r'chain of thought correctness|equivalent|math equiv(?:alent)?)'
+    r'(?: on\b| for\b| chain| \(| -|$)')
+_SAME = {'acc': 'accuracy', 'em': 'exact match'}
 _LARGEST = {'proportion': 1, 'percent': 100, 'percentage': 100}
 _REMEDY = 'Check it by the tool of Every Eval Ever.'
-
-
-class _Score(NamedTuple):
-    """An accuracy, of how many items it is, and the record."""
-    metric: str
-    accuracy: float
-    n_items: int
-    file: str
+#: An accuracy and what is stated about it.
+_Score = tuple[float, Measured]
 
 
 def read_every_eval_ever(
@@ -60,8 +51,8 @@ def read_every_eval_ever(
 
     What cannot be used is left out, and a warning for each reason lists it:
     files that are no such record, other metrics, scores outside their range,
-    and scores of a model on an evaluation that differ. Of several accuracies
-    of an evaluation, the first of `METRICS` that all its models have counts.
+    and what differs between records of one model. Of several accuracies on an
+    evaluation, the one of most models counts.
 
     Args:
         paths (Iterable[FilePath]): Records, or folders with them.
@@ -82,27 +73,30 @@ def read_every_eval_ever(
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
     left_out = LeftOut()
-    by_name: dict[str, dict[str, list[_Score]]] = {}
-    for model, name, score in _scores(paths, benchmarks, left_out):
-        of_name = by_name.setdefault(name, {})
-        of_name.setdefault(model, []).append(score)
-    columns = {
-        name: cells
-        for name in sorted(by_name)
-        if (cells := _cells(name, by_name[name], left_out))
-    }
-    lacking = [
+    models: dict[str, list[_Score]] = {}
+    for path in _files(paths):
+        for score in _scores(path, benchmarks, left_out):
+            models.setdefault(score[1].name, []).append(score)
+    models = usable({m: partial(_of_one_model, models[m])
+                     for m in models}, 'model', left_out)
+    names = sorted({s.task for found in models.values() for _, s in found})
+    columns = usable(
+        {name: partial(_column, name, models, left_out)
+         for name in names}, 'evaluation', left_out)
+    names = [name for name in names if columns.get(name)]
+    missing = [
         pattern for pattern in benchmarks
-        if not any(fnmatchcase(name, pattern) for name in columns)
+        if not any(fnmatchcase(name, pattern) for name in names)
     ]
-    if not columns or lacking:
+    if not names or missing:
         raise InputError(
             'records', 'accuracies on '
-            f'{", ".join(lacking) or "an evaluation"}',
+            f'{", ".join(missing) or "an evaluation"}',
             '; '.join(left_out.lines) or 'none',
             'Name evaluations whose metric is an accuracy.')
-    table = _table(columns, chance or {})
+    table = _table({name: columns[name] for name in names}, chance or {})
     left_out.warn()
+    warn_of_prompts(table.measured)
     return table
 
 
@@ -112,7 +106,7 @@ def _table(columns: Mapping[str, Mapping[str, _Score]],
     infos = benchmark_infos([*columns], chance)
     n_items = []
     for name, cells in columns.items():
-        stated = {score.n_items for score in cells.values() if score.n_items}
+        stated = {s.n_items for _, s in cells.values() if s.n_items}
         if len(stated) > 1:
             warnings.warn(
                 f'accuracies on {name!r} are of {min(stated)} to '
@@ -120,13 +114,14 @@ def _table(columns: Mapping[str, Mapping[str, _Score]],
                 stacklevel=3)
         n_items.append(min(stated, default=infos[name].n_items))
     values = np.array([[
-        cells[model].accuracy if model in cells else np.nan
+        cells[model][0] if model in cells else np.nan
         for cells in columns.values()
     ] for model in models])
     table = AccuracyTable(
         tuple(models), tuple(columns), values,
         np.array([info.chance for info in infos.values()]),
-        np.array(n_items, np.int64))
+        np.array(n_items, np.int64),
+        tuple(s for cells in columns.values() for _, s in cells.values()))
     for name, column, guessing in zip(columns, table.values.T,
                                       table.chance.tolist()):
         if seem_fractions(column[~np.isnan(column)], guessing):
@@ -137,34 +132,40 @@ def _table(columns: Mapping[str, Mapping[str, _Score]],
     return table
 
 
-def _cells(name: str, models: Mapping[str, Sequence[_Score]],
-           left_out: LeftOut) -> dict[str, _Score]:
+def _of_one_model(scores: list[_Score]) -> list[_Score]:
+    check_weights(measured for _, measured in scores)
+    return scores
+
+
+def _column(name: str, models: Mapping[str, Sequence[_Score]],
+            left_out: LeftOut) -> dict[str, _Score]:
     """The accuracies on an evaluation, all by the same metric."""
-    metrics = {score.metric for scores in models.values() for score in scores}
-    metric = max(
-        sorted(metrics, key=_rank),
-        key=lambda metric: sum(
-            any(score.metric == metric for score in scores)
-            for scores in models.values()))
+    found = {
+        model: [s for s in scores if s[1].task == name]
+        for model, scores in models.items()
+    }
+    uses = Counter(
+        metric for scores in found.values()
+        for metric in {str(measured.metric)
+                       for _, measured in scores})
+    metric = max(sorted(uses), key=lambda metric: uses[metric])
     cells = {}
-    for model, scores in models.items():
-        wanted = [score for score in scores if score.metric == metric]
-        if len({score.accuracy for score in wanted}) == 1:
+    for model, scores in found.items():
+        wanted = [s for s in scores if s[1].metric == metric]
+        if len({accuracy for accuracy, _ in wanted}) == 1:
             cells[model] = wanted[0]
         elif wanted:
-            files = dict.fromkeys(score.file for score in wanted)
-            left_out.add(
-                'result', f'scores of {model} differ, in '
-                f'{" and ".join(files)}', name)
-        else:
+            files = ' and '.join(dict.fromkeys(s.file for _, s in wanted))
+            left_out.add('result', f'scores of {model} differ, in {files}',
+                         name)
+        elif scores:
             left_out.add('result', f'other models have the {metric}',
                          f'{name} of {model}')
+    if shots := differing([s for _, s in cells.values()], 'shots'):
+        raise InputError(f'results on {name!r}',
+                         'one number of few-shot examples', shots,
+                         'Import the records of each number apart.')
     return cells
-
-
-def _rank(metric: str) -> tuple[int, str]:
-    known = metric in METRICS
-    return METRICS.index(metric) if known else len(METRICS), metric
 
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
@@ -172,101 +173,95 @@ def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
         yield from (sorted(path.rglob('*.json')) if path.is_dir() else [path])
 
 
-def _scores(paths: Iterable[FilePath], wanted: Sequence[str],
-            left_out: LeftOut) -> Iterator[tuple[str, str, _Score]]:
-    """Models, evaluations and accuracies."""
-    for path in _files(paths):
-        try:
-            record = _record(path)
-            model = record.part('model_info').get('id', str)
-            results = record.parts('evaluation_results')
-        except InputError as error:
-            left_out.add('record', str(error), path.name)
-            continue
-        for result in results:
-            name = str(result.fields.get('evaluation_name'))
-            if wanted and not any(fnmatchcase(name, p) for p in wanted):
-                continue
+def _scores(path: Path, wanted: Sequence[str],
+            left_out: LeftOut) -> Iterator[_Score]:
+    """The accuracies in a record, on all or some evaluations."""
+    try:
+        record = read_json_part(path, _REMEDY, finite=False)
+        version = record.get('schema_version', str)
+        if version.rpartition('.')[0] not in VERSIONS:
+            raise InputError(
+                str(path), 'a record of Every Eval Ever in version '
+                f'{" or ".join(VERSIONS)}', f'version {version!r}'[:80],
+                'Migrate it by the tool of Every Eval Ever.')
+        measured = _weights(path, record.part('model_info'))
+        results, model = record.parts('evaluation_results'), measured.name
+    except InputError as error:
+        left_out.add('record', str(error), path.name)
+        return
+    for result in results:
+        name = str(result.fields.get('evaluation_name'))
+        if not wanted or any(fnmatchcase(name, p) for p in wanted):
             try:
-                score = _score(str(path), result)
+                yield _score(result, replace(measured, task=name))
             except InputError as error:
-                left_out.add('result', str(error), name)
-                continue
-            if isinstance(score, str):
-                left_out.add('result', score, name)
-            else:
-                yield model, name, score
+                left_out.add('result', str(error), f'{name} of {model}')
+            except _NoAccuracy as reason:
+                left_out.add('result', str(reason), f'{name} of {model}')
 
 
-def _record(path: Path) -> JsonPart:
-    record = read_json_part(path, _REMEDY, finite=False)
-    version = record.get('schema_version', str)
-    if version.rpartition('.')[0] not in VERSIONS:
-        raise InputError(
-            str(path), 'a record of Every Eval Ever in version '
-            f'{" or ".join(VERSIONS)}', f'version {version!r}'[:80],
-            'Migrate it by the tool of Every Eval Ever.')
-    return record
+def _weights(path: Path, model: JsonPart) -> Measured:
+    """What a record states about the model."""
+    details = model.fields.get('additional_details') or {}
+    args = arguments(details)
+    return Measured(
+        model.get('id', str),
+        file=str(path),
+        revision=details.get('revision') or args.get('revision'),
+        commit=details.get('sha'),
+        dtype=details.get('dtype') or details.get('precision'),
+        quantization=quantization(args))
 
 
-def _score(file: str, result: JsonPart) -> _Score | str:
-    """The accuracy in a result, or why there is none."""
-    config, details = result.part('metric_config'), result.part(
-        'score_details')
-    name = result.get('evaluation_name', str)
-    metric = _metric(config.fields) or _metric_in(name, config.fields)
-    if metric is None:
-        named = _general(config.fields)
-        return (f'{named!r} is no accuracy'
-                if len(named) <= 40 else 'they name no accuracy')
-    if config.fields.get('lower_is_better'):
-        return f'{metric}, of which less is better'
-    accuracy = _fraction(config, details.number('score'))
-    return _Score(metric, accuracy, _n_items(result, details), file)
+class _NoAccuracy(Exception):
+    """The metric of a result is not an accuracy."""
 
 
-def _general(config: Mapping[str, Any]) -> str:
-    """The most general name that a metric has."""
-    names = (*(f'metric_{name}'
-               for name in ('kind', 'id', 'name')), 'evaluation_description')
-    return next((config[name]
-                 for name in names if isinstance(config.get(name), str)), '')
+def _score(result: JsonPart, measured: Measured) -> _Score:
+    config = result.part('metric_config')
+    details = result.part('score_details')
+    metric, named = _metric(measured.task, config)
+    if metric is None or config.fields.get('lower_is_better'):
+        raise _NoAccuracy(f'{named!r} is no accuracy' if len(named) <=
+                          40 else 'the metric is not named, or no accuracy')
+    generation = result.fields.get('generation_config') or {}
+    shots = (generation.get('additional_details') or {}).get('num_fewshot')
+    # Where they are stated, the items of this score.
+    stated = [(details.fields.get('uncertainty') or {}).get('num_samples'),
+              (result.fields.get('source_data') or {}).get('samples_number')]
+    n_items = [n for n in stated if type(n) is int and n > 0]
+    return _fraction(config, details.number('score')), replace(
+        measured,
+        metric=metric,
+        shots=shots,
+        n_items=next(iter(n_items), None))
 
 
-def _metric(config: Mapping[str, Any]) -> Optional[str]:
-    """The name of an accuracy, or None for another metric."""
-    if _plain(_general(config)) is None:
-        return None
-    names = map(config.get, ('metric_id', 'metric_name'))
-    plain = [_plain(name) for name in names if isinstance(name, str)]
-    return next(filter(None, plain), _plain(_general(config)))
+def _metric(evaluation: str, config: JsonPart) -> tuple[Optional[str], str]:
+    """The accuracy that a result has, or None, and what names its metric."""
+    fields = config.fields
+    names = [
+        fields[f'metric_{name}'] for name in ('kind', 'id', 'name')
+        if isinstance(fields.get(f'metric_{name}'), str)
+    ]
+    if names and _accuracy(names[0]) is None:
+        return None, names[0]
+    if not names:
+        # Such as 'MMLU - EM', with a description of the evaluation.
+        names = [
+            str(fields.get('evaluation_description')),
+            evaluation.rpartition(' - ')[2]
+        ]
+    specific = filter(None, map(_accuracy, names[1:]))
+    return next(specific, _accuracy(names[0])), names[0]
 
 
-def _metric_in(name: str, config: Mapping[str, Any]) -> Optional[str]:
-    """An accuracy in the name of an evaluation, such as 'MMLU - EM'."""
-    is_named = any(f'metric_{key}' in config for key in ('kind', 'id', 'name'))
-    _, dash, metric = name.rpartition(' - ')
-    return _plain(metric) if dash and not is_named else None
-
-
-def _plain(name: str) -> Optional[str]:
-    """A name of an accuracy as in `METRICS`; None for another metric."""
+def _accuracy(name: str) -> Optional[str]:
+    """The accuracy that a name or a description is about."""
     words = name.lower().replace('_', ' ')
     # An id may begin with the name of its leaderboard.
-    last = words.rpartition('.')[2]
-    for text in (words, last):
-        if text in METRICS or text in _SAME:
-            return _SAME.get(text, text)
-    found = _IN_WORDS.match(words) or _IN_WORDS.match(last)
-    return found and _SAME.get(found[1], found[1])
-
-
-def _n_items(result: JsonPart, details: JsonPart) -> int:
-    """Items that the record states; 0 if it states none."""
-    uncertainty = details.fields.get('uncertainty') or {}
-    source = result.fields.get('source_data') or {}
-    stated = (uncertainty.get('num_samples'), source.get('samples_number'))
-    return next((n for n in stated if type(n) is int and n > 0), 0)
+    found = _ACCURACY.match(words) or _ACCURACY.match(words.rpartition('.')[2])
+    return found and found[1] + _SAME.get(found[2], found[2])
 
 
 def _fraction(metric: JsonPart, score: float) -> float:

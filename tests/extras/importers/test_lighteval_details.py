@@ -1,4 +1,5 @@
 """Real details of lighteval, and changed copies of them."""
+import json
 import shutil
 
 import pyarrow as pa
@@ -6,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from tests.extras.importers.outputs import LIGHTEVAL
@@ -114,3 +116,41 @@ def test_a_task_that_cannot_be_used(tmp_path, part, fields, reason):
     assert len(losses) == 1
     assert reason in lines[0] and 'other|5' in lines[0]
     assert read(path, 'who*') == (losses, [])
+
+
+def test_other_backends(tmp_path):
+    """SGLang has a number a token; servers count no truncated tokens."""
+
+    def change(row):
+        row['model_response'].update(
+            logprobs=[[-1.0, -0.5], [-3.0]] * 2, truncated_tokens_count=-1)
+
+    assert read(changed(tmp_path, change))[0][0].nats == 1.5
+
+
+def test_settings_in_the_results_beside(tmp_path):
+    """A chat template changes losses, and is not in the details."""
+    source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
+    for model, template in (('one', False), ('two', True)):
+        run = tmp_path / 'details/lab' / model / source.parent.name
+        shutil.copytree(source.parent, run)
+        results = tmp_path / f'results/lab/{model}/results_{run.name}.json'
+        results.parent.mkdir(parents=True)
+        config = dict(
+            model_name=f'lab/{model}',
+            revision='main',
+            dtype='bfloat16',
+            override_chat_template=template,
+            system_prompt=None)
+        results.write_text(
+            json.dumps(
+                dict(
+                    config_general=dict(model_config=config),
+                    results=dict(all=dict(acc=float('nan'))),
+                    versions={'who_lives_where|0': 0})))
+    with pytest.warns(UserWarning) as warnings:
+        import_losses('lighteval', sorted(
+            (tmp_path / 'details/lab').iterdir()))
+    lines = [str(warning.message) for warning in warnings]
+    assert 'chat template: none of one, some of two' in lines[0]
+    assert read(tmp_path / 'details/lab/one')[0][0].measured.revision == 'main'

@@ -52,8 +52,8 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     (tmp_path / '5.json').write_text('{}')
     with pytest.warns(UserWarning) as warnings:
         table = read_every_eval_ever([tmp_path])
-    assert [str(warning.message)[:27] for warning in warnings] == [
-        "left out 1 result (arena): ", 'left out 1 record (5.json):'
+    assert [str(w.message).partition(':')[0] for w in warnings] == [
+        'left out 1 result (arena of a)', 'left out 1 record (5.json)'
     ]
     assert table.models == ('a', 'b')
     assert table.benchmarks == ('gsm8k', 'mmlu')
@@ -134,7 +134,7 @@ def test_the_metrics_of_every_converter(tmp_path, name, config):
 def test_other_metrics_are_left_out(tmp_path, config):
     named(tmp_path / '1.json', 'piqa', dict(metric_kind='acc'))
     named(tmp_path / '2.json', 'sciq', config)
-    with pytest.warns(UserWarning, match='left out 1 result .sciq.'):
+    with pytest.warns(UserWarning, match='left out 1 result .sciq of '):
         assert read_every_eval_ever([tmp_path]).benchmarks == ('piqa', )
 
 
@@ -170,6 +170,37 @@ def test_all_models_have_the_same_metric(tmp_path):
     lines = '\n'.join(str(warning.message) for warning in warnings)
     assert '(piqa of b, piqa of c): other models have the acc norm' in lines
     assert 'a finite number' in lines
+
+
+def test_records_of_several_weights_are_no_model(tmp_path):
+    """Every record is as the converter of lm-evaluation-harness writes it."""
+    for name, model, task, details in (
+        ('1', 'a', 'piqa', dict(revision='main', dtype='bfloat16')),
+        ('2', 'a', 'sciq', dict(revision='step1000', dtype='bfloat16')),
+        ('3', 'b', 'piqa', dict(model_args='pretrained=b,load_in_4bit=True')),
+        ('4', 'c', 'piqa', dict(model_args='pretrained=c,dtype=float16')),
+    ):  # yapf: disable
+        path = record(tmp_path / f'{name}.json', model, task)
+        content = json.loads(path.read_text())
+        content['model_info']['additional_details'] = details
+        path.write_text(json.dumps(content))
+    with pytest.warns(UserWarning) as warnings:
+        table = read_every_eval_ever([tmp_path])
+    assert table.models == ('b', 'c')
+    lines = '\n'.join(str(warning.message) for warning in warnings)
+    assert 'left out 1 model (a)' in lines and 'step1000' in lines
+    assert 'load_in_4bit=True of b, none of c' in lines
+
+
+def test_models_with_other_numbers_of_examples(tmp_path):
+    for model, shots in (('a', '0'), ('b', '5')):
+        record(tmp_path / f'{model}.json', model, 'piqa')
+        content = json.loads((tmp_path / f'{model}.json').read_text())
+        content['evaluation_results'][0]['generation_config'] = dict(
+            additional_details=dict(num_fewshot=shots))
+        (tmp_path / f'{model}.json').write_text(json.dumps(content))
+    with pytest.raises(InputError, match='0 of a, 5 of b'):
+        read_every_eval_ever([tmp_path])
 
 
 @pytest.mark.parametrize('stated, expected', [
