@@ -41,7 +41,7 @@ pytestmark = [
 def read_main(paths: list[Path]) -> ModelTables:
     """Of the main benchmarks alone: the bounds are about these."""
     tables = read_model_tables(*paths)
-    main = tables.accuracies.select(benchmarks=tables.main)
+    main = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return replace(tables, accuracies=main)
 
 
@@ -96,7 +96,7 @@ def test_nonnegative(tables):
 def test_ridge(tables, ridge):
     assert mean_mse(ridge, 'ridge') <= 0.80e-3
     assert 0.86 <= cell_coverage(ridge) <= 0.97
-    assert tuple(ridge.errors('ridge')) == tables.main
+    assert tuple(ridge.errors('ridge')) == tables.accuracies.main
 
 
 def test_averaged(averaged):

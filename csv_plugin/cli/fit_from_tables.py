@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> None:
     shown = tables.features.models if args.leave_family_out else predict
     predictor = _write(args, tables, study, title, shown)
     if not args.json:
-        print(summary(study, tables.main, title, args.verbose, few, args.wide))
+        print(summary(study, title, args.verbose, few, args.wide))
         print_end([args.out], 'salience', 'predict', '--losses', args.losses,
                   '--predictor', predictor)
         return
@@ -174,8 +174,8 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
     chosen = choose_columns(tables, fit, args.choose, args.seed)
     families = [tables.families[model] for model in accuracies.models]
     nested = nested_predictions(tables.features, accuracies, families,
-                                args.choose, tables.main, solver, args.seed,
-                                partial(tqdm, desc='choice'))
+                                args.choose, tables.accuracies.main, solver,
+                                args.seed, partial(tqdm, desc='choice'))
     return split_study(
         chosen.features, tables.accuracies, tables.families, fit, solver,
         args.seed, fit_bars(),
@@ -197,12 +197,10 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
             write_csv(units, ('unit', ),
                       ((unit, ) for unit in study.predictor.columns.units))
         write_predictions(args.out / 'predictions.csv', study, splits)
-        write_markdown(args.out / 'leaderboard.md',
-                       leaderboard(study, shown, tables.main))
+        write_markdown(args.out / 'leaderboard.md', leaderboard(study, shown))
         write_report(
             args.out / 'report.md',
             study,
-            tables.main,
             title,
             args.command,
             verbose=args.verbose)

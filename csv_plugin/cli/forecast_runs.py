@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
                      tables.models_to_fit(args.fit, args.predict)))
     predictor = fit_predictor(
         tables.features,
-        tables.accuracies.select(tuple(past), tables.main),
+        tables.accuracies.select(tuple(past), tables.accuracies.main),
         [checkpoint.run for checkpoint in past.values()],
         SOLVERS[DEFAULT_SOLVER],
         progress=fit_bars())

@@ -31,6 +31,7 @@ class AccuracyTable:
         n_items (NDArray): Number of items, 0 where unknown. `(B,)`.
         measured (tuple[Measured, ...]): Records of accuracies that were
             imported, perhaps of further models.
+        outside_means (tuple[str, ...]): Benchmarks that means leave out.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit the names, or a
@@ -42,6 +43,7 @@ class AccuracyTable:
     chance: NDArray[np.float64]
     n_items: NDArray[np.int64]
     measured: tuple[Measured, ...] = ()
+    outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._make_arrays()
@@ -92,7 +94,7 @@ class AccuracyTable:
         return AccuracyTable(
             tuple(models), tuple(benchmarks),
             self.values[np.ix_(rows, columns)], self.chance[columns],
-            self.n_items[columns], self.measured)
+            self.n_items[columns], self.measured, self.outside_means)
 
     def spread(self, models: Sequence[str],
                benchmarks: Sequence[str]) -> 'AccuracyTable':
@@ -112,7 +114,13 @@ class AccuracyTable:
         chance[columns], n_items[columns] = part.chance, part.n_items
         return AccuracyTable(
             tuple(models), tuple(benchmarks), values, chance,
-            n_items.astype(np.int64), self.measured)
+            n_items.astype(np.int64), self.measured, self.outside_means)
+
+    @property
+    def main(self) -> tuple[str, ...]:
+        """Benchmarks that means are over."""
+        return tuple(name for name in self.benchmarks
+                     if name not in self.outside_means)
 
     @property
     def benchmarks_run(self) -> tuple[str, ...]:

@@ -341,7 +341,7 @@ def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
         tuple(features.models[row] for row in rows), fit.solver, fit.penalty,
         fit.cv_mse, fit.model, intervals, fit.notes, part.families,
         learn_references(part, measures) if measures else (),
-        part.errors_by_reach)
+        part.errors_by_reach, benchmark in accuracies.main)
 
 
 def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,

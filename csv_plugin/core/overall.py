@@ -31,11 +31,12 @@ class Overall:
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'Overall':
-        """Make means over benchmarks that the first method predicts.
+        """Make means over main benchmarks that the first method predicts.
 
         A benchmark with few real accuracies is left out if more accuracies
         count without it, as other models would have no mean.
         """
+        predictions = predictions.select(benchmarks=predictions.main)
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
         fitted = predictions.in_sample[:, chosen].any(axis=1)
@@ -124,7 +125,8 @@ class FilledMeans:
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'FilledMeans':
-        """Make means of all models of a table."""
+        """Make means of all models of a table over its main benchmarks."""
+        predictions = predictions.select(benchmarks=predictions.main)
         holes = np.isnan(predictions.real)
         predicts = ~np.isnan(predictions.values).all(axis=(0, 1))
         p = int(predicts.argmax())

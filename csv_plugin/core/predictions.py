@@ -115,6 +115,7 @@ class Predictions:
         disagrees (NDArray): See `Prediction`; bool, `(M, B, P)`.
         disagreements (Mapping): Contradicting predictions of reference
             predictors, by model, benchmark and method.
+        outside_means (tuple[str, ...]): Benchmarks that means leave out.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit, or an accuracy
@@ -140,6 +141,7 @@ class Predictions:
         default_factory=lambda: np.array(False))
     disagreements: Mapping[Cell, tuple[Disagreement, ...]] = field(
         default_factory=lambda: MappingProxyType({}))
+    outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_unique('models of predictions', self.models)
@@ -196,7 +198,8 @@ class Predictions:
             by_method (Mapping): Predictions of one method each, at one level,
                 by its new name; None if it has none at all.
             models (Sequence[str]): Models of the result.
-            benchmarks (Sequence[str]): Benchmarks of the result.
+            benchmarks (Sequence[str]): Benchmarks of the result. The first
+                method that predicts one decides whether means are over it.
             missing (Mapping): Reasons for missing values, as in the class.
                 Benchmarks unknown to a method get a reason without it.
         """
@@ -204,11 +207,18 @@ class Predictions:
         parts: dict[str, Any] = {part: {} for part in _BY_CELL}
         for part, empty in _CUBES.items():
             parts[part] = np.full(shape, empty)
-        level, chance = np.nan, dict[str, float]()
+        level, chance, is_main = np.nan, dict[str, float](), dict[str, bool]()
         for p, (method, table) in enumerate(by_method.items()):
             if table is None:
                 continue
             level, chance = table.level, {**table.chance, **chance}
+            is_main = {
+                **{
+                    name: name in table.main
+                    for name in table.benchmarks
+                },
+                **is_main
+            }
             parts['missing'].update({
                 (model, benchmark, method):
                 UNKNOWN_BENCHMARK
@@ -229,6 +239,7 @@ class Predictions:
             real=np.array(np.nan),
             level=level,
             chance=chance,
+            outside_means=tuple(n for n, main in is_main.items() if not main),
             **parts)
 
     @classmethod
@@ -404,6 +415,12 @@ class Predictions:
             lines.append('+ made from the losses and the known scores of the '
                          'model on other benchmarks.')
         return lines
+
+    @property
+    def main(self) -> tuple[str, ...]:
+        """Benchmarks that means are over."""
+        return tuple(name for name in self.benchmarks
+                     if name not in self.outside_means)
 
     def has_real(self) -> bool:
         """Return True if there is an observed accuracy."""

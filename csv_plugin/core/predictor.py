@@ -37,7 +37,7 @@ class BenchmarkPredictor:
     gives the prediction intervals. `notes` are remarks on the fit for users.
     `families` contains the errors of each family, predicted by the others;
     `references` are reference predictors. `errors_by_reach` is None if nothing
-    was held out.
+    was held out. `main` is False if means leave the benchmark out.
     """
     benchmark: str
     chance: float
@@ -52,6 +52,7 @@ class BenchmarkPredictor:
     families: tuple[HeldOutFamily, ...] = ()
     references: tuple[ReferencePredictor, ...] = ()
     errors_by_reach: Optional[ErrorsByReach] = None
+    main: bool = True
 
     def __repr__(self) -> str:
         return (f'BenchmarkPredictor({self.benchmark}: {self.solver}, '
@@ -352,6 +353,8 @@ class Predictor:
                     for part in self.benchmarks},
             disagreements=self._disagreements(features,
                                               cubes['disagrees'][:, :, 0]),
+            outside_means=tuple(part.benchmark for part in self.benchmarks
+                                if not part.main),
             **cubes)
 
     def _disagreements(

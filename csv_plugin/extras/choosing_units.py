@@ -128,12 +128,12 @@ def choose_texts(collection: Collection, n: int, seed: int = 0) -> Collection:
     """
     models = collection.models_to_fit()
     accuracies = collection.accuracies
-    main = [b for b in accuracies.benchmarks if b not in collection.side]
     table = collection.losses.tokens_of(models[0]).table(
         {model: collection.losses[model].texts
          for model in models})
     chosen = choose_units(
-        text_columns(table).features(table), accuracies.select(models, main),
+        text_columns(table).features(table),
+        accuracies.select(models, accuracies.main),
         [collection.families[model] for model in models], n, seed)
     return collection.select_texts(
         TextSet(
@@ -156,9 +156,10 @@ def choose_columns(tables: ModelTables,
     Raises:
         InputError: As in `choose_units`.
     """
-    units = choose_units(tables.features,
-                         tables.accuracies.select(models, tables.main),
-                         [tables.families[model] for model in models], n, seed)
+    units = choose_units(
+        tables.features,
+        tables.accuracies.select(models, tables.accuracies.main),
+        [tables.families[model] for model in models], n, seed)
     return tables.select_units(units)
 
 

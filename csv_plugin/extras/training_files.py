@@ -61,10 +61,6 @@ def write_training(out: Path,
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
-    main = [
-        name for name in collection.accuracies.benchmarks
-        if name not in collection.side
-    ]
     splits = {model: row.split for model, row in collection.info.items()}
     fitted = {m for part in trained.benchmarks for m in part.fit_models}
     shown = [model for model in splits if model not in fitted]
@@ -75,8 +71,8 @@ def write_training(out: Path,
     earlier = out / CURVE, *pictures.glob('*.png'), *pictures.glob('*.svg')
     with file_set(*earlier):
         write_predictions(out / 'predictions.csv', study, splits)
-        write_markdown(out / 'leaderboard.md', leaderboard(study, shown, main))
-        write_report(out / 'report.md', study, main, title, command, remarks,
+        write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
+        write_report(out / 'report.md', study, title, command, remarks,
                      verbose)
         if curve:
             write_curve(out / CURVE, curve)
@@ -89,7 +85,7 @@ def write_training(out: Path,
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
-    return summary(study, main, title, verbose, reported, wide)
+    return summary(study, title, verbose, reported, wide)
 
 
 def _pictures(study: Study, steps: Sequence[tuple[str,

@@ -28,8 +28,8 @@ from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_models_in,
-                                  models_in, models_to_fit, read_benchmarks,
-                                  read_models, write_csv)
+                                  models_in, models_to_fit, read_models,
+                                  write_csv)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 #: Tables of a collection beside the dumps and the texts.
@@ -47,12 +47,10 @@ class Collection:
         losses (ModelLosses): By model, and the S texts.
         accuracies (AccuracyTable): Of the same models in the same order.
         info (Mapping[str, ModelInfo]): Family, split and size by model.
-        side (tuple[str, ...]): Benchmarks that means leave out.
     """
     losses: ModelLosses
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
-    side: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f'Collection({self.losses}, {self.accuracies})'
@@ -174,10 +172,7 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     losses = read_dumps(
         {model: root / f'{model}.safetensors'
          for model in info}, texts, progress)
-    benchmarks = read_benchmarks(root / BENCHMARKS)
-    side = tuple(name for name in accuracies.benchmarks
-                 if not benchmarks[name].main)
-    return Collection(losses, accuracies, info, side)
+    return Collection(losses, accuracies, info)
 
 
 def write_collection(folder: FilePath, texts: TextSet,
@@ -260,15 +255,16 @@ def collect(texts: TextSet,
                          'Give the table, or give runs with summaries.')
     losses = _read_losses(texts, list(info), runs, dumps, progress)
     table = AccuracyTable(
-        tuple(info), tuple(benchmarks),
+        tuple(info),
+        tuple(benchmarks),
         np.array([[
             accuracies.get(model, {}).get(name, np.nan) for name in benchmarks
         ] for model in info]),
         np.array([details.chance for details in benchmarks.values()]),
-        np.array([details.n_items for details in benchmarks.values()]))
-    return Collection(
-        ModelLosses(texts, losses), table, info,
-        tuple(name for name in benchmarks if not benchmarks[name].main))
+        np.array([details.n_items for details in benchmarks.values()]),
+        outside_means=tuple(name for name in benchmarks
+                            if not benchmarks[name].main))
+    return Collection(ModelLosses(texts, losses), table, info)
 
 
 def _read_losses(texts: TextSet, models: Sequence[str],

@@ -143,6 +143,7 @@ def _are_texts(values: Iterable[Any]) -> bool:
 #: For each type of a JSON value, whether a value has it.
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a text': lambda v: isinstance(v, str),
+    'true or false': lambda v: isinstance(v, bool),
     'a number': _is_number,
     'a number or null': lambda v: v is None or _is_number(v),
     'a count': lambda v: type(v) is int and v >= 0,

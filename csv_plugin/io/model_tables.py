@@ -48,13 +48,11 @@ class ModelTables:
             uniform score is their plain mean.
         accuracies (AccuracyTable): Of the same models in the same order.
         info (Mapping[str, ModelInfo]): Family, split and size by model.
-        main (tuple[str, ...]): Benchmarks that averages are taken over.
         source (str): The table of models, for errors.
     """
     features: FeatureTable
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
-    main: tuple[str, ...]
     source: str = 'models'
 
     @property
@@ -96,9 +94,7 @@ class ModelTables:
     def select_benchmarks(self, benchmarks: Sequence[str]) -> 'ModelTables':
         """Return the given benchmarks, in the given order."""
         return replace(
-            self,
-            accuracies=self.accuracies.select(benchmarks=benchmarks),
-            main=tuple(name for name in self.main if name in benchmarks))
+            self, accuracies=self.accuracies.select(benchmarks=benchmarks))
 
     def select_units(self, units: Sequence[str]) -> 'ModelTables':
         """Return the given units alone, in the given order."""
@@ -133,11 +129,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     check_models_in(losses_path, features.models, models_path, info)
     check_models_in(scores_path, accuracies.models, losses_path,
                     features.models)
-    benchmarks = read_benchmarks(benchmarks_path)
-    return ModelTables(
-        features, with_all_models(accuracies, features.models), info,
-        tuple(name for name in accuracies.benchmarks if benchmarks[name].main),
-        os.fspath(models_path))
+    return ModelTables(features, with_all_models(accuracies, features.models),
+                       info, os.fspath(models_path))
 
 
 def read_loss_features(path: FilePath,
@@ -238,9 +231,14 @@ def read_accuracies(scores_path: FilePath,
                 'Add a row with its chance level and number of items there.')
     benchmarks = [info[benchmark] for benchmark in accuracies.columns]
     return AccuracyTable(
-        accuracies.models, accuracies.columns, accuracies.values,
+        accuracies.models,
+        accuracies.columns,
+        accuracies.values,
         np.array([benchmark.chance for benchmark in benchmarks], np.float64),
-        np.array([benchmark.n_items for benchmark in benchmarks], np.int64))
+        np.array([benchmark.n_items for benchmark in benchmarks], np.int64),
+        outside_means=tuple(
+            name for name, benchmark in zip(accuracies.columns, benchmarks)
+            if not benchmark.main))
 
 
 def with_all_models(accuracies: AccuracyTable,

@@ -60,6 +60,7 @@ _TYPES = {
     str: 'a text',
     int: 'a count',
     float: 'a number or null',
+    bool: 'true or false',
     tuple[str, ...]: 'a list of texts',
 }
 #: Fields of `Intervals` in the JSON of their benchmark.

@@ -60,35 +60,33 @@ class Leaderboard:
             missing values, and remarks. One line each.
         scoring_lms (Mapping[str, str]): By predictor, the model that is its
             scoring LM, where it is one of the models.
-        main (Optional[Sequence[str]]): Benchmarks of the means; all by
-            default.
     """
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
     scoring_lms: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({}))
-    main: Optional[Sequence[str]] = None
 
     def __repr__(self) -> str:
         return f'Leaderboard({self.predictions!r}, {len(self.notes)} notes)'
 
     @classmethod
-    def of(cls,
-           predictions: Predictions,
-           folders: Optional[Mapping[str, str]] = None,
-           remarks: Sequence[str] = (),
-           scoring_lms: Mapping[str, str] = MappingProxyType({}),
-           main: Optional[Sequence[str]] = None) -> 'Leaderboard':
+    def of(
+        cls,
+        predictions: Predictions,
+        folders: Optional[Mapping[str, str]] = None,
+        remarks: Sequence[str] = (),
+        scoring_lms: Mapping[str, str] = MappingProxyType({})
+    ) -> 'Leaderboard':
         """A leaderboard that explains its marks and its missing values.
 
         Args as in the class, but `remarks` are notes to add at the end.
         """
-        notes = (*prediction_notes(predictions, main),
+        notes = (*prediction_notes(predictions),
                  *scoring_lm_notes(scoring_lms), *remarks)
         models = predictions.models
         return cls(predictions, folders or dict(zip(models, models)), notes,
-                   scoring_lms, main)
+                   scoring_lms)
 
     def shown_name(self, model: str) -> str:
         """The name of a model, marked if it is a scoring LM."""
@@ -243,21 +241,18 @@ class MeanRow(NamedTuple):
     differences: list[str]
 
 
-def mean_rows(
-        predictions: Predictions,
-        main: Optional[Sequence[str]] = None) -> tuple[str, list[MeanRow]]:
-    """Means over the benchmarks, the real ones first.
+def mean_rows(predictions: Predictions) -> tuple[str, list[MeanRow]]:
+    """Means over the main benchmarks, the real ones first.
 
     Returns:
         tuple[str, list[MeanRow]]: A title, and the means of the real
         accuracies and of each predictor, where there are some; none for a
         single benchmark.
     """
-    table = predictions.select(benchmarks=main)
-    if len(table.benchmarks) < 2:
+    if len(predictions.main) < 2:
         return '', []
-    overall = Overall.of(table).of_methods_with_means()
-    is_known = table.has_real()
+    overall = Overall.of(predictions).of_methods_with_means()
+    is_known = predictions.select(benchmarks=predictions.main).has_real()
     found = []
     if is_known:
         found.append(
@@ -325,7 +320,7 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     predictions = board.predictions
     is_known = predictions.has_real()
     foot = [''] if is_known else []
-    title, found = mean_rows(predictions, board.main)
+    title, found = mean_rows(predictions)
     columns: list[list[str]] = []
     for standing in found:
         columns += [['', standing.label, *standing.means, *foot],
@@ -335,7 +330,7 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     if columns:
         columns[0][0] = title
         yield columns
-    filled = FilledMeans.of(predictions.select(benchmarks=board.main))
+    filled = FilledMeans.of(predictions)
     if filled.has_both:
         yield _filled_columns(filled, foot)
     sizes = [predictions.mean_difference(p) for p in predictions.methods]

@@ -3,7 +3,7 @@ import math
 from collections.abc import (Container, Hashable, Iterable, Iterator, Mapping,
                              Sequence)
 from itertools import product
-from typing import Optional, TypeVar, Union
+from typing import TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,15 +59,8 @@ def _where(names: Sequence[str], mask: NDArray[np.bool_]) -> tuple[str, ...]:
     return tuple(name for name, chosen in zip(names, mask) if chosen)
 
 
-def prediction_notes(predictions: Predictions,
-                     main: Optional[Sequence[str]] = None) -> list[str]:
-    """All notes on predictions beside the real accuracies.
-
-    Args:
-        predictions (Predictions): Beside the real accuracies.
-        main (Optional[Sequence[str]]): Benchmarks of the means; all by
-            default.
-    """
+def prediction_notes(predictions: Predictions) -> list[str]:
+    """Return all notes on predictions beside the real accuracies."""
     legend = []
     if np.isfinite(predictions.values).any():
         legend = predictions.legend()
@@ -76,8 +69,7 @@ def prediction_notes(predictions: Predictions,
                           'models marked *.')
     return [
         *legend, *reasons(predictions), *disagreements(predictions),
-        *findings(predictions, main),
-        *_filled_notes(predictions.select(benchmarks=main)),
+        *findings(predictions), *_filled_notes(predictions),
         *outside_notes(predictions)
     ]
 
@@ -131,19 +123,15 @@ def _disagreements(predictions: Predictions, cell: tuple[str, str, str],
             f'{model} on {benchmark} ({100 * value:.1f}, but {others})')
 
 
-def findings(predictions: Predictions,
-             main: Optional[Sequence[str]] = None) -> Iterator[str]:
-    """Agreement of predictions and real accuracies.
-
-    Args as in `prediction_notes`.
-    """
-    in_means = predictions.select(benchmarks=main)
-    if len(in_means.benchmarks) > 1:
-        yield from _of_means(in_means)
-    side = [b for b in predictions.benchmarks if b not in in_means.benchmarks]
-    if side:
+def findings(predictions: Predictions) -> Iterator[str]:
+    """Yield the agreement of predictions and real accuracies."""
+    main = predictions.main
+    if len(main) > 1:
+        yield from _of_means(predictions.select(benchmarks=main))
+    if len(main) < len(predictions.benchmarks):
+        rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main ones: '
-               f'{first(side)}.')
+               f'{first(rest)}.')
     method = predictions.methods[0]
     far = outliers(predictions)
     if far:
@@ -194,9 +182,9 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
     for models, methods in alike.items():
         yield (f'{", ".join(methods)}: most predictions of '
                f'{_named(models, predictions.models, "models")} lie outside '
-               'the range fitted on (>). Stated errors are those of models '
-               'like the fitted ones, and far outside fewer intervals hold '
-               'than should: fit to models that are more like these.')
+               'the range fitted on (>). Cross-validated errors are those of '
+               'models like the fitted ones, and far outside fewer intervals '
+               'hold than should: fit to models that are more like these.')
 
 
 def _filled_notes(predictions: Predictions) -> Iterator[str]:

@@ -8,6 +8,7 @@ from tabulate import tabulate
 from csv_plugin.core.escaping import markdown, one_line, visible
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
@@ -62,16 +63,14 @@ def write_predictions(path: FilePath, study: Study,
     write_csv(path, PREDICTION_COLUMNS, rows)
 
 
-def leaderboard(study: Study, models: Sequence[str],
-                main: Sequence[str]) -> Leaderboard:
-    """Predictions of the solver for some models; `main` are averaged."""
+def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
+    """Predictions of the solver for some models."""
     solver = study.predictions.methods[0]
-    return Leaderboard.of(
-        study.predictions.select(models, methods=[solver]), main=main)
+    return Leaderboard.of(study.predictions.select(models, methods=[solver]))
 
 
-def error_table(study: Study, main: Sequence[str], style: str = 'pipe') -> str:
-    """All errors by benchmark, in Markdown; means over `main` are last.
+def error_table(study: Study, style: str = 'pipe') -> str:
+    """All errors by benchmark, in Markdown; means over main ones are last.
 
     The style of `tabulate` is `simple` for the terminal.
     """
@@ -84,11 +83,11 @@ def error_table(study: Study, main: Sequence[str], style: str = 'pipe') -> str:
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
     ] for benchmark in study.predictions.benchmarks]
-    judged = judged_benchmarks(study, main)
+    judged = judged_benchmarks(study)
     means = [
         f'mean of {len(judged)}', '',
-        *(1e3 * _mean_mse(by_method[method], solver, main)
-          for method in methods), '', *_measures([solver[b] for b in judged])
+        *(1e3 * _mean_mse(by_method[method], judged) for method in methods),
+        '', *_measures([solver[b] for b in judged])
     ]
     header = [
         'benchmark', 'models',
@@ -104,11 +103,11 @@ def error_table(study: Study, main: Sequence[str], style: str = 'pipe') -> str:
                     missingval='-')  # yapf: disable
 
 
-def short_table(study: Study, main: Sequence[str]) -> str:
+def short_table(study: Study) -> str:
     """Error, its ratio to the mean loss and coverage, for the terminal.
 
-    The rows are the benchmarks by the solver, and then the means over `main`
-    by each method.
+    The rows are the benchmarks by the solver, and then the means over the main
+    ones by each method.
     """
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
@@ -120,7 +119,7 @@ def short_table(study: Study, main: Sequence[str]) -> str:
             name,
             str(solver[name].n_models), *_figures(solver, baseline, [name])
         ])
-    judged = judged_benchmarks(study, main)
+    judged = judged_benchmarks(study)
     for method, errors in by_method.items():
         rows.append([
             f'mean of {len(judged)} by {method}', '',
@@ -154,9 +153,9 @@ def cross_validated_table(study: Study) -> str:
                     colalign=align, disable_numparse=True)  # yapf: disable
 
 
-def cross_validated_line(study: Study, main: Sequence[str]) -> str:
+def cross_validated_line(predictor: Predictor) -> str:
     """Means of these errors over the main benchmarks; empty without any."""
-    parts = [study.predictor.benchmark(name) for name in main]
+    parts = [part for part in predictor.benchmarks if part.main]
     by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
     kinds = {
         ': ': [part.cv_mse for part in parts],
@@ -166,7 +165,7 @@ def cross_validated_line(study: Study, main: Sequence[str]) -> str:
         ', above them ': [errors.beyond.mse for errors in by_reach]
     }
     errors = ''.join(
-        _error(words, squares, len(main)) for words, squares in kinds.items())
+        _error(words, squares, len(parts)) for words, squares in kinds.items())
     return errors and (
         'Cross-validated error (root mean square in points, mean over the '
         f'main benchmarks){errors}.')
@@ -182,21 +181,21 @@ def _error(words: str, squares: Iterable[float], n_main: int) -> str:
     return f'{words}{number(percent(_mean(known)**0.5))}{fewer}'
 
 
-def judged_benchmarks(study: Study, main: Sequence[str]) -> list[str]:
+def judged_benchmarks(study: Study) -> list[str]:
     """Main benchmarks on which the solver has an error."""
     errors = study.errors(study.predictions.methods[0])
-    return [b for b in main if not math.isnan(errors[b].mse)]
+    return [
+        name for name in study.predictions.main
+        if not math.isnan(errors[name].mse)
+    ]
 
 
 def _mean_mse(errors: Mapping[str, BenchmarkErrors],
-              solver: Mapping[str,
-                              BenchmarkErrors], main: Sequence[str]) -> float:
-    """Geometric mean; NaN if a benchmark of the solver is missing."""
-    if any(
-            math.isnan(errors[b].mse) > math.isnan(solver[b].mse)
-            for b in main):
-        return math.nan
-    return geometric_mean(errors[b].mse for b in main)
+              judged: Sequence[str]) -> float:
+    """Geometric mean; NaN if one of the benchmarks has no error."""
+    squares = [errors[name].mse for name in judged]
+    return math.nan if any(map(math.isnan,
+                               squares)) else geometric_mean(squares)
 
 
 def _measures(errors: Sequence[BenchmarkErrors]) -> list[float]:
@@ -215,25 +214,24 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def summary(study: Study,
-            main: Sequence[str],
             title: str,
             verbose: bool = False,
             reported: Container[str] = (),
             wide: bool = False) -> str:
-    """Title, table of errors over `main` and notes, to print.
+    """Title, table of errors and notes, to print.
 
     Args as in `learning_notes`; `wide` is for all columns.
     """
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
-    table, legend = short_table(study, main), _SHORT
+    table, legend = short_table(study), _SHORT
     if wide:
-        table, legend = error_table(study, main, 'simple'), _UNITS
+        table, legend = error_table(study, 'simple'), _UNITS
     legend = legend.format(level=study.predictions.level)
     methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
                         if name in study.predictions.methods)
     parts = [
         title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
-        wrapped(filter(None, [cross_validated_line(study, main)])),
+        wrapped(filter(None, [cross_validated_line(study.predictor)])),
         wrapped(outside_notes(solver)),
         wrapped(learning_notes(study.predictor, verbose, reported))
     ]
@@ -242,7 +240,6 @@ def summary(study: Study,
 
 def write_report(path: FilePath,
                  study: Study,
-                 main: Sequence[str],
                  title: str,
                  command: str,
                  remarks: Sequence[str] = (),
@@ -252,13 +249,12 @@ def write_report(path: FilePath,
     Args:
         path (FilePath): The file to create or replace.
         study (Study): The study.
-        main (Sequence[str]): Benchmarks of the means.
         title (str): First line.
         command (str): The command that reproduces the report.
         remarks (Sequence[str]): Notes on all benchmarks.
         verbose (bool): As in `learning_notes`.
     """
-    n_main = len(judged_benchmarks(study, main))
+    n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
     notes = [
         f'* {markdown(note)}.'
@@ -267,8 +263,8 @@ def write_report(path: FilePath,
     parts = [
         f'# {title}',
         indent(visible(command), '    '),
-        error_table(study, main),
-        legend.strip(), '## Errors that the predictor states',
+        error_table(study),
+        legend.strip(), '## Cross-validated errors',
         cross_validated_table(study), ERROR_LEGEND,
         '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]

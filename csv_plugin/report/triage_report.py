@@ -153,7 +153,8 @@ def _error_rows(triage: Triage) -> list[list[str]]:
             rows.append([
                 f'{share:.0%}',
                 str(len(triage.backtests[run.run].runs)), label,
-                *(f'{100 * error:.1f}' for error in (errors.mean(), *errors))
+                *(f'{100 * error:.1f}'
+                  for error in (triage.mean(errors), *errors))
             ])
     return rows
 

@@ -82,6 +82,10 @@ class Triage:
         return tuple(run for run, value in zip(ranking.runs, ranking.values)
                      if not math.isnan(value))
 
+    def mean(self, values: NDArray[np.float64]) -> float:
+        """Return the mean over the main benchmarks of values `(B,)`."""
+        return float(values[_in_mean(self.predictions)].mean())
+
     def error_to_expect(
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean absolute errors of the back-test of a run.
@@ -152,15 +156,14 @@ class Triage:
     def forecast_cells(self, run: str) -> list[str]:
         """Return the forecast of a run as texts: percent and interval.
 
-        The mean over the benchmarks is first, then each benchmark.
+        The mean over the main benchmarks is first, then each benchmark.
         """
         ranking, expected = self.rankings[OVERALL], self.expected[run]
         r = ranking.runs.index(run)
         chance = [self.predictions.chance[name] for name in self.benchmarks]
-        mean_chance = sum(chance) / len(chance)
         return [
             predicted_cell(ranking.values[r], ranking.low[r], ranking.high[r],
-                           mean_chance),
+                           self.mean(np.array(chance))),
             *map(predicted_cell, expected.values, expected.low, expected.high,
                  chance)
         ]
@@ -192,7 +195,7 @@ class Triage:
         labels = ('forecast', 'prediction now')
         return {
             label: dict(zip(self.benchmarks, errors.tolist()))
-            | {OVERALL: float(errors.mean())}
+            | {OVERALL: self.mean(errors)}
             for label, errors in zip(labels, self.error_to_expect(run))
         }  # yapf: disable
 
@@ -284,12 +287,13 @@ def judge(
         for name, exponents in forecasts.items()
     }
     names = [name for run in runs for name in run.checkpoints]
+    predictions = predictor.predict(features.select(names), LEVEL)
     return Triage(
         measure=measure,
         runs=tuple(runs),
-        predictions=predictor.predict(features.select(names), LEVEL),
+        predictions=predictions,
         expected=expected,
-        rankings=_rankings(predictor.names, list(expected.values())),
+        rankings=_rankings(predictions, list(expected.values())),
         backtests={
             run.run: forecasts[run.run].backtest
             for run in runs
@@ -317,15 +321,21 @@ def _check_names(predictor: Predictor, checkpoints: Collection[str],
     refuse_shared(checkpoints, history)
 
 
-def _rankings(benchmarks: Sequence[str],
+def _rankings(predictions: Predictions,
               expected: Sequence[Expectation]) -> dict[str, Ranking]:
-    """Rankings on each benchmark, and last by the mean over all."""
-    parts: dict[str, Union[int, slice]] = {
+    """Rankings on each benchmark, and last by the mean over main ones."""
+    parts: dict[str, Union[int, list[int]]] = {
         name: b
-        for b, name in enumerate(benchmarks)
+        for b, name in enumerate(predictions.benchmarks)
     }
-    parts[OVERALL] = slice(None)
+    parts[OVERALL] = _in_mean(predictions)
     return {name: rank(expected, part, LEVEL) for name, part in parts.items()}
+
+
+def _in_mean(predictions: Predictions) -> list[int]:
+    """Places of the main benchmarks, or of all without a main one."""
+    names = predictions.benchmarks
+    return [names.index(name) for name in predictions.main or names]
 
 
 def _trajectories(predictor: Predictor,

@@ -114,16 +114,16 @@ def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
     ])  # yapf: disable
 
 
-def rank(expectations: Sequence[Expectation], benchmark: Union[int, slice],
-         level: float) -> Ranking:
+def rank(expectations: Sequence[Expectation],
+         benchmark: Union[int, Sequence[int]], level: float) -> Ranking:
     """Order R runs by their forecasts on a benchmark; NaN comes last.
 
-    A slice of benchmarks stands for their mean.
+    Several benchmarks stand for their mean.
     """
 
     def select(values: NDArray) -> NDArray:
         """One benchmark or the mean of several, `(..., B)` to `(...)`."""
-        chosen = values[..., benchmark]
+        chosen = np.take(values, benchmark, axis=-1)
         return chosen if isinstance(benchmark, int) else chosen.mean(axis=-1)
 
     values = np.array([select(expected.values) for expected in expectations])

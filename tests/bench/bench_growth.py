@@ -57,7 +57,8 @@ def read(folder):
                                  for name in ('losses', 'scores', 'models',
                                               'benchmarks')))
     fit = tables.models_in('train', 'validation')
-    return (tables.features, tables.accuracies.select(fit, tables.main),
+    return (tables.features,
+            tables.accuracies.select(fit, tables.accuracies.main),
             [tables.families[model] for model in fit])
 
 

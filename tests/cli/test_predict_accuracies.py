@@ -148,6 +148,22 @@ def test_tables_in_any_format(folder, capsys):
             assert predicted == pytest.approx(100 * float(row['predicted']))
 
 
+def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
+    fit_to_tables(folder, 'losses.csv')
+    assert main([
+        'predict', '--losses', 'losses.csv', '--predictor',
+        'fit/predictor.safetensors', '--out', 'out'
+    ]) == 0
+    fitted, predicted = ([[cell.strip() for cell in line.split('|')[1:]]
+                          for line in Path(file).read_text().splitlines()]
+                         for file in ('fit/leaderboard.md',
+                                      'out/leaderboard.md'))
+    assert predicted[0][:2] == ['model', 'mean of 2 predicted']
+    assert fitted[0][1:4] == ['mean of 2 real', 'rank', 'uniform']
+    row, = (row for row in predicted if row[:1] == fitted[2][:1])
+    assert row[1] == fitted[2][3]
+
+
 def test_units_of_a_table_are_found_by_their_names(folder, capsys):
     fit_to_tables(folder, 'losses.parquet')
     printed = predicted_from('losses.parquet', capsys)

@@ -320,6 +320,22 @@ def test_contradictions_get_the_label_of_their_method():
     assert wide.disagrees[:, 0].tolist() == [[True, False], [False, False]]
 
 
+def test_the_first_method_says_which_benchmarks_are_main():
+    first, second = (replace(
+        cube().select(benchmarks=names),
+        outside_means=outside).select(methods=['ridge'])
+                     for names, outside in ((BENCHMARKS[1:], ('hard', )),
+                                            (BENCHMARKS, ('easy', ))))
+    both = Predictions.side_by_side({
+        'p': first,
+        'q': second
+    }, MODELS, (*BENCHMARKS, 'new'))
+    assert both.main == ('new', )
+    assert both.select(benchmarks=['hard', 'easy']).main == ()
+    alone = Predictions.side_by_side({'q': second}, MODELS, BENCHMARKS)
+    assert alone.main == ('hard', )
+
+
 def test_the_mark_of_a_disagreement_is_explained():
     table = contradicted()
     assert [cell[-1] == '!'

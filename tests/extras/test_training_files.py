@@ -34,7 +34,7 @@ def losses(predictors) -> LossTable:
     })
 
 
-def collection(models, side=()) -> Collection:
+def collection(models) -> Collection:
     values = np.array(
         [[true_accuracy(SKILLS[m]),
           true_accuracy(SKILLS[m] - 1)] for m in models])
@@ -45,7 +45,7 @@ def collection(models, side=()) -> Collection:
                           m: ModelInfo(f'family-{i % 4}',
                                        'train' if m in FITTED else 'test', 1)
                           for i, m in enumerate(models)
-                      }, side)
+                      })
 
 
 @pytest.fixture
@@ -79,10 +79,10 @@ def files(*pictures, curve=True):
 
 def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
     said = write_training(tmp_path, predictors, losses,
-                          collection(losses.models, ('easy', )), CURVE,
-                          'python a.py --b', ('mixed', ))
+                          collection(losses.models), CURVE, 'python a.py --b',
+                          ('mixed', ))
     assert said.startswith('2 models predicted from 16\n\nbenchmark ')
-    assert 'mean of 1 by salience' in said and 'by uniform' in said
+    assert 'mean of 2 by salience' in said and 'by uniform' in said
     assert names(tmp_path) == files('capability', 'convergence', 'methods',
                                     'training_curve')
     report = (tmp_path / 'report.md').read_text('utf-8')

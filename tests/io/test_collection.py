@@ -107,7 +107,8 @@ def test_written_collections_are_read_back(tmp_path):
     assert collection.texts == TEXTS
     assert repr(collection.info) == repr(INFO)
     described = read_benchmarks(tmp_path / 'new/collection/benchmarks.csv')
-    assert described == BENCHMARKS and collection.side == ('quiz', )
+    assert described == BENCHMARKS and collection.accuracies.outside_means == (
+        'quiz', )
     assert losses_in(collection.losses) == {'m@1': .5, 'm@2': 1.5, 'n': 2.5}
     table = collection.accuracies
     assert table.benchmarks == tuple(BENCHMARKS)
@@ -180,7 +181,8 @@ def test_runs_become_a_collection(tmp_path, runs):
         runs,
         progress=lambda models: wrapped.extend(models) or models)
     assert wrapped == list(collection.losses) == list(MODELS)
-    assert collection.info == TRAINED and collection.side == ('quiz', )
+    assert collection.info == TRAINED
+    assert collection.accuracies.outside_means == ('quiz', )
     np.testing.assert_array_equal(collection.accuracies.values,
                                   [[.1, 1], [np.nan, .5], [np.nan, .75]])
     assert losses_in(collection.losses) == {'m@1': 4., 'm@2': 2., 'n': 3.}
@@ -188,7 +190,8 @@ def test_runs_become_a_collection(tmp_path, runs):
             for text in collection.losses['n'].texts] == ['a', 'b']
     collection.write(tmp_path / 'new', benchmarks)
     again = read_collection(tmp_path / 'new')
-    assert again.side == ('quiz', ) and again.info.keys() == TRAINED.keys()
+    assert again.accuracies.outside_means == (
+        'quiz', ) and again.info.keys() == TRAINED.keys()
     for name in ('values', 'chance', 'n_items'):
         np.testing.assert_array_equal(
             getattr(again.accuracies, name),

@@ -269,7 +269,7 @@ def test_tables_are_joined_by_name(read):
         accuracies.values, [[0.25, 0.75], [nan, nan], [0.5, nan], [nan, nan]])
     assert accuracies.chance.tolist() == [0.25, 0.5]
     assert accuracies.n_items.tolist() == [100, 0]
-    assert tables.main == ('x', )
+    assert tables.accuracies.main == ('x', )
     assert tables.info['c'].split == 'validation'
     assert tables.families == {
         'd': 'F', 'a': 'F', 'b': 'G', 'c': 'G', 'unused': 'H'

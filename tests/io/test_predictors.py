@@ -333,6 +333,15 @@ def test_the_highest_losses_are_kept(tables, path):
     assert_error(path, "of shape (4,) in '0.highest'")
 
 
+def test_benchmarks_outside_of_means_are_kept(tables, predictor, path):
+    rewrite(path, lambda header: header['benchmarks'][1].update(main=False))
+    loaded = load_predictor(path)
+    names = predictor.names
+    assert loaded.predict(tables.features).main == names[:1] + names[2:]
+    rewrite(path, lambda header: header['benchmarks'][1].update(main=1))
+    assert_error(path, 'true or false')
+
+
 def test_references_are_kept(tables, predictor, path):
     predictor = strict(predictor)
     save_predictor(predictor, path)

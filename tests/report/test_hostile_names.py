@@ -121,7 +121,6 @@ def test_study(tmp_path):
     study_tables.write_report(
         tmp_path / 'r.md',
         study,
-        benchmarks,
         'Title',
         'python x.py "a\n# b\x1b[2J"',
         verbose=True)

@@ -29,7 +29,16 @@ def tables() -> Tables:
 
 @pytest.fixture(scope='module')
 def study(tables) -> Study:
-    return split_study(tables.features, tables.accuracies, tables.families,
+    return study_with(MAIN, tables)
+
+
+def study_with(main, tables) -> Study:
+    """The study with means over some of the benchmarks."""
+    names = tables.accuracies.benchmarks
+    accuracies = replace(
+        tables.accuracies,
+        outside_means=tuple(name for name in names if name not in main))
+    return split_study(tables.features, accuracies, tables.families,
                        tables.models[:10], Uniform())
 
 
@@ -65,7 +74,7 @@ def test_predictions(tmp_path, tables, study):
 
 
 def test_error_table(study):
-    header, line, *rows = error_table(study, MAIN).splitlines()
+    header, line, *rows = error_table(study).splitlines()
     assert cells(header) == [
         'benchmark', 'models', 'MSE uniform', 'MSE constant', 'noise', 'MAE',
         'Spearman', 'pairs', 'coverage', 'width'
@@ -83,9 +92,10 @@ def test_error_table(study):
 
 
 @pytest.mark.parametrize('main', [MAIN, ('easy', 'none')])
-def test_means(study, main):
+def test_means(tables, main):
     """Geometric of the MSE, plain of the rest; without what is unknown."""
-    last = cells(error_table(study, main).splitlines()[-1])
+    study = study_with(main, tables)
+    last = cells(error_table(study).splitlines()[-1])
     n_judged = sum(study.errors('uniform')[b].n_models > 0 for b in main)
     expected = [f'mean of {n_judged}', '']
     for method in ('uniform', 'constant'):
@@ -104,25 +114,24 @@ def test_means(study, main):
 
 def test_report(tmp_path, study):
     path = tmp_path / 'r.md'
-    write_report(path, study, MAIN, 'A title', 'python x.py --out "a b"')
+    write_report(path, study, 'A title', 'python x.py --out "a b"')
     text = path.read_text('utf-8')
     assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
     assert text.endswith('.\n') and not text.endswith('\n\n')
-    assert error_table(study, MAIN) in text
+    assert error_table(study) in text
     assert cross_validated_table(study) in text
     assert 'over 2 main benchmarks.' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
     assert notes == [f'* {note}.' for note in learning_notes(study.predictor)]
     # All notes of the training, on demand.
-    write_report(path, study, MAIN, 'T', 'c', verbose=True)
+    write_report(path, study, 'T', 'c', verbose=True)
     more = path.read_text('utf-8').partition('## Notes\n\n')[2].splitlines()
     assert len(more) >= len(notes) + 4
 
 
 def test_summary(study):
     """Three figures of each method; all columns on demand."""
-    title, table, legend, validated, *_ = summary(study, MAIN,
-                                                  'Title').split('\n\n')
+    title, table, legend, validated, *_ = summary(study, 'Title').split('\n\n')
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
     assert header.split() == ['benchmark', 'models', 'error', 'of', 'uniform',
@@ -149,12 +158,12 @@ def test_summary(study):
         assert row.split()[:5] == ['mean', 'of', str(len(MAIN)), 'by', method]
         assert row.split(
         )[5] == f'{100 * np.mean([e.mae for e in errors]):.1f}'
-    assert ' '.join(validated.split()) == cross_validated_line(study, MAIN)
+    assert ' '.join(validated.split()) == cross_validated_line(study.predictor)
     assert ('uniform: the baseline that predicts from the mean loss; constant:'
             in ' '.join(legend.split()))
     assert 'averaged' not in legend
-    wide = summary(study, MAIN, 'Title', wide=True)
-    assert error_table(study, MAIN, 'simple') in wide
+    wide = summary(study, 'Title', wide=True)
+    assert error_table(study, 'simple') in wide
     assert '|' not in wide and ' Spearman ' in wide
 
 
@@ -168,18 +177,17 @@ def test_cross_validated_errors(study):
                [errors.beyond.mse for errors in by_reach]]
     whole, typical, within, beyond = (f'{100 * np.mean(square)**.5:.1f}'
                                       for square in squares)
-    line = cross_validated_line(study, MAIN)
+    line = cross_validated_line(study.predictor)
     assert line == (
         'Cross-validated error (root mean square in points, mean over the '
         f'main benchmarks): {whole}; of the median family {typical}; of '
         'predictions within the accuracies that most training families reach '
         f'{within}, above them {beyond}.')
-    assert cross_validated_line(study, ()) == ''
     # Errors of some of the main benchmarks.
     first = replace(parts[0], errors_by_reach=None)
     predictor = replace(
         study.predictor, benchmarks=(first, parts[1]), training_scores=None)
-    line = cross_validated_line(replace(study, predictor=predictor), MAIN)
+    line = cross_validated_line(predictor)
     assert line.endswith(
         f'{100 * by_reach[1].beyond.mse**.5:.1f} (1 of 2 benchmarks).')
     table = cross_validated_table(study).splitlines()
@@ -191,7 +199,7 @@ def test_cross_validated_errors(study):
 def test_leaderboard(study):
     """That of a run: of the solver alone, on the models to show."""
     models = study.predictions.models[:2][::-1]
-    board = leaderboard(study, models, MAIN)
+    board = leaderboard(study, models)
     assert board.predictions.models == models
     assert board.predictions.methods == ('uniform', )
     header, _, first, *_ = map(cells, as_markdown(board).splitlines())
@@ -207,7 +215,7 @@ def test_leaderboard(study):
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):
     """The mean of the rest would look like a mean of all."""
-    table = study.predictions
+    table = replace(study.predictions, outside_means=())
     names = table.benchmarks
     tables = {name: table.select(methods=[name]) for name in table.methods}
     part = table.select(benchmarks=names[:1], methods=['uniform'])
@@ -215,10 +223,12 @@ def test_a_method_without_some_benchmarks_has_no_mean(study):
         **tables, 'part': part
     }, table.models, names)
     more = replace(study, predictions=replace(more, real=table.real))
-    *rows, means = error_table(more, names).splitlines()
+    *rows, means = error_table(more).splitlines()
     header = [cell.strip() for cell in rows[0].split('|')]
     cells = [cell.strip() for cell in means.split('|')]
     assert cells[header.index('MSE part')] == '-'
     assert '-' not in cells[3:header.index('MSE part')]
-    alone = error_table(more, names[:1]).splitlines()[-1].split('|')
+    first = replace(more.predictions, outside_means=names[1:])
+    alone = error_table(replace(more,
+                                predictions=first)).splitlines()[-1].split('|')
     assert alone[header.index('MSE part')].strip() == alone[3].strip()

@@ -269,6 +269,18 @@ def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):
         assert shown in mean
 
 
+def test_means_are_over_the_main_benchmarks(predictor, history, early):
+    easy, hard = predictor.benchmarks
+    one = replace(predictor, benchmarks=(easy, replace(hard, main=False)))
+    triage = forecast(one, run_dumps(NEW, 3), history)
+    assert triage.rankings[OVERALL].values.tolist(
+    ) == early.rankings['easy'].values.tolist()
+    for run in triage.backtests:
+        errors, _ = triage.error_to_expect(run)
+        named = triage.to_dict()['error_to_expect'][run]['forecast']
+        assert named[OVERALL] == named['easy'] == errors[0] != errors[1]
+
+
 def test_records(early):
     records = list(early.checkpoint_records())
     assert len(records) == 12

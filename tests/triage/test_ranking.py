@@ -145,14 +145,14 @@ def test_verdicts():
 
 
 def test_intervals_of_the_mean_are_those_of_its_draws():
-    overall = ranking({'a': (0.0, 2.0), 'b': (1.0, 0.0)}, slice(None))
+    overall = ranking({'a': (0.0, 2.0), 'b': (1.0, 0.0)}, [0, 1])
     assert overall.runs == ('a', 'b')
     assert overall.values == pytest.approx(
         [expit([0.0, 2.0]).mean(),
          expit([1.0, 0.0]).mean()])
     expected = expect(forecast('a', 0.0, 2.0), make_predictor(0.5, 0.1), LEVEL)
     for part, draws, value in ((1, expected.draws[:, 1], expected.values[1]),
-                               (slice(None), expected.draws.mean(axis=1),
+                               ([0, 1], expected.draws.mean(axis=1),
                                 expected.values.mean())):
         alone = rank([expected], part, LEVEL)
         assert alone.low == pytest.approx(np.quantile(draws, [0.05]))

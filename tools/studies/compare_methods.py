@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> None:
     compared = _compared(args, tables, folds)
     warnings = [
         f'{name}: left out, as no model to fit to was run there.'
-        for name in tables.main if name not in compared
+        for name in tables.accuracies.main if name not in compared
     ]
     for line in () if args.json else warnings:
         print(f'warning: {one_line(line)}', flush=True)
@@ -139,7 +139,10 @@ def _compared(args: argparse.Namespace, tables: ModelTables,
         InputError: There is none.
     """
     run = [tables.accuracies.select(fold.fit).benchmarks_run for fold in folds]
-    names = [name for name in tables.main if all(name in some for some in run)]
+    names = [
+        name for name in tables.accuracies.main
+        if all(name in some for some in run)
+    ]
     if not names:
         raise InputError(args.scores,
                          'a score of a model to fit to on a main benchmark',

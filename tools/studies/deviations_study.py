@@ -132,10 +132,10 @@ def public_models() -> Material:
     """Losses by text and main benchmarks of ../shared/real."""
     names = ('losses', 'scores', 'models', 'benchmarks')
     tables = read_model_tables(*(f'{PUBLIC}/{name}.csv' for name in names))
-    return Material(tables.features,
-                    tables.accuracies.select(benchmarks=tables.main),
-                    tables.families, tables.models_in,
-                    tables.families.__getitem__)
+    return Material(
+        tables.features,
+        tables.accuracies.select(benchmarks=tables.accuracies.main),
+        tables.families, tables.models_in, tables.families.__getitem__)
 
 
 @dataclass(frozen=True, eq=False)

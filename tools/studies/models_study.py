@@ -131,8 +131,9 @@ def models_study(tables: ModelTables,
 def _row(tables: ModelTables, draw: Draw, method: str) -> ModelsStudyRow:
     groups = [tables.families[model] for model in draw.fitted]
     predictor = fit_predictor(
-        tables.features, tables.accuracies.select(draw.fitted, tables.main),
-        groups, METHODS[method])
+        tables.features,
+        tables.accuracies.select(draw.fitted, tables.accuracies.main), groups,
+        METHODS[method])
     features = tables.features.select(draw.predicted)
     predictions = predictor.predict(features).with_real(tables.accuracies)
     return ModelsStudyRow(draw.series, len(draw.fitted), len(set(groups)),

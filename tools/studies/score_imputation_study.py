@@ -161,7 +161,7 @@ def score_imputation_study(tables: ModelTables,
     models = tables.features.models
     groups = [tables.families[model] for model in models]
     hidden = hidden_benchmarks(tables.accuracies.benchmarks, doubles)
-    shape = len(seeds), len(models), len(tables.main)
+    shape = len(seeds), len(models), len(tables.accuracies.main)
     cubes = np.full((7, *shape), np.nan)
     folds = [grouped_folds(groups, FOLDS, seed) for seed in seeds]
     fits = [(s, held) for s, fold in enumerate(folds)
@@ -174,11 +174,11 @@ def score_imputation_study(tables: ModelTables,
                                   tables.accuracies.select(names),
                                   [groups[i] for i in train], solver, seeds[s])
         new = tables.select(tuple(np.array(models, dtype=object)[rows]))
-        for b, name in enumerate(tables.main):
+        for b, name in enumerate(tables.accuracies.main):
             cubes[:, s, rows, b] = _measures(predictor, new, name,
                                              hidden[name])
-    return ScoreImputationStudy(tables.main, np.array(groups), cubes[:3],
-                                cubes[3:5], cubes[5:])
+    return ScoreImputationStudy(tables.accuracies.main, np.array(groups),
+                                cubes[:3], cubes[3:5], cubes[5:])
 
 
 def _measures(predictor: Predictor, new: ModelTables, name: str,

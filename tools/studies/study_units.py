@@ -100,16 +100,15 @@ def units_study(tables: ModelTables, fit: Sequence[str],
 def _errors(tables: ModelTables, fit: Sequence[str],
             predict: Sequence[str]) -> tuple[float, float, float]:
     """The error, and coverage and width of the intervals."""
-    predictor = fit_predictor(tables.features,
-                              tables.accuracies.select(fit, tables.main),
-                              [tables.families[model] for model in fit],
-                              SOLVERS[DEFAULT_SOLVER])
+    predictor = fit_predictor(
+        tables.features, tables.accuracies.select(fit, tables.accuracies.main),
+        [tables.families[model] for model in fit], SOLVERS[DEFAULT_SOLVER])
     predicted = predictor.predict(tables.features.select(predict))
-    real = tables.accuracies.select(predict, tables.main).values
+    real = tables.accuracies.select(predict, tables.accuracies.main).values
     low, high = predicted.low.ravel(), predicted.high.ravel()
     mse = geometric_mean(
         metrics.mse(real[:, b], predicted.values[:, b, 0])
-        for b in range(len(tables.main)))
+        for b in range(len(tables.accuracies.main)))
     coverage = metrics.coverage(real.ravel(), low, high)
     return mse, coverage, metrics.mean_width(low, high)
 

@@ -293,7 +293,7 @@ def table_case(tables: ModelTables, checkpoints: Mapping[str, Checkpoint],
         fit (Sequence[str]): Those of finished runs, which no fold divides.
         predict (Sequence[str]): Those of the runs to forecast.
     """
-    accuracies = tables.accuracies.select(benchmarks=tables.main)
+    accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
     held_out = _HeldOut(accuracies.select(fit))
     runs = [checkpoints[model].run for model in fit]
     features = {

@@ -21,6 +21,5 @@ def small_draws(tables):
         model: ModelInfo(family, 'train', None)
         for model, family in tables.families.items()
     }
-    read = ModelTables(tables.features, tables.accuracies, info,
-                       tables.accuracies.benchmarks)
+    read = ModelTables(tables.features, tables.accuracies, info)
     return read, draws(tables.families, [0])

@@ -23,17 +23,21 @@ def study():
     values[:, 3] = values[:, 0]
     models = tuple(f'm{i}' for i in range(32))
     names = ('a', 'b', 'c', 'again')
-    accuracies = AccuracyTable(models, names, values, np.zeros(4),
-                               np.zeros(4, int))
+    accuracies = AccuracyTable(
+        models,
+        names,
+        values,
+        np.zeros(4),
+        np.zeros(4, int),
+        outside_means=('c', 'again'))
     info = {
         model: ModelInfo(f'family-{i % 8}', '', 1.0)
         for i, model in enumerate(models)
     }
     columns = Columns(('x', 'y'), np.full(2, .5), 'texts')
     return score_imputation_study(
-        ModelTables(
-            FeatureTable(models, columns, losses), accuracies, info,
-            ('a', 'b')), [('a', 'again')], Uniform(), (0, ))
+        ModelTables(FeatureTable(models, columns, losses), accuracies, info),
+        [('a', 'again')], Uniform(), (0, ))
 
 
 def test_scores_help_where_they_know_more(study):

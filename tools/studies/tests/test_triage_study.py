@@ -29,7 +29,7 @@ def tables(**changed) -> ModelTables:
         FeatureTable(models, Columns(tuple('tuvw'), np.full(4, 0.25), 'x'),
                      losses),
         AccuracyTable(models, ('easy', 'hard'), scores, np.full(2, 0.25),
-                      np.array([1000, 1000])), {}, ('easy', 'hard'))
+                      np.array([1000, 1000])), {})
 
 
 def forecasts(given: ModelTables) -> Forecasts:
