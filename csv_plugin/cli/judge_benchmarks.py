@@ -52,9 +52,13 @@ def run(args: argparse.Namespace) -> None:
         return
     print(title, text_table(signal_rows(rows)), wrapped([LEGEND, *note]),
           sep='\n\n')  # yapf: disable
-    print_end([args.out], 'salience', 'forecast', '--losses', 'losses.csv',
-              '--scores', args.scores, '--models', 'models.csv',
-              '--benchmarks', 'benchmarks.csv', '--out', 'outputs/forecast')
+    tables = []
+    for name in ('losses', 'scores', 'models', 'benchmarks'):
+        tables += [f'--{name}', getattr(args, name) or f'{name}.csv']
+    if args.checkpoints:
+        tables += ['--checkpoints', args.checkpoints]
+    print_end([args.out], 'salience', 'forecast', *tables, '--out',
+              'outputs/forecast')
 
 
 def _by_losses(args: argparse.Namespace, models: tuple[str, ...],

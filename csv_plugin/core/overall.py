@@ -11,6 +11,8 @@ from csv_plugin.core.predictions import Predictions
 
 #: Fewest models that the agreement of two orders is computed from.
 LEAST_MODELS = 5
+#: What tables call mean absolute differences on held-out models.
+MEAN_ERROR = 'mean abs. error'
 
 
 @dataclass(frozen=True, eq=False)

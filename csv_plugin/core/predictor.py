@@ -386,6 +386,6 @@ class Predictor:
             raise InputError(
                 where, 'one that was fitted to token losses',
                 'one that was fitted to tables of losses',
-                'Predict tables with it (salience predict, predict()), or '
-                'train a predictor on token losses.')
+                'For tables, use salience predict or salience forecast, which '
+                'fits its own; or train a predictor on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)

@@ -19,7 +19,7 @@ from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import interval, number, percent
 from csv_plugin.core.model_losses import DumpInfo
-from csv_plugin.core.overall import FilledMeans, Overall
+from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
 from csv_plugin.core.predicting import (Change, Predictors, RealScores,
                                         collect_features, predict_models,
                                         predictable_benchmarks)
@@ -306,7 +306,7 @@ def as_markdown(board: Leaderboard) -> str:
 
 
 def _names(board: Leaderboard) -> list[str]:
-    foot = ['mean abs. diff'] if board.predictions.has_real() else []
+    foot = [MEAN_ERROR] if board.predictions.has_real() else []
     names = map(board.shown_name, board.predictions.models)
     return ['', 'model', *names, *foot]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.formatting import interval
 from csv_plugin.core.model_losses import MIXED, DumpInfo
-from csv_plugin.core.overall import FilledMeans, Overall
+from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Disagreement, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -65,8 +65,8 @@ def prediction_notes(predictions: Predictions) -> list[str]:
     if np.isfinite(predictions.values).any():
         legend = predictions.legend()
         if predictions.has_real():
-            legend.append('diff is predicted minus real, its mean leaves out '
-                          'models marked *.')
+            legend.append('diff is predicted minus real; '
+                          f'{MEAN_ERROR} leaves out models marked *.')
     return [
         *legend, *reasons(predictions), *disagreements(predictions),
         *findings(predictions), *_filled_notes(predictions),

@@ -2,6 +2,7 @@
 import csv
 import json
 import re
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -85,6 +86,10 @@ def test_files_and_the_screen(options, tmp_path, capsys):
         assert '2 benchmarks by 30 checkpoints of 6 runs' in text
         assert 'by losses at 10%' in text and 'not predictable here' in text
     assert (out / 'benchmarks.png').stat().st_size > 1000
+    # The next command names the tables of this one.
+    *_, last = printed.splitlines()
+    assert last == ('Next: salience forecast '
+                    f'{shlex.join(options[1:9])} --out outputs/forecast')
 
 
 def test_scores_alone_as_json(options, capsys):

@@ -144,7 +144,8 @@ def test_a_predictor_of_tables_is_named_in_a_sentence(world, tmp_path, capsys):
     assert call(world, tmp_path / 'out', '--predictor', str(path)) == 2
     assert capsys.readouterr().err.startswith(
         'error: predictor: expected one that was fitted to token losses, '
-        'found one that was fitted to tables of losses. Predict tables')
+        'found one that was fitted to tables of losses. For tables, '
+        'use salience predict or salience forecast')
 
 
 def test_numbers_must_be_positive(world, tmp_path, capsys):

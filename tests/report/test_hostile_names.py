@@ -87,7 +87,7 @@ def test_leaderboard(tmp_path):
     text, document = (file.read_text('utf-8') for file in files[:2])
     check_screen(text)
     header, rule = 2, 1
-    n_blocks = text.count('mean abs. diff')
+    n_blocks = text.count('mean abs. error')
     n_rows = header + rule + len(NAMES) + 1
     assert len(text.splitlines()) == n_blocks * (n_rows + 1) + len(NAMES)
     page = check_markdown(document)

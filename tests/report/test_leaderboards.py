@@ -58,18 +58,19 @@ def test_text():
     cells = some_cells(1)
     cells.predicted['all-token', 'm1', 'bench-0'] = NO_DUMP
     assert as_text(cells.board()).splitlines() == [
-        '                bench-0',
-        'model              real     predicted   diff     all-token   diff',
-        '--------------  -------  ------------  -----  ------------  -----',
-        'm0                 50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
-        'm1                 50.0  40.0 (30-45)  -10.0             -      -',
-        'm2                 50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
-        'mean abs. diff                          10.0                 10.0',
+        '                 bench-0',
+        'model               real     predicted   diff     all-token   diff',
+        '---------------  -------  ------------  -----  ------------  -----',
+        'm0                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
+        'm1                  50.0  40.0 (30-45)  -10.0             -      -',
+        'm2                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
+        'mean abs. error                          10.0                 10.0',
         '',
         'Percent (90% interval); (any): anything from guessing to 100; '
         '* a training model; > outside the',
         '  range of the training models.',
-        'diff is predicted minus real, its mean leaves out models marked *.',
+        'diff is predicted minus real; mean abs. error leaves out models '
+        'marked *.',
         'all-token of m1 on bench-0: no dump',
         'predicted: 3 of 3 real scores lie outside of their interval, where '
         'about 0 would by chance: m0 on',
@@ -157,7 +158,7 @@ def test_width(n_benchmarks, n_blocks):
     text = as_text(some_cells(n_benchmarks, models).board())
     lines = text.partition('\n\nPercent')[0].splitlines()
     assert max(map(len, lines)) <= WIDTH
-    for word in [models[-1], 'mean abs. diff']:
+    for word in [models[-1], 'mean abs. error']:
         starts = [line for line in lines if line.startswith(word + ' ')]
         assert len(starts) == n_blocks
     assert sum(line.count('bench-') for line in lines) == n_benchmarks

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
-from csv_plugin.core.overall import FilledMeans, Overall
+from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.study import Outlier
 from csv_plugin.extras.page.sections import (N_LEVELS, Comparison, HeatSection,
@@ -140,7 +140,7 @@ def _finding(predictions: Predictions, errors: Comparison) -> str:
     found = (f'{counted(int(cells.any(axis=1).sum()), "model")} on '
              f'{counted(int(cells.any(axis=0).sum()), "benchmark")}')
     if errors.n_cells:
-        found += (f': off by {points(100 * errors.overall)} points, '
+        found += (f': {MEAN_ERROR} {points(100 * errors.overall)} points, '
                   f'{errors.n_inside} of {errors.n_cells} inside')
     return found
 

@@ -36,11 +36,12 @@ def test_numbers_and_marks():
         assert note in reader.words
     means = re.findall(r'<tfoot>.*?</tfoot>', html, re.S)
     assert '9.7' in means[0] and '11.5' in means[1]
-    assert '<h1>3 models on 1 benchmark: off by 9.7 points, 2 of 3 in' in html
+    assert ('<h1>3 models on 1 benchmark: mean abs. error 9.7 points, 2 of 3 '
+            'inside</h1>') in html
     assert '2 of 3' in html and '1 of 5' in html
     plain = page_cells()
     plain.real.update(dict.fromkeys(plain.real, NO_DUMP))
-    assert '“Off by”' in html and '“Off by”' not in render(
+    assert '“inside”' in html and '“inside”' not in render(
         make_page(plain.board()))
 
 
