@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.failed_scoring import MANY, check_models
 from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
@@ -342,6 +343,17 @@ class LossTable:
             np.arange(len(self.text_ids)), np.diff(self.token_offsets))
 
 
+def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
+    """Mean loss of each text by its tokens; NaN where none is scored."""
+    text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    scored = ~np.isnan(losses)
+    sums, counts = (
+        np.bincount(text[scored], weights,
+                    len(offsets) - 1) for weights in (losses[scored], None))
+    return np.divide(
+        sums, counts, where=counts > 0, out=np.full(len(sums), np.nan))
+
+
 @dataclass(frozen=True, eq=False)
 class TargetTokens:
     """One tokenization of a validation set, without the texts themselves.
@@ -403,7 +415,8 @@ class TargetTokens:
             losses (Mapping): Each model's losses, its texts in any order.
 
         Raises:
-            InputError: There is no model, or a model's texts are not these.
+            InputError: There is no model, a model's texts are not these, or
+                its losses are none (see `failed_scoring`).
         """
         if not losses:
             raise InputError('LossTable', 'at least one model', 'none',
@@ -417,9 +430,12 @@ class TargetTokens:
                     f'a text of {first.n_chars[text]} characters',
                     f'one of {texts.n_chars[text]}',
                     'Score the same texts with all models.')
+        mapped = self._mapped(rows)
+        offsets = TextSpans.of(self.spans).token_offsets
+        check_models('token losses', tuple(losses),
+                     np.array([_means(row, offsets) for row in mapped]), MANY)
         return LossTable(
-            tuple(losses), self.text_ids, self._mapped(rows),
-            TextSpans.of(self.spans).token_offsets, first.n_chars,
+            tuple(losses), self.text_ids, mapped, offsets, first.n_chars,
             first.spans.n_bytes, self.fingerprint)
 
     def _mapped(self, rows: Sequence[TextLosses]) -> NDArray[np.float64]:

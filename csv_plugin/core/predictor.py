@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOutFamily,
@@ -16,7 +17,8 @@ from csv_plugin.core.intervals import Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.predictions import PREDICTED, Disagreement, Predictions
-from csv_plugin.core.reference_predictors import (ReferencePredictor,
+from csv_plugin.core.reference_predictors import (MEAN_LOSS,
+                                                  ReferencePredictor,
                                                   beyond_all, widened)
 from csv_plugin.core.salience_model import SalienceModel
 
@@ -311,6 +313,7 @@ class Predictor:
         """
         if isinstance(losses, FeatureTable):
             losses.columns.check_same(self.columns)
+            self._check_means(losses)
             return losses
         targets, columns = self._tokens()
         if isinstance(losses, LossTable):
@@ -318,7 +321,20 @@ class Predictor:
             targets.check_table(losses)
         else:
             losses = self.loss_table(losses)
-        return columns.features(losses)
+        features = columns.features(losses)
+        self._check_means(features)
+        return features
+
+    def _check_means(self, features: FeatureTable) -> None:
+        """Refuse mean losses far outside of those of the training models."""
+        for reference in (r for part in self.benchmarks
+                          for r in part.references if r.name == MEAN_LOSS):
+            scale = reference.model.coefficients.sum()
+            check_means('losses', features.models,
+                        reference.model.scores(features.values) / scale,
+                        reference.score_low / scale,
+                        reference.score_high / scale)
+            break
 
     def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.io.containers import metadata_of
@@ -24,8 +25,6 @@ from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
                                   models_in, read_benchmarks, read_models,
                                   read_rows)
 
-#: Losses that differ by no more are the same.
-_SAME = 1e-9
 #: Types of floating-point numbers by their names in safetensors files. Those
 #: of BF16 are the upper halves of numbers of 32 bits.
 _FLOATS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2'}
@@ -150,8 +149,8 @@ def read_loss_features(path: FilePath,
 
     Raises:
         InputError: The file is not such a table, a loss is missing, not
-            finite or negative, all losses of a model are the same, or a unit
-            is missing.
+            finite or negative, the losses of a model are none (see
+            `failed_scoring`), or a unit is missing.
     """
     file = os.fspath(path)
     models, columns, values = table = _read(file, True)
@@ -159,14 +158,7 @@ def read_loss_features(path: FilePath,
             'Losses are -log p: change the sign of log-likelihoods.')
     _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more',
             'Leave a model or a column with gaps out.')
-    lowest, highest = values.min(axis=1), values.max(axis=1)
-    # Some programs write 0, or next to nothing, where they fail.
-    for m in np.flatnonzero((highest - lowest <= _SAME) & (len(columns) > 1)):
-        raise InputError(
-            f'{file}, model {models[m]!r}',
-            'losses that differ from unit to unit',
-            f'{lowest[m]:g} on each of {len(columns)} units',
-            'Its scoring failed: score it again, or leave the model out.')
+    check_models(file, models, values)
     if units is not None:
         check_list('units', units)
         place = {name: k for k, name in enumerate(columns)}

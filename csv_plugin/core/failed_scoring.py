@@ -1,0 +1,94 @@
+"""Losses that no model has, which programs write where scoring fails."""
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.input_error import InputError
+
+#: Losses that differ by no more are the same.
+SAME = 1e-9
+#: Of fewer units some may be alike by chance, or by rounding.
+MANY = 10
+#: Units at either end of which a few may differ from all others.
+_ENDS = 0.05
+#: Least spread of losses of many units, as a share. The least of 335 public
+#: models and checkpoints is 0.14.
+_LEAST_SPREAD = 1e-4
+#: Factor by which no mean loss differs from those of most other models.
+FAR = 100
+#: Mean losses of models in any unit, from bits per byte to sums of documents.
+USUAL = 0.01, 1e4
+_REMEDY = 'Its scoring failed: score it again, or leave the model out.'
+
+
+def check_spread(where: str, models: Sequence[str], losses: NDArray,
+                 least: int) -> None:
+    """Refuse models whose losses are alike, or mostly zero.
+
+    Args:
+        where (str): What contains the losses, for errors.
+        models (Sequence[str]): M names.
+        losses (NDArray): Of K units of text, `(M, K)`; NaN is passed over.
+        least (int): Models with fewer units are not checked. A few texts may
+            be the same.
+
+    Raises:
+        InputError: All losses of a model are the same, those of 9 in 10 of at
+            least `MANY` units, or most are 0.
+    """
+    for model, row in zip(models, losses):
+        row = np.sort(row[~np.isnan(row)])
+        n_units, zeros = len(row), np.count_nonzero(row <= SAME)
+        if n_units < max(least, 2):
+            continue
+        room = SAME
+        low, high = row[0], row[-1]
+        if n_units >= MANY:
+            end = int(_ENDS * n_units)
+            low, high = row[end], row[-1 - end]
+            room = max(SAME, _LEAST_SPREAD * high)
+            if 2 * zeros > n_units:
+                raise InputError(f'{where}, model {model!r}',
+                                 'losses above 0 on most units',
+                                 f'0 on {zeros} of {n_units}', _REMEDY)
+        if high - low <= room:
+            raise InputError(f'{where}, model {model!r}',
+                             'losses that differ from unit to unit',
+                             f'{low:g} on nearly all of {n_units} units',
+                             _REMEDY)
+
+
+def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
+                high: float) -> None:
+    """Refuse mean losses `(M,)` that are far outside of usual ones.
+
+    Raises:
+        InputError: One is `FAR` times less than the least usual one, `low`, or
+            greater than the greatest, `high`.
+    """
+    for model, mean in zip(models, means):
+        if mean < low / FAR or mean > high * FAR:
+            raise InputError(
+                f'{where}, model {model!r}',
+                f'a mean loss like that of other models, {low:.3g} to '
+                f'{high:.3g}', f'{mean:.3g}',
+                'Use the same unit for all models. ' + _REMEDY)
+
+
+def check_models(where: str,
+                 models: Sequence[str],
+                 losses: NDArray,
+                 least: int = 0) -> None:
+    """Check each model by itself, and four or more by each other.
+
+    Args and errors as in `check_spread` and `check_means`. The middle half of
+    the models has usual means; of fewer models, `USUAL` has.
+    """
+    check_spread(where, models, losses, least)
+    n_units = np.maximum((~np.isnan(losses)).sum(axis=1), 1)
+    means = np.nansum(losses, axis=1) / n_units
+    if len(models) >= 4:
+        check_means(where, models, means, *np.quantile(means, (.25, .75)))
+    elif n_units.min(initial=MANY) >= MANY:
+        check_means(where, models, means, *USUAL)

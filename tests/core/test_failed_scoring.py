@@ -1,0 +1,106 @@
+"""Losses that no model has, and losses that look like them."""
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import csv_plugin
+from csv_plugin.core.failed_scoring import check_means, check_models
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.training import TargetTokens
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.predictors import load_predictor
+
+RNG = np.random.default_rng(0)
+DEMO = Path(csv_plugin.__file__).parent / 'demo'
+#: Of a sound model, and of five more.
+SOUND = np.exp(.7 + .1 * RNG.normal(size=30))
+OTHERS = SOUND * np.linspace(.8, 1.5, 5)[:, None]
+
+
+def mostly(number: float, count: int = 29) -> np.ndarray:
+    return np.where(np.arange(30) < count, number, SOUND)
+
+
+@pytest.mark.parametrize('losses, words', [
+    (mostly(0), '0 on 29 of 30'),
+    (mostly(1e-300, 16), '0 on 16 of 30'),
+    (mostly(2.3), '2.3 on nearly all of 30'),
+    (2.3 + 1e-6 * SOUND, '2.3 on nearly all'),
+    (np.full(3, 2.3), '2.3 on nearly all of 3'),
+    (SOUND / 1000, 'like that of other models, .* found 0.00'),
+    (SOUND * 1000, 'use the same unit|Use the same unit'),
+])
+def test_what_is_refused(losses, words):
+    with pytest.raises(InputError, match=f"l.csv, model 'm'.*{words}"):
+        check_models('l.csv', [*'abcde', 'm'],
+                     np.vstack([OTHERS[:, :len(losses)], losses]))
+
+
+@pytest.mark.parametrize(
+    'losses',
+    [
+        # A table with one decimal, of which most are the same.
+        np.round(SOUND / 3, 1),
+        # Right answers, of which a model is sure, some to the last bit.
+        np.where(np.arange(30) < 12, 0, 1e-4 * np.arange(30)),
+        # All answers, of an easy set.
+        SOUND / 50,
+        # Two units that are the same to a digit or more.
+        np.array([2.3, 2.3001]),
+        # Losses on tokens that are not counted.
+        np.where(np.arange(30) < 28, np.nan, SOUND),
+        # Sums of long texts.
+        SOUND * 50,
+    ])
+def test_what_may_be_sound(losses):
+    check_models('l.csv', ['m'], losses[None])
+    if .02 < np.mean(losses) < 200:
+        check_models('l.csv', [*'abcde', 'm'],
+                     np.vstack([OTHERS[:, :len(losses)], losses]))
+
+
+@pytest.mark.parametrize('scale', [1e-5, 1e6])
+def test_a_single_model(scale):
+    with pytest.raises(InputError, match='of other models, 0.01 to 1e'):
+        check_models('l.csv', ['m'], scale * SOUND[None])
+
+
+def test_means_have_a_factor_of_100():
+    check_means('l', 'ab', np.array([.0101, 299]), 1, 3)
+    for mean in (.0099, 301):
+        with pytest.raises(InputError, match='model .b.*1 to 3, found'):
+            check_means('l', 'ab', np.array([2, mean]), 1, 3)
+
+
+@pytest.mark.parametrize('scale', [1e-3, 1e3])
+def test_before_predicting(scale):
+    """Of a single model there are no others, but those of the training."""
+    predictor = load_predictor(DEMO / 'predictor.safetensors')
+    dump = read_dump(DEMO / 'collection/d-xs@100.safetensors')
+    features = predictor.features({'m': dump})
+    predictor.predict(features)
+    with pytest.raises(InputError, match='losses, model .*expected a mean'):
+        predictor.predict(replace(features, values=features.values * scale))
+
+
+def test_losses_of_tokens():
+    texts = TextSet(tuple(Text(f't{i}', f'abcd{i:02}') for i in range(12)))
+    spans = TokenSpans([0, 3], [3, 6], 6)
+
+    def losses(mean):
+        return [
+            TokenLosses(t.text_id, [m, 2 * m], spans, 6, sha256=t.sha256)
+            for t, m in zip(texts, mean)
+        ]
+
+    targets = TargetTokens.of(texts, [spans] * 12)
+    table = targets.table({'m': losses(SOUND[:12])})
+    assert table.losses.shape == (1, 24)
+    for mean in (np.zeros(12), np.full(12, 1.5)):
+        with pytest.raises(InputError, match="token losses, model 'm'.*of 12"):
+            targets.table({'m': losses(mean)})
