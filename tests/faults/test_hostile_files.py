@@ -41,6 +41,9 @@ from tests.extras.importers import outputs
 from tests.extras.importers.test_olmo_eval import rows
 from tests.io.dump_files import TEXTS, write_dumps
 
+# What damage makes of a part may be left out.
+pytestmark = pytest.mark.filterwarnings('ignore:left out')
+
 #: Seconds that no reader takes.
 _HUNG = 60
 
@@ -229,7 +232,11 @@ READERS = {
     Reader('*/*.parquet', copied(outputs.LIGHTEVAL / 'c-l-80'),
            imported('lighteval', 2)),
     'olmo-eval':
-    Reader('*.jsonl', write_olmo_eval, imported('olmo-eval', 1)),
+    Reader(
+        '*.jsonl',
+        write_olmo_eval,
+        imported('olmo-eval', 1),
+        or_else="losses of 'model'"),
     'completions':
     Reader(outputs.ANSWERS.name, copied(outputs.ANSWERS.parent),
            imported('completions')),
