@@ -147,7 +147,7 @@ def compare(a: Optional[Losses] = None,
             notes += _notes(models, paired.features[:2], predictor)
     pairs = pair_answers(*answers) if answers else []
     found += _observed(pairs, level, margin)
-    found += _combined(found, level)
+    found += _combined(found, predictor.main if predictor else (), level)
     return Comparison(models, level, tuple(found), tuple(pairs),
                       _decisive(found, decided_by), tuple(notes))
 
@@ -297,15 +297,16 @@ def _predicted(paired: _Paired, predictor: Predictor, same_family: bool,
     features = paired.features
     a, b = (FeatureTable((name, ), predictor.columns, row[None])
             for name, row in zip('AB', features))
-    shifts = predict_differences(predictor, a, b, level, same_family)
+    main = np.isin(predictor.names, predictor.main)
+    shifts = predict_differences(predictor, a, b, same_family=same_family)
     noises = [{
         PREDICTOR: Noise(*errors)
     } for errors in zip(shifts.deviation.tolist(), shifts.freedom.tolist())]
     if len(features) > 2:
-        runs = [
+        runs = np.array([
             part.model.predict(features[2:]) for part in predictor.benchmarks
-        ]
-        for noise, row in zip(noises, [*runs, np.mean(runs, axis=0)]):
+        ])
+        for noise, row in zip(noises, [*runs, runs[main].mean(axis=0)]):
             noise[RUNS] = run_noise(row)
     found = [
         judged(PREDICTED, name, shift, noise, level, margin)
@@ -318,7 +319,7 @@ def _predicted(paired: _Paired, predictor: Predictor, same_family: bool,
         for part in predictor.benchmarks
     ]
     of_texts = text_noise(
-        np.column_stack([parts, parts.mean(axis=1)]), paired.shares,
+        np.column_stack([parts, parts[:, main].mean(axis=1)]), paired.shares,
         sources_of(paired.names))
     return [
         replace(part, errors={
@@ -383,15 +384,19 @@ def _observed(pairs: Sequence[PairedAnswers], level: float,
     return found
 
 
-def _combined(found: Sequence[Difference], level: float) -> list[Difference]:
-    """Means of what is predicted and observed on the same benchmarks."""
+def _combined(found: Sequence[Difference], main: Sequence[str],
+              level: float) -> list[Difference]:
+    """Means of what is predicted and observed on the same benchmarks.
+
+    That of the mean needs observations on the main benchmarks and no others.
+    """
     predicted, observed = ({
         part.benchmark: part
         for part in found if part.kind == kind
     } for kind in (PREDICTED, OBSERVED))
     return [
         combine(predicted[name], observed[name], level) for name in predicted
-        if name in observed and (name != MEAN or {*predicted} == {*observed})
+        if name in observed and (name != MEAN or {*main, MEAN} == {*observed})
     ]
 
 

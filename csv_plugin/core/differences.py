@@ -150,7 +150,8 @@ def predict_differences(
         level (float): Level of the intervals, in (0, 1).
         same_family (Optional[bool]): True if A and B are of one family. None,
             unknown, counts as False, with the wider interval.
-        main (Optional[Sequence[str]]): Benchmarks of the mean; all by default.
+        main (Optional[Sequence[str]]): Benchmarks of the mean; by
+            default the main ones.
 
     Raises:
         InputError: As in `Predictor.features`; the predictor contains no
@@ -193,7 +194,8 @@ def noise_of_runs(predictor: Predictor,
         predictor (Predictor): Predicts the runs.
         losses (Losses): Losses of the runs at one point of their training.
         recipes (Sequence[str]): Recipe of each run.
-        main (Optional[Sequence[str]]): Benchmarks of the mean; all by default.
+        main (Optional[Sequence[str]]): Benchmarks of the mean; by
+            default the main ones.
 
     Raises:
         InputError: As in `Predictor.features`, or no recipe has two runs.
@@ -394,7 +396,7 @@ def _chosen(predictor: Predictor,
     """Mask of the benchmarks of the mean, `(B,)`."""
     for name in main or ():
         predictor.benchmark(name)
-    return np.isin(predictor.names, main or predictor.names)
+    return np.isin(predictor.names, main or predictor.main)
 
 
 def _names(predictor: Predictor, chosen: NDArray[np.bool_]) -> tuple[str, ...]:

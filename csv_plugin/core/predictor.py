@@ -200,6 +200,11 @@ class Predictor:
         """Names of the benchmarks."""
         return tuple(part.benchmark for part in self.benchmarks)
 
+    @property
+    def main(self) -> tuple[str, ...]:
+        """Benchmarks that means are over."""
+        return tuple(part.benchmark for part in self.benchmarks if part.main)
+
     def benchmark(self, name: str) -> BenchmarkPredictor:
         """Return the predictor of one benchmark.
 

@@ -145,6 +145,23 @@ def test_predicted_differences():
             for part in one.differences] == ['loss', 'score', 'predicted']
 
 
+def test_the_mean_is_over_the_main_benchmarks():
+    predictor = train(['easy', 'hard', 'side'])
+    *parts, side = predictor.benchmarks
+    predictor = replace(
+        predictor, benchmarks=(*parts, replace(side, main=False)))
+    a, b = tokens('a', 0.4), tokens('b', 1.1)
+    runs = [tokens('r', skill) for skill in (0.3, 0.5)]
+    found = compare(a, b, predictor, same_recipe=runs).of_kind('predicted')
+    without = compare(a, b, train(), same_recipe=runs).of_kind('predicted')
+    assert [part.benchmark
+            for part in found] == ['easy', 'hard', 'side', 'mean']
+    assert found[3].value == pytest.approx(without[2].value)
+    for origin in ('texts', 'runs'):
+        assert found[3].errors[origin] == pytest.approx(
+            without[2].errors[origin])
+
+
 def test_noise_of_texts_in_predictions_is_that_of_losses():
     """A predictor of one slope, so that both differ by it alone."""
     predictor = train(['easy'])
