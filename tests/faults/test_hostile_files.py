@@ -236,7 +236,7 @@ READERS = {
         '*.jsonl',
         write_olmo_eval,
         imported('olmo-eval', 1),
-        or_else="losses of 'model'"),
+        or_else='arc_easy_rc_a1b2c3'),
     'completions':
     Reader(outputs.ANSWERS.name, copied(outputs.ANSWERS.parent),
            imported('completions')),

@@ -143,9 +143,7 @@ class PredictionCallback(TrainerCallback):
         return self._live
 
     def _tokenizer(self, kwargs: dict[str, Any]) -> PreTrainedTokenizerBase:
-        # Trainers before transformers 4.46 call it the tokenizer.
-        tokenizer = self.tokenizer or kwargs.get(
-            'processing_class') or kwargs.get('tokenizer')
+        tokenizer = self.tokenizer or kwargs.get('processing_class')
         if tokenizer is None:
             raise InputError('PredictionCallback', 'a tokenizer',
                              'none, and a trainer without a processing_class',
