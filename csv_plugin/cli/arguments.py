@@ -108,7 +108,7 @@ def _warning_line(message: Warning | str,
 
 
 def add_option(group: Any,
-               name: str,
+               name: str | Sequence[str],
                metavar: str,
                text: str,
                kind: Callable[[str], Any] = str,
@@ -118,7 +118,7 @@ def add_option(group: Any,
 
     Args:
         group (Any): A parser or a part of one.
-        name (str): Such as `--texts`.
+        name (str | Sequence[str]): Such as `--texts`, or several names.
         metavar (str): A word for its value.
         text (str): Its help, with what holds without it.
         kind (Callable): Its type.
@@ -126,7 +126,7 @@ def add_option(group: Any,
         settings (Any): Others of `add_argument`.
     """
     group.add_argument(
-        name,
+        *([name] if isinstance(name, str) else name),
         metavar=metavar,
         help=text,
         type=kind,
@@ -152,7 +152,7 @@ def add_required(group: Any,
 
 
 def add_several(group: Any,
-                name: str,
+                name: str | Sequence[str],
                 metavar: str,
                 text: str,
                 kind: Callable[[str], Any] = str,

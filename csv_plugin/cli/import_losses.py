@@ -23,9 +23,9 @@ from typing import Optional
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_option, add_out, add_several,
-                                      into_folder, named_number, positive,
-                                      print_end, refuse)
+from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
+                                      add_several, into_folder, named_number,
+                                      positive, print_end, refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
@@ -66,9 +66,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--texts', 'JSONL', 'the validation set that was scored; not '
         'needed by lighteval and olmo-eval, whose losses are on items, nor '
-        'by lm-eval for accuracies alone (default: none)')
+        'by lm-eval for items or accuracies (default: none)')
+    add_flag(
+        parser, '--items',
+        'of lm-eval, losses on the right answers of --tasks '
+        'beside accuracies, from samples_*.jsonl (default: where neither '
+        '--texts nor --tasks is given)')
     add_several(
-        parser, '--tasks', 'NAME[=METRIC]', 'of lm-eval, tasks and groups '
+        parser, ('--tasks', '--benchmarks'), 'NAME[=METRIC]',
+        'of lm-eval, tasks and groups '
         'whose accuracies to import, perhaps with a metric, such as '
         'gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
         'acc, else exact_match); of others, names or patterns of tasks, such '
@@ -101,28 +107,33 @@ def run(args: argparse.Namespace) -> None:
         accuracies = read_every_eval_ever(args.paths, [*tasks], chance)
         models = accuracies.models
     else:
-        of_items = args.source in OF_ITEMS
-        if args.source != 'lm-eval' and not of_items:
+        has_accuracies = bool(tasks) and args.source == 'lm-eval'
+        if args.source not in OF_ITEMS:
             refuse(args, args.source, 'tasks')
-        if of_items or not tasks:
+        if args.items:
+            refuse(args, '--items', 'texts')
+        if not has_accuracies:
             refuse(args, 'no accuracies', 'chance')
         paths = _named_paths(args.paths)
         models = tuple(paths)
-        if args.texts or of_items or not tasks:
+        if args.texts or args.items or not has_accuracies:
             texts = read_texts(args.texts) if args.texts else None
             features = import_losses(args.source, paths, texts,
                                      partial(tqdm, desc='models', delay=2),
-                                     [*tasks] if of_items else ())
+                                     [*tasks])
             models = features.models
-        if tasks and not of_items:
+        if has_accuracies:
             metrics = {
                 name: metric
                 for name, metric in tasks.items() if metric
             }
             accuracies = read_lm_eval_accuracies(paths, [*tasks], metrics,
                                                  chance)
+            models = features.models if features else accuracies.models
     if features and accuracies:
         check_weights((*features.measured, *accuracies.measured))
+        accuracies = accuracies.select(
+            [model for model in accuracies.models if model in models])
     written = _write_tables(args.out, models, features, accuracies)
     print_end(written, 'salience', 'fit', *_options(args.out, written),
               '--out', 'outputs/study')

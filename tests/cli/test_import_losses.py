@@ -8,7 +8,8 @@ import csv_plugin as cp
 from csv_plugin.cli import salience
 from csv_plugin.io.model_tables import read_accuracies, read_loss_features
 from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
-                                            TEXTS, change_json, write_results)
+                                            TEXTS, change_json, write_results,
+                                            write_samples)
 from tests.scripts import check_end
 
 RECORD = DATA.parents[1] / 'sharing/data/every_eval_ever/record.json'
@@ -93,6 +94,26 @@ def test_losses_and_accuracies_of_other_weights(tmp_path, capsys):
     assert 'main of losses in' in error and 'step10 of tiny_choice' in error
 
 
+@pytest.mark.parametrize('options, files', [
+    ([], ['losses.csv']),
+    (['--items', '--benchmarks', 'piqa'
+      ], ['benchmarks.csv', 'losses.csv', 'scores.csv']),
+    (['--tasks', 'piqa'], ['benchmarks.csv', 'scores.csv']),
+])
+def test_items_of_the_harness(tmp_path, options, files):
+    path = write_results(tmp_path / 'm', '0.4.9', {'piqa': .6})
+    texts = (' yes', ' no')
+    write_samples(path, 'piqa', [(['A:'] * 2, texts, (-2, -3), right, {})
+                                 for right in (0, 1)])  # yapf: disable
+    out = tmp_path / 'out'
+    call = ['import', 'lm-eval', str(path.parent), *options]
+    assert not salience.main([*call, '--out', str(out)])
+    assert sorted(file.name for file in out.iterdir()) == files
+    if 'losses.csv' in files:
+        values = read_loss_features(out / 'losses.csv').values
+        assert values.tolist() == [[2 / 4, 3 / 3]]
+
+
 def test_folders_of_one_name_need_names(tmp_path, capsys):
     for name in 'ab':
         write_results(tmp_path / name / 'same', '0.4.9', {'piqa': .6})
@@ -118,7 +139,8 @@ def test_folders_with_equals_signs(tmp_path):
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (OF_TEXTS[:-2], 'the texts that were scored'),
+    (['table', *OF_TEXTS[1:3]], 'the texts that were scored'),
+    ([*OF_TEXTS, '--items'], 'none of --texts'),
     ([*OF_TEXTS, '--chance', 'a=0.5'], 'no accuracies'),
     (['table', PATHS[0], '--tasks', 'a'], '--tasks'),
     (['lm-eval', PATHS[0], *OF_TEXTS[2:], f'c-l-80={PATHS[0]}'], 'twice'),

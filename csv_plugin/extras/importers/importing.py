@@ -15,6 +15,7 @@ from csv_plugin.extras.importers.item_losses import Items, item_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from csv_plugin.extras.importers.lm_eval import read_lm_eval
+from csv_plugin.extras.importers.lm_eval_items import read_lm_eval_items
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
 from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
 from csv_plugin.io.files import FilePath
@@ -81,10 +82,11 @@ _OF_TEXTS: dict[str, Callable[..., list[TextLoss]]] = {
 #: Readers of the losses of one model on benchmark items, of some tasks.
 OF_ITEMS: dict[str, Callable[..., Items]] = {
     'lighteval': read_lighteval,
+    'lm-eval': read_lm_eval_items,
     'olmo-eval': read_olmo_eval,
 }
 #: Names of the programs that `import_losses` reads.
-SOURCES = tuple(sorted((*_OF_TEXTS, *OF_ITEMS)))
+SOURCES = tuple(sorted({**_OF_TEXTS, **OF_ITEMS}))
 
 
 def import_losses(source: str,
@@ -107,8 +109,8 @@ def import_losses(source: str,
             'table' (CSV files).
         paths (Mapping | Iterable): File or folder of each of M models, by the
             name to call it, or those that are named after their models.
-        texts (Optional[TextSet]): The validation set that was scored. All
-            need it but 'lighteval' and 'olmo-eval', whose losses are on the
+        texts (Optional[TextSet]): The validation set that was scored. Without
+            it, losses of 'lm-eval', 'lighteval' and 'olmo-eval' are on the
             right answers of benchmark items.
         progress (Progress): Wraps the models.
         tasks (Optional[Sequence[str]]): Names or patterns such as 'arc*' of
@@ -127,7 +129,7 @@ def import_losses(source: str,
     if source not in SOURCES:
         raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
                          repr(source), 'Choose one of these.')
-    if isinstance(texts, TextSet) == (source in OF_ITEMS):
+    if source not in (_OF_TEXTS if isinstance(texts, TextSet) else OF_ITEMS):
         raise InputError(
             f'losses from {source!r}', 'no texts, as they are on items'
             if texts else 'the texts that were scored',
@@ -135,7 +137,7 @@ def import_losses(source: str,
             if texts else "Give --texts, or read_texts('texts.jsonl').")
     left_out = LeftOut()
     # A model that cannot be read is left out, if another can.
-    if source in OF_ITEMS:
+    if texts is None:
         read = partial(OF_ITEMS[source], tasks=tasks or (), left_out=left_out)
         items = usable({m: partial(read, folders[m])
                         for m in folders}, 'model', left_out, progress)

@@ -11,7 +11,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.left_out import LeftOut, usable
-from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
+from csv_plugin.extras.importers.text_losses import (TextLoss, check_losses,
+                                                     feature_table)
 from csv_plugin.io.files import FilePath
 
 #: Why an item is left out, in any format.
@@ -122,5 +123,5 @@ def _shared(task: str, models: Mapping[str, Items],
         model: [loss for loss in items[task] if loss.text_id in shared]
         for model, items in models.items()
     }
-    feature_table(losses)
+    check_losses(losses)
     return losses

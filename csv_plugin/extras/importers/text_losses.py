@@ -1,7 +1,7 @@
 """Losses of whole texts, or of their ends, checked and joined to a table."""
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -10,7 +10,7 @@ import numpy as np
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.measured import Measured
-from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.texts import TextSet, fingerprint
 from csv_plugin.io.files import FilePath
 
 #: The most nats a byte or a token: servers write -9999 for log-probabilities
@@ -103,6 +103,31 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
             the set, each once, the losses of two models begin at different
             characters of a text, or all losses of a model are the same.
     """
+    by_model = check_losses(losses, texts)
+    first = next(iter(by_model.values()))
+    # Sorted, because programs shuffle the items of a benchmark.
+    names = sorted(first) if texts is None else texts.ids
+    kept = [first[name] for name in names if first[name].n_chars]
+    n_chars = np.array([loss.n_chars for loss in kept], np.float64)
+    values = np.array([[scored[loss.text_id].nats for loss in kept]
+                       for scored in by_model.values()])
+    columns = Columns(
+        tuple(loss.unit for loss in kept), n_chars / n_chars.sum(),
+        fingerprint((name, first[name].text) for name in names))
+    return FeatureTable(
+        tuple(by_model), columns, values / n_chars,
+        tuple(
+            replace(record, name=model) for model, scored in by_model.items()
+            for record in _records(scored.values())))
+
+
+def check_losses(
+        losses: Mapping[str, Sequence[TextLoss]],
+        texts: Optional[TextSet] = None) -> dict[str, dict[str, TextLoss]]:
+    """Return losses by model and text if all are on the same texts.
+
+    Args and errors as in `feature_table`.
+    """
     if not losses:
         raise InputError('losses', 'those of a model or more', 'none',
                          'Name the files of a model or more.')
@@ -111,25 +136,26 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
         for model, scored in losses.items()
     }
     first = next(iter(by_model.values()))
-    if texts is None:
-        # Sorted, because programs shuffle the items of a benchmark.
-        texts = TextSet(
-            tuple(Text(name, first[name].text) for name in sorted(first)))
+    expected = {
+        name: loss.text
+        for name, loss in first.items()
+    } if texts is None else {
+        text.text_id: text.text
+        for text in texts
+    }
     for model, scored in by_model.items():
-        _check_texts(f'losses of {model!r}', scored, texts, first)
-    kept = [first[name] for name in texts.ids if first[name].n_chars]
-    n_chars = np.array([loss.n_chars for loss in kept], np.float64)
-    values = np.array([[scored[loss.text_id].nats for loss in kept]
-                       for scored in by_model.values()])
-    columns = Columns(
-        tuple(loss.unit for loss in kept), n_chars / n_chars.sum(),
-        texts.fingerprint)
-    measured = dict.fromkeys(
-        replace(loss.measured, name=model)
-        for model, scored in by_model.items() for loss in scored.values()
-        if loss.measured)
-    return FeatureTable(
-        tuple(by_model), columns, values / n_chars, tuple(measured))
+        _check_texts(f'losses of {model!r}', scored, expected, first)
+    return by_model
+
+
+def _records(losses: Iterable[TextLoss]) -> list[Measured]:
+    """The records of losses; those of one file share one."""
+    return [
+        *{
+            id(loss.measured): loss.measured
+            for loss in losses if loss.measured
+        }.values()
+    ]
 
 
 def _by_text(model: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
@@ -147,28 +173,26 @@ def _by_text(model: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
     return {loss.text_id: loss for loss in losses}
 
 
-def _check_texts(where: str, scored: Mapping[str, TextLoss], texts: TextSet,
+def _check_texts(where: str, scored: Mapping[str, TextLoss],
+                 expected: Mapping[str, str],
                  first: Mapping[str, TextLoss]) -> None:
-    known = set(texts.ids)
-    missing = [name for name in texts.ids if name not in scored]
-    unknown = [name for name in scored if name not in known]
+    missing = [name for name in expected if name not in scored]
+    unknown = [name for name in scored if name not in expected]
     for names, found in ((missing, 'none on'), (unknown, 'also')):
         if names:
             raise InputError(
-                where, f'losses on the {len(texts)} texts of the set '
-                f'{texts.fingerprint[:12]}',
+                where, f'losses on the {len(expected)} texts of the set',
                 f'{found} {names[0]!r} and {len(names) - 1} others',
                 'Score all of these texts and no others.')
-    for text in texts:
-        loss, start = scored[text.text_id], first[text.text_id].start
-        if loss.text != text.text:
-            raise InputError(f'{where}, text {text.text_id!r}',
-                             repr(text.text)[:200],
+    for name, text in expected.items():
+        loss, start = scored[name], first[name].start
+        if loss.text != text:
+            raise InputError(f'{where}, text {name!r}',
+                             repr(text)[:200],
                              repr(loss.text)[:200],
                              'Score the texts of this set.')
         if loss.start != start:
             raise InputError(
-                f'{where}, text {text.text_id!r}',
-                f'a loss from character {start} on',
+                f'{where}, text {name!r}', f'a loss from character {start} on',
                 f'from character {loss.start} on',
                 'Score the same parts of the texts with all models.')

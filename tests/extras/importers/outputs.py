@@ -220,3 +220,42 @@ def write_results(folder, version, scores, date='2025-01-01', **options):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results_of(version, scores, **options)))
     return path
+
+
+def write_samples(results, task, items, version='0.4.13'):
+    """Log samples of a task beside a file of results, as a version does.
+
+    Args:
+        results (Path): The file of `write_results`, whose tasks get the
+            output type.
+        task (str): One of them.
+        items (list): Of each item, its prompts, answers, log-likelihoods
+            and target, and perhaps fields that are added or changed.
+        version (str): Before 0.4.4, targets are no texts.
+    """
+    change_json(results, lambda content: content['configs'][task].setdefault(
+        'output_type', 'multiple_choice'))  # yapf: disable
+    rows = []
+    for doc_id, (prompts, answers, values, right, more) in enumerate(items):
+        asked = [{
+            'arg_0': prompt,
+            'arg_1': answer
+        } for prompt, answer in zip(prompts, answers)]
+        pairs = [[str(value), 'False'] for value in values]
+        old = version_key(version) < (0, 4, 4)
+        rows.append({
+            'doc_id': doc_id,
+            'doc': {
+                'question': prompts[0]
+            },
+            'target': right if old else str(right),
+            'arguments': {
+                f'gen_args_{place}': part
+                for place, part in enumerate(asked)
+            },
+            'resps': [[pair] for pair in pairs],
+            'filtered_resps': pairs,
+            **more
+        })
+    date = results.stem.partition('_')[2]
+    return write_rows(results.with_name(f'samples_{task}_{date}.jsonl'), rows)

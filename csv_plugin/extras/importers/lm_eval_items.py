@@ -1,0 +1,154 @@
+"""Losses on benchmark items from samples of lm-evaluation-harness.
+
+Read as 0.4.3 to 0.4.13 write `samples_<task>_<date>.jsonl`.
+"""
+import math
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Optional
+
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import Measured
+from csv_plugin.extras.importers.item_losses import (EMPTY, NO_RIGHT,
+                                                     SEVERAL_RIGHT, Answer,
+                                                     Items, read_items)
+from csv_plugin.extras.importers.json_rows import JsonPart, read_plain_rows
+from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.lm_eval_results import (REMEDY, Run,
+                                                         read_runs, runs_of)
+from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.io.files import FilePath
+
+#: Characters of a hash, which stand for a prompt in a text.
+_HASH = 16
+
+#: Output types of groups, and of whole texts such as those of
+#: `write_lm_eval_task`.
+_NO_ANSWERS = None, 'loglikelihood_rolling'
+#: Prompt, answer and its log-likelihood.
+_Scored = tuple[str, str, float]
+
+
+def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
+                       left_out: LeftOut) -> Items:
+    """Read the losses of one model on the right answers of benchmark items.
+
+    Scored: all tokens of the answer, with the blanks before it, given the
+    prompt. Of several runs of a task, the newest whole one counts.
+
+    Args:
+        path (FilePath): A file of results, with `samples_*.jsonl` beside it,
+            or a folder with such files.
+        tasks (Sequence[str]): Names or patterns of tasks; none choose all.
+        left_out (LeftOut): Takes what cannot be used.
+
+    Returns:
+        Items: By task. An item is called '<task>|<few-shot examples>/<id>'.
+        In its text, a hash stands for the prompt.
+
+    Raises:
+        InputError: As in `read_runs`, `runs_of` and `read_items`.
+    """
+    runs = read_runs(path, left_out)
+    groups = {name for run in runs for name in run.results} & {*tasks}
+    wanted = {
+        leaf
+        for run in runs
+        for name in groups
+        for leaf in run.leaves(name)
+    } | ({*tasks} - groups)
+    kinds = {
+        task: _output_type(run, task)
+        for run in runs
+        for task in run.results
+    }
+    readers = {
+        task: partial(_read, path, runs, task, kind, left_out)
+        for task, kind in sorted(kinds.items()) if kind not in _NO_ANSWERS
+    }
+    return read_items(path, readers, sorted(wanted), left_out)
+
+
+def _output_type(run: Run, task: str) -> Optional[str]:
+    """How a task asks a model; None of groups."""
+    config = run.stated('configs', task)
+    return config.get('output_type') if isinstance(config, dict) else None
+
+
+def _read(path: FilePath, runs: Sequence[Run], task: str, kind: str,
+          left_out: LeftOut) -> list[Answer]:
+    if kind not in ('multiple_choice', 'loglikelihood'):
+        raise InputError(task, 'answers that were scored',
+                         f'the output type {kind!r}', 'Choose other tasks.')
+    run = runs_of(runs, Path(path).name, task, left_out)[0]
+    samples, measured = run.samples(task), run.measured('', task)
+    prefix = f'{task}|{measured.shots or 0}/'
+    answers: dict[str, Answer] = {}
+    for row in read_plain_rows(samples, REMEDY):
+        name = f'{prefix}{row.fields.get("doc_id")}'
+        if row.fields.get('acc') not in (None, 0, 1):
+            raise InputError(task, 'a single right answer for each item',
+                             'several', 'Choose other tasks.')
+        if name not in answers:  # Each filter repeats the items.
+            answers[name] = _answer(row, name, measured)
+    return [*answers.values()]
+
+
+def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
+    scored = _scored(row)
+    if not scored:
+        return 'no log-likelihoods of answers'
+    right = _right(row, scored)
+    if isinstance(right, str):
+        return right
+    prompt, answer, log_likelihood = scored[right]
+    if not answer:
+        return EMPTY
+    if not math.isfinite(log_likelihood):
+        return 'a log-likelihood that is not finite'
+    # The harness scores the blanks at the end of a prompt with the answer.
+    kept = prompt.rstrip()
+    digest = sha256(kept.encode('utf-8', 'backslashreplace')).hexdigest()
+    text = digest[:_HASH] + prompt[len(kept):] + answer
+    return TextLoss(name, text, 0.0 - log_likelihood, _HASH, row.where,
+                    measured)
+
+
+def _scored(row: JsonPart) -> list[_Scored]:
+    """Prompts, answers and log-likelihoods; none if it has no such."""
+    try:
+        asked = [(part['arg_0'], part['arg_1'])
+                 for part in row.fields['arguments'].values()]
+        scored = [
+            (prompt, answer, float(pair[0]))
+            for (prompt,
+                 answer), pair in zip(asked, row.fields['filtered_resps'])
+            if isinstance(prompt + answer, str)
+        ]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return []
+    # Of acc_mutual_info, the second half are answers without a prompt.
+    return scored[:len(scored) // (1 + ('acc_mutual_info' in row.fields))]
+
+
+def _right(row: JsonPart, scored: Sequence[_Scored]) -> int | str:
+    """The index of the right answer, or why there is none.
+
+    `target` is its index or its text. Where the texts are the same and the
+    prompts differ, as in winogrande, `acc` settles which it is.
+    """
+    if len(scored) == 1:
+        return 0
+    target = str(row.fields.get('target'))
+    right = [
+        index for index, (_, answer, _) in enumerate(scored)
+        if target in (str(index), answer.strip(), answer)
+    ]
+    if len(right) > 1 and (accuracy := row.fields.get('acc')) in (0, 1):
+        best = max(range(len(scored)), key=lambda index: scored[index][2])
+        right = [index for index in right if (index == best) == accuracy]
+    if len(right) == 1:
+        return right[0]
+    return SEVERAL_RIGHT if target.startswith('[') else NO_RIGHT
