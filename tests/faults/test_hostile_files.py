@@ -344,6 +344,7 @@ def damages(data: bytes, rng: np.random.Generator,
         yield data[:stop] + data[start:]
 
 
+@pytest.mark.filterwarnings('ignore:left out')
 def test_damage(reader, path):
     data = path.read_bytes()
     # What the end of a Parquet file says may end Python, inside of pyarrow.
