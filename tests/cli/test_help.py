@@ -30,10 +30,10 @@ def test_every_option_is_explained(verb):
     for action in parser._actions:
         if action.dest != 'help':
             assert re.search('default|required|in place of', action.help)
+    # An option with two names is called by the first.
     metavars = {
-        option: action.metavar
-        for action in parser._actions
-        for option in action.option_strings
+        action.option_strings[0]: action.metavar
+        for action in parser._actions if action.option_strings
     }
     assert metavars.get('--predictor', '[LABEL=]FILE') == '[LABEL=]FILE'
     assert metavars.get('--models', 'CSV') == 'CSV'
