@@ -24,7 +24,7 @@ from csv_plugin.io.tables import decimal
 #: The step in rows of formats that do not call it by a name.
 STEP = 'step'
 #: Lines of Composer's file logger, of Megatron-LM and of nanochat, and what
-#: to call their value.
+#: to call their value. Those of modded-nanogpt are `step:9/10 val_loss:3.2`.
 _LINES = (
     (r'\[metric\]\[batch=(?P<step>\d+)\]: (?P<key>.+): (?P<value>\S+)',
      '{key}'),
@@ -149,6 +149,8 @@ def _line(line: str) -> dict[str, Any]:
         if found := re.search(pattern, line):
             key = name.format(**found.groupdict())
             return {STEP: int(found['step']), key: found['value']}
+    if line.startswith('step:'):
+        return dict(re.findall(r'([\w/]+):([0-9.e+-]+)', line))
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

@@ -8,7 +8,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -17,7 +16,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.extras.importers.log_rows import (REMEDY, STEP, number,
                                                   read_log_rows)
 from csv_plugin.io.files import FilePath
@@ -66,22 +65,16 @@ _NATS, _BITS = 'nats per token', 'bits per byte'
 _FRACTION, _ABOVE_CHANCE = 'accuracy', 'accuracy above chance'
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingLogs:
+class TrainingLogs(NamedTuple):
     """Tables from logs of training runs; models are called `run@step`.
 
-    Args:
-        features (Optional[FeatureTable]): Losses by validation set, in the
-            units of the logs; None if there are only accuracies.
-        accuracies (Optional[AccuracyTable]): At steps with losses; None if
-            there are none with a chance level.
-        checkpoints (dict[str, Checkpoint]): Run, step and training tokens.
-        notes (tuple[str, ...]): What was assumed, and what was left out.
+    Losses are in the units of the logs, accuracies at steps with losses.
+    Notes say what was assumed, and what was left out.
     """
     features: Optional[FeatureTable]
     accuracies: Optional[AccuracyTable]
     checkpoints: dict[str, Checkpoint]
-    notes: tuple[str, ...]
+    notes: list[str]
 
 
 def read_training_logs(
@@ -108,12 +101,14 @@ def read_training_logs(
     """
     runs: dict[str, _Run] = {}
     notes: list[str] = []
+    others: set[str] = set()
     for name, path in paths.items():
-        for run, found in _read(Path(path), name, notes).items():
-            if run in runs:
-                raise InputError(f'run {run!r} in {path}', 'a new name',
-                                 'one of another file', 'Leave one out.')
-            runs[run] = found
+        found = _read(Path(path), name, notes, others)
+        check_unique('names of runs', [*runs, *found])
+        runs |= found
+    if others:
+        notes.append('Neither losses on validation sets nor accuracies, left '
+                     f'out: {_listed(others)}.')
     measures = _measures(key for run in runs.values() for key in run.series)
     losses = _cells(runs, measures, _NATS, _BITS)
     scores = _cells(runs, measures, _FRACTION, _ABOVE_CHANCE)
@@ -129,7 +124,7 @@ def read_training_logs(
     return TrainingLogs(
         features, _accuracies(scores, measures, chance or {}, notes),
         _checkpoints([*(losses or scores)], runs, tokens_per_step, notes),
-        tuple(notes))
+        notes)
 
 
 class _Run:
@@ -158,10 +153,10 @@ class _Run:
                 self.series[key][step] = value
 
 
-def _read(path: Path, name: str, notes: list[str]) -> dict[str, _Run]:
+def _read(path: Path, name: str, notes: list[str],
+          others: set[str]) -> dict[str, _Run]:
     """The runs in a file or folder; a single one gets the name."""
     skipped: Counter[str] = Counter()
-    others: set[str] = set()
     rows = [*read_log_rows(path, skipped)]
     keys = {key.lower(): key for _, row in rows for key in row}
     x = next((keys[key] for key in _STEPS + _TOKENS if key in keys), '')
@@ -177,9 +172,6 @@ def _read(path: Path, name: str, notes: list[str]) -> dict[str, _Run]:
             str(path), 'losses on a validation set, or accuracies, by step',
             _listed(keys) or 'no value', REMEDY)
     notes += [f'{path}: {n} {what}, skipped.' for what, n in skipped.items()]
-    if others:
-        notes.append(f'{path}: neither losses on validation sets nor '
-                     f'accuracies, left out: {_listed(others)}.')
     return runs if len(runs) > 1 else {name: run for run in runs.values()}
 
 
@@ -195,10 +187,11 @@ def _measure(key: str) -> Optional[_Measure]:
         is_benchmark = not _EVALUATION.fullmatch(found['name'])
         return _Measure(found['name'], _FRACTION,
                         rank) if is_benchmark else None
-    loss, evaluation = _LOSS.search(key), _EVALUATION.search(key)
-    if not loss or not evaluation:
+    losses, evaluation = [*_LOSS.finditer(key)], _EVALUATION.search(key)
+    if not losses or not evaluation:
         return None
-    name = key.removeprefix('metrics/').replace(loss[0], '', 1)
+    loss = losses[-1]
+    name = (key[:loss.start()] + key[loss.end():]).removeprefix('metrics/')
     name = _EVALUATION.sub('', name, 1).strip(' /_-.()') or evaluation[0]
     return _Measure(f'{name}_bpb', _BITS) if loss['bits'] else _Measure(
         name, _NATS)
@@ -265,16 +258,12 @@ def _features(cells: _Cells, measures: Mapping[str, _Measure],
               notes: list[str]) -> FeatureTable:
     """Losses as columns; logs state no unit other than bits per byte."""
     sets = sorted(next(iter(cells.values())))
-    for unit, how in ((_BITS, 'as named'),
-                      (_NATS, 'assumed; they compare between runs with one '
-                       'tokenizer')):
-        names = {
-            measure.column
-            for measure in measures.values() if measure.unit == unit
-        }
-        if names & {*sets}:
-            notes.append(
-                f'Losses in {unit} ({how}): {_listed(names & {*sets})}.')
+    in_bits = {m.column for m in measures.values() if m.unit == _BITS}
+    for unit, names in (('bits per byte (as named)', in_bits & {*sets}),
+                        ('nats per token (assumed; they compare between runs '
+                         'with one tokenizer)', {*sets} - in_bits)):
+        if names:
+            notes.append(f'Losses in {unit}: {_listed(names)}.')
     return FeatureTable.of_losses([_model(key) for key in cells], sets,
                                   [[row[name] for name in sets]
                                    for row in cells.values()])

@@ -94,6 +94,7 @@ def test_names_of_values(tmp_path):
         'metrics/eval/c4/LanguageCrossEntropy': 2.,
         'lm loss validation': 3.,
         'eval/paloma/c4_en/bpb': 4.,
+        'eval/downstream_bpb/piqa_val_rc_5shot_bpb': 6.,
         'heldout_loss': 5.,
         # What is derived, and what is of the training.
         **dict.fromkeys((
@@ -111,7 +112,8 @@ def test_names_of_values(tmp_path):
     logs = read(tmp_path, 'log.jsonl', lines(row), dict.fromkeys(names, 0))
     assert losses(logs) == {'run@7': {
         'lm/pile-validation': 1., 'c4': 2., 'validation': 3.,
-        'paloma/c4_en_bpb': 4., 'heldout': 5.
+        'paloma/c4_en_bpb': 4., 'heldout': 5.,
+        'downstream_bpb/piqa_val_rc_5shot_bpb': 6.
     }}  # yapf: disable
     assert logs.accuracies.to_dict() == {'run@7': {
         'hellaswag': .5, 'lambada_openai': .25, 'arc_easy': .45, 'gsm8k': .1
@@ -132,6 +134,10 @@ def test_lines_of_text(tmp_path):
     assert losses(read(tmp_path, 'run.log', log)) == {
         'run@100': {'validation': 6.25, 'code': 4.5, 'c4': 2.5}
     }  # yapf: disable
+    log = ('val_bpb:enabled\nstep:0/20 train_loss:9\n'
+           'step:5/20 val_loss:6.5 val_bpb:4.25 train_time:8ms\n')
+    assert losses(read(tmp_path, 'run.log', log)) == {
+        'run@5': {'val': 6.5, 'val_bpb': 4.25}}  # yapf: disable
     log = 'Step 00250 | Validation bpb: 1.125\n'
     assert losses(read(tmp_path, 'run.txt', log)) == {
         'run@250': {'val_bpb': 1.125}}  # yapf: disable
