@@ -42,28 +42,8 @@ _TRUST = f'{READ_IT} give --trust-remote-code.'
 
 
 @contextmanager
-def loading(what: str, path: FilePath,
-            trust_remote_code: bool) -> Iterator[None]:
-    """Turn errors of loading into one line, and refuse code of a model.
-
-    Args:
-        what (str): What is loaded, for errors.
-        path (FilePath): Folder, or name on the hub.
-        trust_remote_code (bool): Let the code run; the body of the `with`
-            statement has to pass it to `transformers`.
-
-    Raises:
-        InputError: There is no such model, it cannot be loaded, or it comes
-            with code that may not run.
-    """
-    guard = nullcontext() if trust_remote_code else own_code_refused(
-        path, _TRUST)
-    with _in_words(what, path), guard:
-        yield
-
-
-@contextmanager
 def _in_words(what: str, path: FilePath) -> Iterator[None]:
+    """Turn errors of loading into one line."""
     # The hub's client logs each of its attempts to connect.
     log = logging.getLogger('huggingface_hub')
     level = log.level
@@ -219,7 +199,8 @@ def load_tokenizer(path: FilePath,
         remedy (str): What to do about such code, one sentence.
 
     Raises:
-        InputError: As in `loading` and `check_gguf`.
+        InputError: There is no such tokenizer, it cannot be loaded, it comes
+            with code that may not run, or as in `check_gguf`.
     """
     folder, settings = _place(path)
     with _in_words('tokenizer', path), _needed_code_refused(path, remedy):
@@ -247,17 +228,32 @@ def load_causal_lm(path: FilePath,
         settings (Any): Further arguments of `from_pretrained`.
 
     Raises:
-        InputError: As in `loading` and `as_folder`, or weights are missing.
+        InputError: There is no such model, it cannot be loaded, it comes with
+            code that may not run, weights are missing, or as in `as_folder`.
     """
     on_gpu = torch.cuda.is_available()
     name = dtype or ('bfloat16' if on_gpu else 'float32')
     given = {_DTYPE: getattr(torch, name), **settings}
     if on_gpu:
         given.setdefault('device_map', 'auto')
-    with loading('model', path, trust_remote_code), \
-            as_folder(path, config, trust_remote_code) as folder:
-        model = _whole_causal_lm(folder, trust_remote_code, **given)
+    guard = nullcontext() if trust_remote_code else own_code_refused(
+        path, _TRUST)
+    with _in_words('model',
+                   path), guard, as_folder(path, config,
+                                           trust_remote_code) as folder:
+        model, missing = _model_and_gaps(folder, trust_remote_code, **given)
+        # For these, transformers has drawn random numbers.
+        if missing:
+            raise InputError(f'model {os.fspath(path)!r}',
+                             'all weights that its config.json describes',
+                             f'none for {len(missing)}, such as {missing[0]}',
+                             'Fetch or save the model again.')
         model.name_or_path = os.fspath(path)
+        # Some wrong values of a config show only when the model is used.
+        with torch.no_grad():
+            model(
+                input_ids=torch.zeros(
+                    1, 1, dtype=torch.long, device=input_device(model)))
         return model
 
 
@@ -271,43 +267,24 @@ def load_scoring_lm(
     Arguments and errors are as in `load_causal_lm`; the tokenizer may lie in
     another folder.
     """
-    with loading('scoring LM', path, trust_remote_code):
-        loaded_tokenizer = AutoTokenizer.from_pretrained(
-            tokenizer or path, trust_remote_code=trust_remote_code)
-        model: Any = _whole_causal_lm(path, trust_remote_code)
-    if torch.cuda.is_available():
-        return model.to('cuda', torch.bfloat16), loaded_tokenizer
-    return model.float(), loaded_tokenizer
+    model = load_causal_lm(path, trust_remote_code)
+    return model, load_tokenizer(tokenizer or path, trust_remote_code)
 
 
-def _whole_causal_lm(path: FilePath, trust_remote_code: bool,
-                     **settings: Any) -> PreTrainedModel:
-    """A causal LM that has all of its weights, and which runs.
+def _model_and_gaps(path: FilePath, trust_remote_code: bool,
+                    **settings: Any) -> tuple[Any, list[str]]:
+    """A causal LM and the names of weights that are missing.
 
-    For weights that are missing, `transformers` draws random ones. A cap of
-    attention logits, which its default attention may leave out, is kept.
+    A cap of attention logits, which the default attention of transformers may
+    leave out, is kept.
     """
     folder, gguf = _place(path)
-    settings |= gguf
+    settings |= {'trust_remote_code': trust_remote_code, **gguf}
     config = AutoConfig.from_pretrained(
         folder, trust_remote_code=trust_remote_code, **gguf)
     if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
         settings.setdefault('attn_implementation', 'eager')
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        folder,
-        output_loading_info=True,
-        trust_remote_code=trust_remote_code,
-        **settings)
+        folder, output_loading_info=True, **settings)
     model, found = loaded
-    missing = sorted(found['missing_keys'])
-    if missing:
-        raise InputError(f'model {os.fspath(path)!r}',
-                         'all weights that its config.json describes',
-                         f'none for {len(missing)}, such as {missing[0]}',
-                         'Fetch or save the model again.')
-    # Some wrong values of a config show only when the model is used.
-    with torch.no_grad():
-        model(
-            input_ids=torch.zeros(
-                1, 1, dtype=torch.long, device=input_device(model)))
-    return model
+    return model, sorted(found['missing_keys'])

@@ -54,7 +54,7 @@ def test_a_folder_with_wrong_files_is_one_line(folder, name, content, words):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="tokenizer '.*none': expected"):
         load_tokenizer(tmp_path / 'none')
-    with pytest.raises(InputError, match="scoring LM '.*none': expected"):
+    with pytest.raises(InputError, match="model '.*none': expected"):
         load_scoring_lm(tmp_path / 'none')
 
 
