@@ -80,8 +80,7 @@ def run(args: argparse.Namespace) -> int:
     comparison = compare(a, b, predictor, answers,
                          [*map(read, args.same_recipe)], args.same_family,
                          args.level / 100, args.margin / 100, args.by)
-    comparison = replace(
-        comparison, models=_names(*(args.places or args.answers)))
+    comparison = replace(comparison, models=args.places or args.answers)
     if args.json:
         print_json(comparison.to_dict())
     elif args.line:
@@ -99,15 +98,6 @@ def _split(place: str) -> tuple[Path, str]:
         if path.exists():
             return path, ':'.join(parts[n:])
     return Path(place), ''
-
-
-def _names(a: str, b: str) -> tuple[str, str]:
-    """Models by their names, or by their places where these are the same."""
-    names = [
-        model or path.name.removesuffix('.safetensors')
-        for path, model in map(_split, (a, b))
-    ]
-    return (a, b) if names[0] == names[1] else (names[0], names[1])
 
 
 def _losses(place: str, predictor: Optional[Predictor]) -> Losses:

@@ -66,20 +66,23 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; accuracies are fractions."""
         return {
-            'a': self.models[0],
-            'b': self.models[1],
-            'level': self.level,
-            'verdict': self.verdict,
-            'decisive': self.decisive.to_dict(),
+            'a':
+            self.models[0],
+            'b':
+            self.models[1],
+            'level':
+            self.level,
+            'verdict':
+            self.verdict,
+            'decisive':
+            self.decisive.to_dict(),
             'differences': [part.to_dict() for part in self.differences],
-            'answers': [part.to_dict() for part in self.answers],
-            'notes': list(self.notes)
+            'answers': [{
+                **vars(part), 'noise': part.noise.error
+            } for part in self.answers],
+            'notes':
+            list(self.notes)
         }
-
-    def to_frame(self) -> Any:
-        """Return the differences as a pandas table, a row each."""
-        import pandas
-        return pandas.DataFrame([part.to_dict() for part in self.differences])
 
 
 def compare(a: Optional[Losses] = None,
@@ -137,11 +140,8 @@ def compare(a: Optional[Losses] = None,
         models = _name(a), _name(b)
         paired = _pair([a, b, *same_recipe], predictor)
         found = _of_losses(paired, predictor, level)
-        notes = mixed_engines({
-            f'{_name(part)} ({i})': part.info
-            for i, part in enumerate((a, b))
-            if isinstance(part, TokenLossDump)
-        })
+        if isinstance(a, TokenLossDump) and isinstance(b, TokenLossDump):
+            notes = mixed_engines({'A': a.info, 'B': b.info})
         if predictor is not None:
             found += _predicted(paired, predictor, same_family, level, margin)
             notes += _notes(models, paired.features[:2], predictor)

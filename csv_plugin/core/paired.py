@@ -157,7 +157,9 @@ def text_noise(contributions: NDArray,
     scale = np.repeat(sizes / (sizes - 1), sizes)
     rng = np.random.default_rng(seed)
     parts = []
-    for n in _chunks(len(order)):
+    most = max(_DRAWS // len(order), 1)
+    for first_drawn in range(0, N_RESAMPLES, most):
+        n = min(most, N_RESAMPLES - first_drawn)
         drawn = begins + (rng.random((n, freedom)) * counts).astype(int)
         drawn += len(order) * np.arange(n)[:, None]
         times = np.bincount(drawn.ravel(), minlength=n * len(order))
@@ -165,12 +167,6 @@ def text_noise(contributions: NDArray,
     sums = np.concatenate(parts)
     means = sums[:, :-1] / sums[:, -1:]
     return [Noise(float(error), freedom) for error in means.std(0, ddof=1)]
-
-
-def _chunks(n_texts: int) -> list[int]:
-    """Numbers of resamples that are drawn at a time."""
-    n = min(max(_DRAWS // n_texts, 1), N_RESAMPLES)
-    return [min(n, N_RESAMPLES - begin) for begin in range(0, N_RESAMPLES, n)]
 
 
 def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
@@ -252,10 +248,6 @@ class PairedAnswers:
         """Accuracy of B minus that of A."""
         return self.accuracies[1] - self.accuracies[0]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fractions."""
-        return {**vars(self), 'noise': self.noise.error}
-
 
 def _mcnemar(only_a: int, only_b: int) -> float:
     """Probability that equal models differ so much on so many items."""
@@ -270,17 +262,6 @@ def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
     """
     n, only_a, only_b = n_items + 2, only_a + 0.5, only_b + 0.5
     return float(np.sqrt(only_a + only_b - (only_b - only_a)**2 / n) / n)
-
-
-def items_needed(n_items: int, observed: Difference) -> float:
-    """Return the number of items that would make the margin detectable."""
-    return n_items * (observed.detectable / observed.margin)**2
-
-
-def items_worth(n_items: int, observed: Difference,
-                predicted: Difference) -> float:
-    """Return the number of items that would be as exact as a prediction."""
-    return n_items * (observed.error / predicted.error)**2
 
 
 def combine(predicted: Difference, observed: Difference,

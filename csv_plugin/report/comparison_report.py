@@ -5,8 +5,7 @@ from csv_plugin.core.comparing import MEAN, Comparison
 from csv_plugin.core.formatting import number
 from csv_plugin.core.paired import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
                                     PREDICTED, PREDICTOR, RUNS, SAME, SCORE,
-                                    TEXTS, WORSE, Difference, items_needed,
-                                    items_worth)
+                                    TEXTS, WORSE, Difference)
 from csv_plugin.report.screen import WIDTH, text_table, wrapped
 
 #: Beginnings of the sentence on what came out.
@@ -109,17 +108,21 @@ def _answer_rows(comparison: Comparison) -> list[list[str]]:
         'worth'
     ]]
     for pair in comparison.answers:
-        name, n_items = pair.benchmark, pair.n_items
-        worth = items_worth(n_items, observed[name],
-                            predicted[name]) if name in predicted else math.nan
+        part = observed[pair.benchmark]
+        # Errors fall with the square root of the number of items.
+        needed = pair.n_items * (part.detectable / part.margin)**2
+        worth = math.nan
+        if pair.benchmark in predicted:
+            worth = pair.n_items * (part.error /
+                                    predicted[pair.benchmark].error)**2
         p_value = math.nan if pair.p_value is None else pair.p_value
         rows.append([
-            name,
-            str(n_items),
+            pair.benchmark,
+            str(pair.n_items),
             *(f'{100 * share:.1f} %' for share in pair.accuracies),
             *(f'{items:g}' for items in pair.only),
             number(p_value, '.3g'),
-            number(items_needed(n_items, observed[name]), '.0f'),
+            number(needed, '.0f'),
             number(worth, '.0f')
         ])
     return rows

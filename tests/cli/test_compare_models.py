@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / 'losses.csv').write_text(
         'model,web/1,web/2,code/1,code/2\nold,2,3,1,4\nnew,1,2.1,0.1,2.9\n'
         'odd,3,2,5,1\nseed:1,2,3,1,4\nseed:2,3,4,2,5\n')
-    lines = ['model,' + ','.join(f'arc/{i}' for i in range(1000))]
+    lines = ['model,' + ','.join(f'easy/{i}' for i in range(1000))]
     for name, period in (('old', 2), ('new', 3), ('same', 2)):
         lines.append(name + ''.join(f',{int(i % period > 0)}'
                                     for i in range(1000)))
@@ -35,12 +35,34 @@ def test_tables_end_with_a_sentence(folder, capsys):
     assert call('old.safetensors', 'new.safetensors', '--answers',
                 'answers.csv:old', 'answers.csv:new') == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ['A: old', 'B: new']
+    assert lines[:2] == ['A: old.safetensors', 'B: new.safetensors']
     assert all(len(line) <= 100 for line in lines)
-    assert lines[-1].startswith('B is better than A: accuracy on arc +16.60 '
+    assert lines[-1].startswith('B is better than A: accuracy on easy +16.60 '
                                 'points (')
-    row = next(line for line in lines if line.startswith('arc   1000'))
+    row = next(line for line in lines if line.startswith('easy   1000'))
     assert row.split()[2:6] == ['50.0', '%', '66.6', '%']
+
+
+def test_items_that_are_needed_and_what_the_prediction_is_worth(
+        folder, capsys):
+    options = ('old.safetensors', 'new.safetensors', '--answers',
+               'answers.csv:old', 'answers.csv:new', '--predictor',
+               'p.safetensors', '--margin', '2')
+    assert call(*options) == call(*options, '--json') == 0
+    shown, _, content = capsys.readouterr().out.partition('\n{')
+    predicted, observed = (
+        next(
+            part for part in json.loads('{' + content)['differences']
+            if (part['kind'], part['benchmark']) == (kind, 'easy'))
+        for kind in ('predicted', 'observed'))
+    row = next(line for line in shown.splitlines()
+               if line.startswith('easy   1000'))
+    # Errors fall with the square root of the number of items.
+    needed, worth = map(float, row.split()[-2:])
+    assert observed['detectable'] * (1000 / needed)**.5 == pytest.approx(
+        0.02, rel=1e-3)
+    assert observed['error'] * (1000 / worth)**.5 == pytest.approx(
+        predicted['error'], rel=1e-3)
 
 
 @pytest.mark.parametrize('a, b, code, verdict', [

@@ -256,13 +256,6 @@ def test_what_decides():
         compare(a, b, answers=ANSWERS, decided_by='z')
 
 
-def test_frame():
-    pytest.importorskip('pandas')
-    frame = compare(answers=ANSWERS).to_frame()
-    assert frame.benchmark.tolist() == ['x', 'y', 'mean']
-    assert frame.verdict.tolist() == ['cannot tell'] * 3
-
-
 def test_losses_that_cannot_be_compared():
     with pytest.raises(InputError, match='dumps or tables'):
         compare(tokens('a', 1.0), table('b', losses_of(0, 1)))

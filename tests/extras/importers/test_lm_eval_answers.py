@@ -35,7 +35,7 @@ def test_a_decision(tmp_path, capsys):
     write(tmp_path / 'new', [1.0, 1.0] * 200)
     places = str(tmp_path / 'old'), str(tmp_path / 'new')
     assert main(['compare', '--answers', *places]) == 0
-    assert 'A: old\nB: new\n' in capsys.readouterr().out
+    assert 'accuracy on piqa +50.00 points' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize('other', [{'shots': 5}, {'metric': 'acc_norm'}])
