@@ -298,7 +298,7 @@ def _predicted(paired: _Paired, predictor: Predictor, same_family: bool,
     a, b = (FeatureTable((name, ), predictor.columns, row[None])
             for name, row in zip('AB', features))
     main = np.isin(predictor.names, predictor.main)
-    shifts = predict_differences(predictor, a, b, same_family=same_family)
+    shifts = predict_differences(predictor, a, b, same_family)
     noises = [{
         PREDICTOR: Noise(*errors)
     } for errors in zip(shifts.deviation.tolist(), shifts.freedom.tolist())]

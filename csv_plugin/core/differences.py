@@ -16,7 +16,7 @@ the variance, the more the fewer families they have. Outside the range of the
 training models, errors are as much larger as those of the back-tests are.
 """
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
@@ -50,65 +50,20 @@ class AccuracyDifferences:
     n models, where entry `[k, i, j]` is model j minus model i. The last of
     several `benchmarks` is their mean. `deviation` is the standard error of
     the difference; `freedom`, `(K, ...)`, are degrees of freedom of Student's
-    t distribution. Intervals have the given level.
+    t distribution.
     """
     benchmarks: tuple[str, ...]
     difference: NDArray[np.float64]
     deviation: NDArray[np.float64]
     freedom: NDArray[np.float64]
-    level: float
 
     __repr__ = short_repr
-
-    @property
-    def low(self) -> NDArray[np.float64]:
-        """Lower ends of the intervals, `(K, ...)`."""
-        return np.maximum(self.difference - self._half, -1)
-
-    @property
-    def high(self) -> NDArray[np.float64]:
-        """Upper ends of the intervals, `(K, ...)`."""
-        return np.minimum(self.difference + self._half, 1)
 
     @property
     def probability(self) -> NDArray[np.float64]:
         """Probability that B has the higher measured accuracy, `(K, ...)`."""
         return np.asarray(
             t.cdf(self.difference / self.deviation, self.freedom))
-
-    @property
-    def _half(self) -> NDArray[np.float64]:
-        """Half widths of the intervals."""
-        return np.asarray(
-            t.ppf((1 + self.level) / 2, self.freedom) * self.deviation)
-
-    def between_recipes(self, runs: 'RunNoise', n_a: int,
-                        n_b: int) -> 'AccuracyDifferences':
-        """Return the differences of the recipes of A and B.
-
-        A and B are means of `n_a` and `n_b` runs. Noise between runs of one
-        recipe is added to the error; degrees of freedom are combined as by
-        Welch and Satterthwaite.
-        """
-        shape = (-1, *[1] * (self.difference.ndim - 1))
-        of_runs = (runs.deviation**2 * (1 / n_a + 1 / n_b)).reshape(shape)
-        own = self.deviation**2
-        freedom = (own + of_runs)**2 / (
-            own**2 / self.freedom + of_runs**2 / runs.freedom)
-        return replace(self, deviation=np.sqrt(own + of_runs), freedom=freedom)
-
-
-@dataclass(frozen=True, eq=False)
-class RunNoise:
-    """Standard deviation between runs of one recipe, fractions, `(K,)`.
-
-    Of predicted accuracies, pooled over recipes, with its degrees of freedom.
-    """
-    benchmarks: tuple[str, ...]
-    deviation: NDArray[np.float64]
-    freedom: int
-
-    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,96 +89,51 @@ class _PairErrors:
         return np.maximum(variance + self.parts[2] * sizes, LEAST_DEVIATION**2)
 
 
-def predict_differences(
-        predictor: Predictor,
-        a: Losses,
-        b: Losses,
-        level: float = 0.9,
-        same_family: Optional[bool] = None,
-        main: Optional[Sequence[str]] = None) -> AccuracyDifferences:
+def predict_differences(predictor: Predictor,
+                        a: Losses,
+                        b: Losses,
+                        same_family: bool = False) -> AccuracyDifferences:
     """Predict how much the accuracies of model B exceed those of model A.
 
     Args:
         predictor (Predictor): With scores of its training models.
         a (Losses): Losses of A alone, as in `Predictor.features`.
         b (Losses): Losses of B alone.
-        level (float): Level of the intervals, in (0, 1).
-        same_family (Optional[bool]): True if A and B are of one family. None,
-            unknown, counts as False, with the wider interval.
-        main (Optional[Sequence[str]]): Benchmarks of the mean; by
-            default the main ones.
+        same_family (bool): True if A and B are of one family; False, with the
+            wider interval, also if this is unknown.
 
     Raises:
-        InputError: As in `Predictor.features`; the predictor contains no
-            scores of its training models; the level is not in (0, 1); or a
-            benchmark of `main` is unknown.
+        InputError: As in `Predictor.features`, or the predictor contains no
+            scores of its training models.
     """
     values = np.vstack([predictor.features(part).values for part in (a, b)])
     families = ('a', 'a' if same_family else 'b')
-    both = _differences(predictor, values, families, level, main)
-    return replace(
-        both, **{
-            name: getattr(both, name)[:, 0, 1]
-            for name in ('difference', 'deviation', 'freedom')
-        })
+    both = _differences(predictor, values, families, predictor.main)
+    return AccuracyDifferences(both.benchmarks, both.difference[:, 0, 1],
+                               both.deviation[:, 0, 1], both.freedom[:, 0, 1])
 
 
 def all_differences(
         predictor: Predictor,
         losses: Losses,
         families: Optional[Sequence[str]] = None,
-        level: float = 0.9,
         main: Optional[Sequence[str]] = None) -> AccuracyDifferences:
     """Predict the differences of all pairs of n models, `(K, n, n)`.
 
-    `families` are those of the models, by default all different. Other
-    arguments and errors are as in `predict_differences`.
+    `families` are those of the models, by default all different; `main` are
+    the benchmarks of the mean, by default the main ones. Errors are as in
+    `predict_differences`.
     """
     features = predictor.features(losses)
     return _differences(predictor, features.values, families
-                        or features.models, level, main)
-
-
-def noise_of_runs(predictor: Predictor,
-                  losses: Losses,
-                  recipes: Sequence[str],
-                  main: Optional[Sequence[str]] = None) -> RunNoise:
-    """Return how predicted accuracies vary between runs of one recipe.
-
-    Args:
-        predictor (Predictor): Predicts the runs.
-        losses (Losses): Losses of the runs at one point of their training.
-        recipes (Sequence[str]): Recipe of each run.
-        main (Optional[Sequence[str]]): Benchmarks of the mean; by
-            default the main ones.
-
-    Raises:
-        InputError: As in `Predictor.features`, or no recipe has two runs.
-    """
-    values = predictor.features(losses).values
-    chosen = _chosen(predictor, main)
-    predicted = _with_mean(_predicted(predictor, values), chosen)
-    names, recipe = np.unique(recipes, return_inverse=True)
-    freedom = len(recipe) - len(names)
-    if not freedom:
-        raise InputError('recipes', 'two runs of one recipe or more',
-                         f'{len(recipe)} runs of {len(names)} recipes',
-                         'Give runs that differ in their seed alone.')
-    own = recipe == np.arange(len(names))[:, None]
-    means = (own @ predicted) / own.sum(axis=1)[:, None]
-    squares = ((predicted - means[recipe])**2).sum(axis=0)
-    return RunNoise(
-        _names(predictor, chosen), np.sqrt(squares / freedom), freedom)
+                        or features.models, main or predictor.main)
 
 
 def _differences(predictor: Predictor, values: NDArray,
-                 families: Sequence[str], level: float,
-                 main: Optional[Sequence[str]]) -> AccuracyDifferences:
+                 families: Sequence[str],
+                 main: Sequence[str]) -> AccuracyDifferences:
     """Differences of n models with features `(n, K)`."""
-    if not 0 < level < 1:
-        raise InputError('differences', 'a level in (0, 1)', str(level),
-                         'Give 0.9 for 90 % intervals.')
-    chosen = _chosen(predictor, main)
+    chosen = np.isin(predictor.names, main)
     predicted = _predicted(predictor, values)
     columns = _with_mean(predicted, chosen).T
     distances = columns[:, None] - columns[:, :, None]
@@ -253,7 +163,7 @@ def _differences(predictor: Predictor, values: NDArray,
     return AccuracyDifferences(
         _names(predictor, chosen), distances,
         np.minimum(np.sqrt(variance), MOST_DEVIATION),
-        np.broadcast_to(freedom[:, None, None], variance.shape), level)
+        np.broadcast_to(freedom[:, None, None], variance.shape))
 
 
 def _of_mean(own: NDArray, parts: NDArray,
@@ -389,14 +299,6 @@ def _predicted(predictor: Predictor, values: NDArray) -> NDArray[np.float64]:
     """Predicted accuracies from features `(n, K)`, shape `(n, B)`."""
     return np.stack(
         [part.model.predict(values) for part in predictor.benchmarks], axis=1)
-
-
-def _chosen(predictor: Predictor,
-            main: Optional[Sequence[str]]) -> NDArray[np.bool_]:
-    """Mask of the benchmarks of the mean, `(B,)`."""
-    for name in main or ():
-        predictor.benchmark(name)
-    return np.isin(predictor.names, main or predictor.main)
 
 
 def _names(predictor: Predictor, chosen: NDArray[np.bool_]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from scipy import optimize, stats
 
 from csv_plugin.core import differences
 from csv_plugin.core.differences import (MOST_FREEDOM, all_differences,
-                                         noise_of_runs, predict_differences)
+                                         predict_differences)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.input_error import InputError
@@ -41,15 +41,15 @@ def model_of(predictor, values):
     return FeatureTable(('m', ), predictor.columns, values[None])
 
 
-def pair(predictor, i=2, j=9, **options):
+def pair(predictor, i=2, j=9, same_family=False):
     values = TABLES.features.values
     return predict_differences(predictor, model_of(predictor, values[i]),
-                               model_of(predictor, values[j]), **options)
+                               model_of(predictor, values[j]), same_family)
 
 
 def test_pairs_and_their_mean(predictor):
     """The difference is that of the predictions, the last one their mean."""
-    found = pair(predictor, level=.8)
+    found = pair(predictor)
     accuracies = predictor.predict(TABLES.features).values[:, :, 0]
     expected = accuracies[9] - accuracies[2]
     n = len(predictor.names)
@@ -58,16 +58,16 @@ def test_pairs_and_their_mean(predictor):
     np.testing.assert_allclose(found.difference[n], expected.mean())
     scaled = stats.t(found.freedom, found.difference, found.deviation)
     np.testing.assert_allclose(found.probability, scaled.sf(0))
-    np.testing.assert_allclose(found.low, scaled.ppf(.1).clip(-1, 1))
-    np.testing.assert_allclose(found.high, scaled.ppf(.9).clip(-1, 1))
 
 
 def test_main_benchmarks_make_the_mean(predictor):
     names = predictor.names[:2]
-    found = pair(predictor, main=names)
+    found = all_differences(predictor, TABLES.features, main=names)
     assert found.benchmarks[-1] == 'mean of 2'
-    assert found.difference[-1] == pytest.approx(found.difference[:2].mean())
-    assert pair(predictor, main=names[:1]).benchmarks == predictor.names
+    np.testing.assert_allclose(found.difference[-1],
+                               found.difference[:2].mean(axis=0))
+    alone = all_differences(predictor, TABLES.features, main=names[:1])
+    assert alone.benchmarks == predictor.names
 
 
 def test_matrix_of_pairs(predictor):
@@ -76,7 +76,7 @@ def test_matrix_of_pairs(predictor):
     np.testing.assert_allclose(
         every.probability + every.probability.swapaxes(1, 2), 1)
     one = pair(predictor)
-    for name in ('difference', 'deviation', 'low', 'probability'):
+    for name in ('difference', 'deviation', 'probability'):
         np.testing.assert_allclose(
             getattr(every, name)[:, 2, 9], getattr(one, name))
 
@@ -194,9 +194,8 @@ def test_losses_beyond_the_training(predictor):
     """Nothing is known of a model with a loss above all of training."""
     values = TABLES.features.values
     found = predict_differences(predictor, model_of(predictor, values[0] * 10),
-                                model_of(predictor, values[9]))
+                                model_of(predictor, values[9]), False)
     assert found.deviation[0] == 1
-    assert found.low[0] == -1 and found.high[0] == 1
 
 
 def test_nothing_held_out(predictor):
@@ -218,37 +217,6 @@ def test_noise_of_items_is_least(predictor):
     assert pair(few, 4, 4).deviation[0] == pytest.approx(least)
 
 
-def test_wrong_arguments(predictor):
-    with pytest.raises(InputError, match='level'):
-        pair(predictor, level=1.)
-    with pytest.raises(InputError, match='benchmarks'):
-        pair(predictor, main=['unheard of'])
+def test_predictor_without_scores(predictor):
     with pytest.raises(InputError, match='scores of its training'):
         pair(replace(predictor, training_scores=None))
-
-
-def test_noise_between_runs(predictor):
-    """Pooled over recipes; the error of recipes is larger than of models."""
-    runs = TABLES.features.select(TABLES.features.models[:5])
-    recipes = ['x', 'y', 'x', 'y', 'x']
-    noise = noise_of_runs(predictor, runs, recipes)
-    values = predictor.predict(runs).values[:, :, 0]
-    for b in range(len(predictor.names)):
-        x, y = values[[0, 2, 4], b], values[[1, 3], b]
-        pooled = (2 * x.var(ddof=1) + y.var(ddof=1)) / 3
-        assert noise.deviation[b]**2 == pytest.approx(pooled)
-    assert noise.freedom == 3
-    assert noise.benchmarks[-1] == f'mean of {len(predictor.names)}'
-    models = pair(predictor)
-    recipe = models.between_recipes(noise, 1, 4)
-    added = recipe.deviation**2 - models.deviation**2
-    np.testing.assert_allclose(added, noise.deviation**2 * 1.25)
-    np.testing.assert_array_equal(recipe.difference, models.difference)
-    own, run = models.deviation[0]**2, noise.deviation[0]**2 * 1.25
-    assert recipe.freedom[0] == pytest.approx(
-        (own + run)**2 / (own**2 / models.freedom[0] + run**2 / 3))
-
-
-def test_runs_of_recipes_without_a_second(predictor):
-    with pytest.raises(InputError, match='two runs of one recipe'):
-        noise_of_runs(predictor, TABLES.features, TABLES.features.models)

@@ -33,16 +33,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, norm, t
 from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.differences import (AccuracyDifferences, all_differences,
-                                         noise_of_runs)
+                                         predict_differences)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE, inverse, item_variance
+from csv_plugin.core.paired import Noise, run_noise, total_noise
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.splits import grouped_folds
@@ -61,6 +62,9 @@ UNITS = 500
 BINS, LEAST_PAIRS = 10, 50
 #: The file of losses of a folder, the first that is there.
 LOSSES = 'losses.safetensors', 'losses.parquet', 'losses.csv'
+DECISIONS = ('models', 'pairs', 'on', 'n', 'rule', 'decided %', 'right %',
+             'decided and right %')
+CALIBRATION = 'models', 'probability', 'pairs', 'mean', 'B better'
 WITHIN, BETWEEN = 'of one family', 'of two families'
 SEEDS = {'a-m': 'a2-m', 'a-s': 'a2-s', 'c-m': 'c2-m', 'c-s': 'c2-s'}
 
@@ -143,7 +147,7 @@ def pairs_of(fold: Fold, real: NDArray, families: Sequence[str],
     """Pairs of the held-out models; real accuracies are `(n, B)`."""
     predictor, fitted, held_out = fold
     uniform = predictor.columns.uniform
-    found = all_differences(predictor, held_out, families, LEVEL)
+    found = all_differences(predictor, held_out, families)
     single = predictor.predict(held_out, LEVEL)
     low, high, real = (
         with_mean(part)
@@ -240,29 +244,36 @@ def calibration(name: str, pairs: Pairs) -> tuple[list[list[Any]], float]:
 def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
     """Decisions on twins of a series, without and with noise of runs.
 
-    The noise is that between the other series' twins, at each checkpoint.
+    The noise is that between the other series' twins of the same size and
+    checkpoint.
     """
     found = []
+    others = {a[1:]: (a, b) for a, b in SEEDS.items() if a[0] != series}
     for at in sorted({name.partition('@')[2] for name in fold.fitted.models}):
-        twins, others = ({
-            f'{a}@{at}': f'{b}@{at}'
-            for a, b in SEEDS.items() if (a[0] == series) == own
-        } for own in (True, False))
-        runs = fold.fitted.select([*others, *others.values()])
-        noise = noise_of_runs(fold.predictor, runs, [*others, *others])
-        for a, b in twins.items():
-            both = all_differences(fold.predictor, fold.held_out.select([a,
-                                                                         b]),
-                                   ['', ''], LEVEL)
-            found.append(
-                (_decided(both), _decided(both.between_recipes(noise, 1, 1))))
+        for a, b in SEEDS.items():
+            if a[0] != series:
+                continue
+            first, second = (
+                fold.held_out.select([f'{twin}@{at}']) for twin in (a, b))
+            shift = predict_differences(fold.predictor, first, second, True)
+            runs = fold.fitted.select([f'{run}@{at}' for run in others[a[1:]]])
+            values = with_mean(fold.predictor.predict(runs).values[:, :, 0])
+            noise = [
+                Noise(*one) for one in zip(shift.deviation, shift.freedom)
+            ]
+            total = [
+                total_noise([own, run_noise(column)])
+                for own, column in zip(noise, values.T)
+            ]
+            found.append((told_apart(shift, noise), told_apart(shift, total)))
     return found
 
 
-def _decided(found: AccuracyDifferences) -> NDArray[np.bool_]:
-    """Whether the first two models are told apart, `(K,)`."""
-    probability = found.probability[:, 0, 1]
-    return np.maximum(probability, 1 - probability) >= SURE
+def told_apart(shift: AccuracyDifferences,
+               noise: Sequence[Noise]) -> NDArray[np.bool_]:
+    """Whether two models are told apart, `(K,)`."""
+    errors, freedom = np.array(noise).T
+    return np.abs(shift.difference) > t.ppf(SURE, freedom) * errors
 
 
 def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
@@ -350,22 +361,16 @@ def main() -> None:
     parser.add_argument('folders', nargs='*', type=Path, metavar='FOLDER')
     parser.add_argument('--zoo', action='store_true', help='the demonstration')
     args = parser.parse_args()
-    found, seeds = {}, []
-    for folder in args.folders:
-        found[folder.name] = of_folder(folder)
+    found = {folder.name: of_folder(folder) for folder in args.folders}
     if args.zoo:
         found['zoo'], seeds = zoo()
-    header = ('models', 'pairs', 'on', 'n', 'rule', 'decided %', 'right %',
-              'decided and right %')
+        print(f'{seed_table(seeds)}\n')
     rows = [row for item in found.items() for row in decision_rows(*item)]
-    print(tabulate(rows, header, 'pipe', floatfmt='.1f'))
+    print(tabulate(rows, DECISIONS, 'pipe', floatfmt='.1f'))
     for name, pairs in found.items():
         rows, gap = calibration(name, pairs)
-        header = ('models', 'probability', 'pairs', 'mean', 'B better')
         print(f'\nLargest gap {gap:.3f}\n')
-        print(tabulate(rows, header, 'pipe', floatfmt='.3f'))
-    if seeds:
-        print(f'\n{seed_table(seeds)}')
+        print(tabulate(rows, CALIBRATION, 'pipe', floatfmt='.3f'))
 
 
 if __name__ == '__main__':
