@@ -65,6 +65,16 @@ class AccuracyDifferences:
         return np.asarray(
             t.cdf(self.difference / self.deviation, self.freedom))
 
+    def rank_ranges(
+            self, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the best and worst ranks of n models, `(n,)`.
+
+        By the last benchmark. Models that cannot be told apart at this level
+        may be in either order.
+        """
+        above = self.probability[-1] >= (1 + level) / 2
+        return 1 + above.sum(axis=1), len(above) - above.sum(axis=0)
+
 
 @dataclass(frozen=True, eq=False)
 class _PairErrors:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.differences import all_differences
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import interval, number, percent
@@ -60,11 +61,15 @@ class Leaderboard:
             missing values, and remarks. One line each.
         scoring_lms (Mapping[str, str]): By predictor, the model that is its
             scoring LM, where it is one of the models.
+        ranges (Mapping[str, Sequence[str]]): By predictor, the possible ranks
+            of each model as cells, such as '2-4'; may be missing.
     """
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
     scoring_lms: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({}))
+    ranges: Mapping[str, Sequence[str]] = field(
         default_factory=lambda: MappingProxyType({}))
 
     def __repr__(self) -> str:
@@ -210,8 +215,53 @@ def predict_columns(columns: RunColumns,
     remarks = [
         *engine_notes(infos), *predictor_notes(predictors, files, verbose)
     ]
-    return compare(predictions, folders, real, remarks,
-                   scoring_lms(predictors, infos))
+    board = compare(predictions, folders, real, remarks,
+                    scoring_lms(predictors, infos))
+    # Known scores make smaller errors, which nothing has measured.
+    ranges = {} if change else rank_ranges(board, predictors, columns)
+    return replace(
+        board,
+        ranges=ranges,
+        notes=(*board.notes, *ranges_notes(ranges, predictions.level)))
+
+
+def rank_ranges(board: Leaderboard, predictors: Predictors,
+                columns: RunColumns) -> dict[str, list[str]]:
+    """Ranks by predicted means that are possible, by predictor, as cells."""
+    predictions = board.predictions
+    overall = Overall.of(predictions).of_methods_with_means()
+    found = {}
+    for places, label in zip(overall.predicted_ranks().T, overall.methods):
+        predictor = predictors[label]
+        assert isinstance(predictor, Predictor)
+        ranked = np.flatnonzero(~np.isnan(places))
+        tables = [
+            table for m in ranked for table in
+            [columns[label][board.folders[predictions.models[m]]]]
+            if isinstance(table, FeatureTable)
+        ]
+        if len(overall.benchmarks) < 2 or not tables or (
+                predictor.training_scores is None):
+            continue
+        ends = all_differences(
+            predictor,
+            FeatureTable.concatenate(tables),
+            main=overall.benchmarks).rank_ranges(predictions.level)
+        found[label] = ['-'] * len(places)
+        for m, best, worst in zip(ranked, *ends):
+            found[label][m] = f'{best}' + f'-{worst}' * bool(best < worst)
+    return found
+
+
+def ranges_notes(ranges: Mapping[str, Sequence[str]],
+                 level: float) -> list[str]:
+    """The meaning of ranges of ranks, if there are some."""
+    if not any('-' in cell[1:] for cells in ranges.values() for cell in cells):
+        return []
+    return [
+        f'rank 2-4: the error of predicted differences leaves these ranks '
+        f'possible ({level:.0%} for each pair of models).'
+    ]
 
 
 def scoring_lms(predictors: Predictors,
@@ -323,8 +373,9 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     title, found = mean_rows(predictions)
     columns: list[list[str]] = []
     for standing in found:
+        ranks = board.ranges.get(standing.label, standing.ranks)
         columns += [['', standing.label, *standing.means, *foot],
-                    ['', 'rank', *standing.ranks, *foot]]
+                    ['', 'rank', *ranks, *foot]]
         if standing.differences:
             columns.append(['', 'diff', *standing.differences])
     if columns:

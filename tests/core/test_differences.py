@@ -6,8 +6,8 @@ import pytest
 from scipy import optimize, stats
 
 from csv_plugin.core import differences
-from csv_plugin.core.differences import (MOST_FREEDOM, all_differences,
-                                         predict_differences)
+from csv_plugin.core.differences import (MOST_FREEDOM, AccuracyDifferences,
+                                         all_differences, predict_differences)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.input_error import InputError
@@ -79,6 +79,16 @@ def test_matrix_of_pairs(predictor):
     for name in ('difference', 'deviation', 'probability'):
         np.testing.assert_allclose(
             getattr(every, name)[:, 2, 9], getattr(one, name))
+
+
+def test_ranges_of_ranks():
+    """Models that cannot be told apart may be in either order."""
+    difference = np.subtract.outer(
+        np.array([.9, .5, .45, .1]), np.array([.9, .5, .45, .1])).T
+    found = AccuracyDifferences(('exam', ), difference[None],
+                                np.full((1, 4, 4), .1), np.full((1, 4, 4), 5))
+    best, worst = found.rank_ranges(.9)
+    assert (best.tolist(), worst.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
 
 
 def test_families_share_errors(predictor):

@@ -7,11 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from csv_plugin.core.differences import all_differences
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.report.leaderboards import (FIELDS, Leaderboard, as_markdown,
                                             as_text, compare, mean_rows,
-                                            write_leaderboard)
+                                            predict_columns, write_leaderboard)
 from csv_plugin.report.screen import WIDTH
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import FITTED, dump, model_losses, train
@@ -222,6 +224,29 @@ def test_compare():
         f'all-token of all 2 models on hard: {UNKNOWN_BENCHMARK.reason}')
     assert board.notes[-1] == 'a remark'
     assert board.predictions.chance == {'easy': 0.0, 'hard': 0.0}
+
+
+def test_possible_ranks():
+    """As far as pairs are told apart; completed scores have no ranges."""
+    predictor, folders = train(), {'A': 'a', 'B': 'b', 'C': 'c'}
+    tables = {
+        name: predictor.features({name: dump(name, model_losses(skill))})
+        for name, skill in zip('abc', (.7, .705, 1.3))
+    }
+    real = dict.fromkeys(product(folders, predictor.names), NO_DUMP)
+
+    def board(change=None):
+        return predict_columns({'p': tables},
+                               folders, {'p': predictor}, {'p': ''},
+                               real,
+                               change=change)
+
+    table = FeatureTable.concatenate(list(tables.values()))
+    best, worst = all_differences(predictor, table).rank_ranges(.9)
+    assert (best.tolist(), worst.tolist()) == ([2, 2, 1], [3, 3, 1])
+    assert board().ranges == {'p': ['2-3', '2-3', '1']}
+    assert '2-3' in as_text(board()) and 'rank 2-4: ' in board().notes[-1]
+    assert not board(lambda predictor, table: table).ranges
 
 
 def test_files(tmp_path):

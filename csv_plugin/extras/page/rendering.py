@@ -96,7 +96,6 @@ def render(page: Page) -> str:
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if several else None,
-        rank_ranges=_rank_ranges(predictions, overall),
         filled=filled if filled.has_both else None,
         filled_name=FILLED,
         comparisons=comparisons,
@@ -143,25 +142,6 @@ def _finding(predictions: Predictions, errors: Comparison) -> str:
         found += (f': {MEAN_ERROR} {points(100 * errors.overall)} points, '
                   f'{errors.n_inside} of {errors.n_cells} inside')
     return found
-
-
-def _rank_ranges(predictions: Predictions,
-                 overall: Overall) -> list[list[str]]:
-    """Ranks that the intervals allow each model, by method.
-
-    A rank is empty without an interval.
-    """
-    table = predictions.select(
-        benchmarks=overall.benchmarks, methods=overall.methods)
-    low, high = (
-        np.where(overall.ranked[:, None], ends.mean(axis=1), np.nan)
-        for ends in (table.low, table.high))
-    best = 1 + (low > high[:, None]).sum(axis=1)
-    worst = (high >= low[:, None]).sum(axis=1)
-    return [[
-        '' if b > w else f'{b}' if b == w else f'{b}–{w}'
-        for b, w in zip(*rows)
-    ] for rows in zip(best, worst)]
 
 
 def _key(value: Optional[float]) -> str:
