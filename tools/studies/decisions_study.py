@@ -316,7 +316,7 @@ def of_folder(folder: Path) -> Pairs:
                                folder / 'models.csv',
                                folder / 'benchmarks.csv')
     tables = tables.select_units(drawn_units(tables.features.columns.units))
-    accuracies = tables.accuracies.select(benchmarks=tables.main)
+    accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return Pairs.join([
         pairs_of(fold,
                  accuracies.select(fold.held_out.models).values,
