@@ -32,7 +32,7 @@ _LINES = (
      r'.*?\| (?P<key>[^|]+) value: (?P<value>\S+)', '{key} validation{set}'),
     (r'Step (?P<step>\d+) \| Validation bpb: (?P<value>\S+)', 'val/bpb'),
 )  # yapf: disable
-#: Logs in a folder; of the first kind that is there, the newest counts.
+#: Kinds of logs in a folder, the best first.
 _IN_FOLDER = ('trainer_state.json', 'checkpoint-*/trainer_state.json',
               '*tfevents*', '*.jsonl', '*.csv', '*.parquet')
 _SUFFIXES = '.json', '.jsonl', '.csv', '.parquet', '.log', '.txt'
@@ -73,10 +73,7 @@ def read_log_rows(path: Path, skipped: Counter[str]) -> Iterator[Row]:
         InputError: There is no such file, or it is damaged as a whole.
     """
     if path.is_dir():
-        files = (
-            sorted(path.glob(kind), key=os.path.getmtime)
-            for kind in _IN_FOLDER)
-        path = next((found[-1] for found in files if found), path)
+        path = _newest_in(path, skipped)
     if 'tfevents' in path.name:
         for file in sorted(path.parent.glob('*tfevents*')):
             yield from _events(file, skipped)
@@ -94,6 +91,17 @@ def read_log_rows(path: Path, skipped: Counter[str]) -> Iterator[Row]:
                 yield '', dict(_flat(row))
             elif line.strip():
                 skipped['lines without logged values'] += 1
+
+
+def _newest_in(folder: Path, skipped: Counter[str]) -> Path:
+    """The newest log of the first kind; event files are read together."""
+    for kind in _IN_FOLDER:
+        found = sorted(folder.glob(kind), key=os.path.getmtime)
+        if found:
+            if kind.startswith('*.') and found[:-1]:
+                skipped['older logs'] += len(found) - 1
+            return found[-1]
+    raise InputError(str(folder), 'a log in it', 'none', REMEDY)
 
 
 def _by_run(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:

@@ -38,7 +38,7 @@ _LOSS = re.compile(
 #: Words of values that are derived from others, or of the training.
 _NO_MEASURE = re.compile(
     r'(?<![a-z])(ppl|perplexity|vs|std|stderr|min|max|best|ema|aux|time'
-    r'|runtime|train|token)(?![a-z])', re.I)
+    r'|runtime|train|token|step)(?![a-z])', re.I)
 #: Accuracies as lm-evaluation-harness, OLMo and Composer call them, the best
 #: kind first, and those of nanochat, which are 0 at chance.
 _KINDS = ('acc_norm|len_norm|length-normalized accuracy', 'acc|accuracy',
@@ -192,7 +192,8 @@ def _measure(key: str) -> Optional[_Measure]:
         return None
     loss = losses[-1]
     name = (key[:loss.start()] + key[loss.end():]).removeprefix('metrics/')
-    name = _EVALUATION.sub('', name, 1).strip(' /_-.()') or evaluation[0]
+    name = _EVALUATION.sub('', name, 1).removesuffix('epoch')
+    name = name.strip(' /_-.()') or evaluation[0]
     return _Measure(f'{name}_bpb', _BITS) if loss['bits'] else _Measure(
         name, _NATS)
 

@@ -96,9 +96,11 @@ def test_names_of_values(tmp_path):
         'eval/paloma/c4_en/bpb': 4.,
         'eval/downstream_bpb/piqa_val_rc_5shot_bpb': 6.,
         'heldout_loss': 5.,
+        'val_loss_epoch': 7.,
         # What is derived, and what is of the training.
         **dict.fromkeys((
             'lm loss validation vs samples', 'lm loss validation ppl',
+            'val_loss_step',
             'loss/train/total', 'best_val_loss', 'eval_accuracy',
             'eval_mean_token_accuracy', 'arc_easy/acc_stderr,none'), .5),
         'eval/downstream/hellaswag_len_norm': .5,
@@ -112,7 +114,7 @@ def test_names_of_values(tmp_path):
     logs = read(tmp_path, 'log.jsonl', lines(row), dict.fromkeys(names, 0))
     assert losses(logs) == {'run@7': {
         'lm/pile-validation': 1., 'c4': 2., 'validation': 3.,
-        'paloma/c4_en_bpb': 4., 'heldout': 5.,
+        'paloma/c4_en_bpb': 4., 'heldout': 5., 'val': 7.,
         'downstream_bpb/piqa_val_rc_5shot_bpb': 6.
     }}  # yapf: disable
     assert logs.accuracies.to_dict() == {'run@7': {
