@@ -91,6 +91,16 @@ def test_noise_of_runs():
         run_noise([1.0])
 
 
+def test_equal_recipes_are_told_apart_in_5_of_100_cases():
+    rng = np.random.default_rng(7)
+    verdicts = []
+    for _ in range(400):
+        a, b, *seeds = rng.normal(size=6)
+        noises = {'texts': Noise(0.1), 'runs': run_noise(seeds)}
+        verdicts.append(judged(LOSS, '', b - a, noises, .95, .1).verdict)
+    assert 0.02 < 1 - verdicts.count('cannot tell') / 400 < 0.08
+
+
 @pytest.mark.parametrize('value, error, verdict, opposite', [
     (3.0, 1.0, 'better', 'worse'),
     (0.1, 0.02, 'better', 'worse'),
