@@ -1,10 +1,12 @@
 """Losses on benchmark items from lighteval, read as 0.13.0 writes them."""
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Optional
 
+from csv_plugin.core.formatting import counted
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.measured import Measured
 from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,
@@ -17,6 +19,8 @@ from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model
 from csv_plugin.io.files import FilePath, check_is_folder
 
+#: The end of a file's name.
+_DATE = re.compile(r'_([^_]*)$')
 _REMEDY = 'Run lighteval again with --save-details.'
 #: Why tasks on whole texts are left out: version 0.13.0 takes every token for
 #: the one before.
@@ -45,45 +49,51 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
             in `read_items`.
     """
     check_is_folder(path, 'the details of a model')
-    # The folder of a run is its date, in that of the model. Two organisations
-    # may have a model of one name.
-    found = sorted(
-        Path(path).rglob('details_*.parquet'),
-        key=lambda file: (file.parent.name, file.name))
-    if not found:
+    files = [*Path(path).rglob('details_*.parquet')]
+    if not files:
         raise InputError(os.fspath(path), 'details_*.parquet', 'none', _REMEDY)
-    check_one_model(path, {str(file.parents[1]) for file in found})
+    check_one_model(path, {str(_model_folder(file)) for file in files})
     runs: dict[str, list[Path]] = {}
-    for file in found:
+    for file in sorted(files, key=_date):
         task = file.stem.removeprefix('details_')
-        task = task.removesuffix(f'_{file.parent.name}')
-        runs.setdefault(task, []).append(file)
+        runs.setdefault(task.removesuffix(f'_{_date(file)}'), []).append(file)
     return read_items(
         path, {
-            task: partial(_answers, task, files)
-            for task, files in sorted(runs.items())
+            task: partial(_answers, task, runs[task], left_out)
+            for task in sorted(runs)
         }, tasks, left_out)
 
 
-def _answers(task: str, runs: Sequence[Path]) -> list[Answer]:
+def _date(file: Path) -> str:
+    return _DATE.findall(file.stem)[-1]
+
+
+def _model_folder(file: Path) -> Path:
+    """That of the model; two organisations may have a model of one name."""
+    # Copies may lack the folder of the run, which is called after its date.
+    return file.parents[file.parent.name == _date(file)]
+
+
+def _answers(task: str, runs: Sequence[Path],
+             left_out: LeftOut) -> list[Answer]:
     rows: list[JsonPart] = []
     for file in runs:
         run = read_parquet_rows(file, ('doc', 'model_response'), _REMEDY)
-        # A trial on a few items does not replace a whole run.
         if len(run) >= len(rows):
             rows, chosen = run, file
+        else:
+            left_out.add('run', 'an earlier run has more items',
+                         f'{counted(len(run), "item")} of {task}')
     measured = _measured(task, chosen)
     return [_answer(row, task, measured) for row in rows]
 
 
 def _measured(task: str, file: Path) -> Optional[Measured]:
     """What the results of a run state, if they are beside the details."""
-    folder = file.absolute().parent
-    output = next((p for p in folder.parents if p.name == 'details'),
-                  folder.parent)
-    name = folder.parent.relative_to(output.parent).parts[1:]
-    results = output.parent.joinpath('results', *name,
-                                     f'results_{folder.name}.json')
+    folder = _model_folder(file.absolute())
+    output = next((p for p in folder.parents if p.name == 'details'), folder)
+    results = Path(output.parent, 'results', folder.relative_to(output),
+                   f'results_{_date(file)}.json')
     if not results.is_file():
         return None
     content = read_json_part(results, _REMEDY, finite=False)

@@ -23,8 +23,7 @@ from csv_plugin.core.measured import (Measured, check_weights, differing,
                                       warn_of_prompts)
 from csv_plugin.extras.importers.json_rows import JsonPart, read_json_part
 from csv_plugin.extras.importers.left_out import LeftOut, usable
-from csv_plugin.extras.importers.lm_eval_results import (arguments,
-                                                         quantization)
+from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
 

@@ -55,6 +55,19 @@ def test_the_newest_run_counts(tmp_path):
                    for loss in read(LIGHTEVAL / 'c-l-80')[0]})
 
 
+def test_copies_without_the_folder_of_the_run(tmp_path):
+    """As the program's own tests keep them."""
+    source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
+    (tmp_path / 'm').mkdir()
+    shutil.copy(source, tmp_path / 'm')
+    earlier = source.name.replace('2026-11-22', '2026-11-21')
+    shutil.copy(next((LIGHTEVAL / 'd-s-100').rglob('*.parquet')),
+                tmp_path / 'm' / earlier)  # yapf: disable
+    found, expected = ([loss.nats for loss in read(path)[0]]
+                       for path in (tmp_path / 'm', LIGHTEVAL / 'c-l-80'))
+    assert found == expected
+
+
 def test_details_of_two_models_are_refused():
     """Of each task, those of the model that was run last would count."""
     with pytest.raises(
@@ -93,7 +106,10 @@ def test_a_trial_on_a_few_items_does_not_replace_a_whole_run(tmp_path):
     rows = pq.read_table(whole).slice(0, 1)
     pq.write_table(rows, trial / f'details_who_lives_where|0_{trial.name}'
                    '.parquet')  # yapf: disable
-    assert len(read(tmp_path)[0]) == 4
+    losses, lines = read(tmp_path)
+    assert len(losses) == 4
+    assert lines == ['left out 1 run (1 item of who_lives_where|0): an '
+                     'earlier run has more items']  # yapf: disable
 
 
 @pytest.mark.parametrize('part, fields, reason', [
