@@ -2,7 +2,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TypeVar
@@ -20,68 +20,55 @@ GENERATED = 'answers were generated, not scored'
 NO_RIGHT = 'no right answer among those that were scored'
 SEVERAL_RIGHT = 'several right answers'
 EMPTY = 'the right answer is empty'
-_Item = TypeVar('_Item')
 #: The loss on the right answer of an item, or why no model has one.
 Answer = TextLoss | str
 #: Losses of a model on right answers by task.
 Items = dict[str, list[TextLoss]]
+_Item = TypeVar('_Item')
+_Read = Callable[[], list[_Item | str]]
 #: What programs append to the name of a task: examples, or a hash.
 _SUFFIX = re.compile(r'\|\d+$|_[0-9a-f]{6,8}$')
 
 
-def is_chosen(name: str, patterns: Sequence[str]) -> bool:
-    """Return whether a pattern matches a task, in full or up to its suffix.
-
-    >>> is_chosen('arc:easy|0', ['arc:*']), is_chosen('arc_easy_1a2b3c', [])
-    (True, True)
-    """
-    names = name, _SUFFIX.sub('', name)
-    return not patterns or any(
-        fnmatchcase(name, pattern) for name in names for pattern in patterns)
-
-
-def check_chosen(where: FilePath, names: Iterable[str],
-                 patterns: Sequence[str]) -> None:
-    """Raise an `InputError` if a pattern matches no name."""
-    names = list(names)
-    for pattern in patterns:
-        if not any(is_chosen(name, [pattern]) for name in names):
-            raise InputError(
-                os.fspath(where), f'a task that is called {pattern!r}',
-                shortened(', '.join(names), 200) or 'none',
-                'Correct --tasks, or leave it out.')
-
-
-def read_items(where: FilePath, tasks: Mapping[str, Callable[[], list[_Item
-                                                                      | str]]],
+def read_items(where: FilePath, tasks: Mapping[str, _Read[_Item]],
                patterns: Sequence[str],
                left_out: LeftOut) -> dict[str, list[_Item]]:
-    """Read the right answers of tasks.
+    """Read the items of tasks.
 
     Args:
         where (FilePath): The folder of the tasks, for errors.
         tasks (Mapping): Functions that read a task: its items, or why one
-            cannot be used. A task is left out whole if an `InputError` is
-            raised.
-        patterns (Sequence[str]): Names or patterns of tasks; none choose all.
+            cannot be used. A task with an `InputError` is left out whole.
+        patterns (Sequence[str]): Names or patterns of tasks, in full or
+            without hash or number of examples; none choose all.
         left_out (LeftOut): Takes what cannot be used.
 
     Raises:
         InputError: A pattern matches no task, or no item can be used.
     """
-    check_chosen(where, tasks, patterns)
-    chosen = {
-        task: read
-        for task, read in tasks.items() if is_chosen(task, patterns)
-    }
+    chosen = set(() if patterns else tasks)
+    for pattern in patterns:
+        matching = {
+            task
+            for task in tasks if fnmatchcase(task, pattern)
+            or fnmatchcase(_SUFFIX.sub('', task), pattern)
+        }
+        if not matching:
+            raise InputError(
+                os.fspath(where), f'a task that is called {pattern!r}',
+                shortened(', '.join(tasks), 200) or 'none',
+                'Correct --tasks, or leave it out.')
+        chosen |= matching
     items: dict[str, list[_Item]] = {}
-    for task, answers in usable(chosen, 'task', left_out).items():
-        reasons = Counter(loss for loss in answers if isinstance(loss, str))
+    read = {task: tasks[task] for task in tasks if task in chosen}
+    for task, found in usable(read, 'task', left_out).items():
+        reasons = Counter(item for item in found if isinstance(item, str))
         for reason, n in reasons.items():
             left_out.add('part', reason, f'{counted(n, "item")} of {task}')
-        losses = [loss for loss in answers if not isinstance(loss, str)]
-        if losses:
-            items[task] = losses
+        if usable_items := [
+                item for item in found if not isinstance(item, str)
+        ]:
+            items[task] = usable_items
     if not items:
         raise InputError(
             os.fspath(where), 'a task with scored right answers',
@@ -97,11 +84,10 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
         InputError: No task is left, or as in `text_losses.feature_table`.
     """
     tasks = dict.fromkeys(task for items in models.values() for task in items)
-    tables = usable(
-        {task: partial(_shared, task, models, left_out)
-         for task in tasks}, 'task', left_out)
+    shared = usable({t: partial(_shared, t, models, left_out)
+                     for t in tasks}, 'task', left_out)
     return feature_table({
-        model: [loss for table in tables.values() for loss in table[model]]
+        model: [loss for losses in shared.values() for loss in losses[model]]
         for model in models
     })
 
@@ -111,8 +97,8 @@ def _shared(task: str, models: Mapping[str, Items],
     """Losses on those items of a task that all models have, checked."""
     lacking = [model for model, items in models.items() if task not in items]
     if lacking:
-        raise InputError(task, 'losses of all models', 'none of '
-                         f'{shortened(", ".join(lacking), 60)}',
+        raise InputError(task, 'losses of all models',
+                         f'none of {shortened(", ".join(lacking), 60)}',
                          'Run it with all models.')
     ids = [{loss.text_id for loss in items[task]} for items in models.values()]
     shared = set.intersection(*ids)

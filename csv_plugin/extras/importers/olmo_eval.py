@@ -107,7 +107,8 @@ def _is_scored(row: JsonPart) -> bool:
     if not all('sum_logits' in answer.fields for answer in answers):
         return False
     metrics = row.fields.get('instance_metrics') or {}
-    scorers = {name for by_scorer in metrics.values() for name in by_scorer}
+    inner = [value for value in metrics.values() if isinstance(value, dict)]
+    scorers = {*metrics}.union(*inner)
     if scorers & _OF_LIKELIHOODS:
         return True
     if len(answers) == 1:

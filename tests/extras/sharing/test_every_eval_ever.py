@@ -221,6 +221,19 @@ def sized(folder, model, n_items, **source_data):
            score_details=details, source_data=source_data)  # yapf: disable
 
 
+def test_a_trial_on_a_few_items_does_not_count(tmp_path):
+    sized(tmp_path, 'a', 1838)
+    trial = record(
+        tmp_path / 'trial.json',
+        'a',
+        'hellaswag',
+        score_details=dict(score=.9, uncertainty=dict(num_samples=10)))
+    with pytest.warns(UserWarning, match='another record has more items'):
+        table = read_every_eval_ever([tmp_path])
+    assert table.values.tolist() == [[.5]] and table.n_items == [1838]
+    assert read_every_eval_ever([trial]).values.tolist() == [[.9]]
+
+
 def test_different_numbers_of_items_are_a_warning(tmp_path):
     sized(tmp_path, 'a', 10)
     sized(tmp_path, 'b', None, samples_number=1000)
