@@ -100,6 +100,8 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
     general = content.fields.get('config_general') or {}
     config = general.get('model_config') or {}
     template = config.get('override_chat_template')
+    if template is not None:
+        template = 'some' if template else 'none'
     version = (content.fields.get('versions') or {}).get(task)
     return Measured(
         '',
@@ -111,10 +113,7 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
         adapter=config.get('base_model') or 'none',
         shots=task.rpartition('|')[2],
         version=None if version is None else str(version),
-        template={
-            True: 'some',
-            False: 'none'
-        }.get(template),
+        template=template,
         system=config.get('system_prompt') or 'none')
 
 
