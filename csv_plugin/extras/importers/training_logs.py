@@ -39,15 +39,13 @@ _LOSS = re.compile(
 _NO_MEASURE = re.compile(
     r'(?<![a-z])(ppl|perplexity|vs|std|stderr|min|max|best|ema|aux|time'
     r'|runtime|train|token|step)(?![a-z])', re.I)
-#: Accuracies as lm-evaluation-harness, OLMo and Composer call them, the best
-#: kind first, and those of nanochat, which are 0 at chance.
-_KINDS = ('acc_norm|len_norm|length-normalized accuracy', 'acc|accuracy',
-          r'exact_match|incontextlearning\w*accuracy')
+#: Accuracies as lm-evaluation-harness, OLMo and Composer call them, and those
+#: of nanochat, which are 0 at chance.
 _ACCURACY = re.compile(
     r'((metrics|eval|validation|valid|val|test|icl|lm[_-]eval|downstream)'
-    r'[/_])*(?P<name>.+?)(/\d+-shot)?[/_ (]+'
-    rf'({"|".join(f"(?P<kind{n}>{kind})" for n, kind in enumerate(_KINDS))})'
-    r'(,[\w-]+)?\)?', re.I)
+    r'[/_])*(?P<name>.+?)(/\d+-shot)?[/_ (]+(?P<kind>acc_norm|len_norm|acc'
+    r'|(length-normalized )?accuracy|exact_match|incontextlearning'
+    r'\w*accuracy)(,[\w-]+)?\)?', re.I)
 _CENTERED = re.compile(r'centered_results[./](?P<name>.+)')
 
 #: Values by column, by run and step.
@@ -55,10 +53,10 @@ _Cells = dict[tuple[str, int], dict[str, float]]
 
 
 class _Measure(NamedTuple):
-    """A logged value: its column, its unit, and its rank in this column."""
+    """A logged value: its column, its unit, and whether another is better."""
     column: str
     unit: str
-    rank: int = 0
+    is_second: bool = False
 
 
 _NATS, _BITS = 'nats per token', 'bits per byte'
@@ -183,10 +181,10 @@ def _measure(key: str) -> Optional[_Measure]:
     if _NO_MEASURE.search(key):
         return None
     if found := _ACCURACY.fullmatch(key):
-        rank = next(n for n in range(len(_KINDS)) if found[f'kind{n}'])
-        is_benchmark = not _EVALUATION.fullmatch(found['name'])
-        return _Measure(found['name'], _FRACTION,
-                        rank) if is_benchmark else None
+        if _EVALUATION.fullmatch(found['name']):
+            return None
+        return _Measure(found['name'], _FRACTION, 'norm'
+                        not in found['kind'].lower())
     losses, evaluation = [*_LOSS.finditer(key)], _EVALUATION.search(key)
     if not losses or not evaluation:
         return None
@@ -199,21 +197,13 @@ def _measure(key: str) -> Optional[_Measure]:
 
 
 def _measures(keys: Iterable[str]) -> dict[str, _Measure]:
-    """The measures by key.
-
-    Of several keys with one column the best gets it; the others have their
-    own.
-    """
+    """The measures by key; of several with one column, the best gets it."""
     found = {key: measure for key in keys if (measure := _measure(key))}
     columns: dict[str, str] = {}
-    for key in sorted(found, key=lambda key: (found[key].rank, key)):
+    for key in sorted(found, key=lambda key: (found[key].is_second, key)):
         columns.setdefault(found[key].column, key)
-    return {
-        key:
-        measure if columns[measure.column] == key else measure._replace(
-            column=key)
-        for key, measure in found.items()
-    }
+    own = found.keys() - columns.values()
+    return found | {key: found[key]._replace(column=key) for key in own}
 
 
 def _cells(runs: Mapping[str, _Run], measures: Mapping[str, _Measure], *units:
