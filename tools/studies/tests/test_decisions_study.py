@@ -1,0 +1,120 @@
+"""Rules of decision, and what is counted of them."""
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.differences import AccuracyDifferences
+from csv_plugin.core.paired import Noise
+from csv_plugin.core.salience import Plain
+from tests.tables import small_tables, write_tables
+from tools.studies import decisions_study as study
+
+TABLES = small_tables(24, n_families=8).only('easy', 'hard')
+
+
+@pytest.fixture(scope='module')
+def pairs():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(study.SOLVERS, study.DEFAULT_SOLVER, Plain())
+        parts = []
+        for fold in study.folds(TABLES.features, TABLES.accuracies,
+                                TABLES.families):
+            models = fold.held_out.models
+            assert not {TABLES.families[name]
+                        for name in models} & {
+                            TABLES.families[name]
+                            for name in fold.fitted.models
+                        }
+            parts.append(
+                study.pairs_of(fold,
+                               TABLES.accuracies.select(models).values,
+                               [TABLES.families[name] for name in models],
+                               [''] * len(models)))
+    return study.Pairs.join(parts)
+
+
+def test_pairs_of_held_out_models(pairs):
+    """Three benchmarks with the mean, all pairs of each fold."""
+    assert pairs.is_mean.sum() * 3 == len(pairs.real)
+    means = pairs.where(pairs.is_mean)
+    assert means.within.any() and not means.within.all()
+    assert np.corrcoef(means.difference, means.real)[0, 1] > .9
+    assert np.corrcoef(means.gap, means.real)[0, 1] > .5
+
+
+def test_rules(pairs):
+    found = study.decisions(pairs)
+    assert 'all items' not in found  # 'hard' has an unknown number
+    decided, sign = found['differences']
+    assert study.right_signs(sign, pairs.real)[decided].mean() > .95
+    assert decided.sum() > found['intervals'][0].sum()
+    assert found['mean loss'][0].all()
+    some = pairs.where(~np.isnan(pairs.variance))
+    of_items = study.decisions(some)
+    assert of_items['all items'][0].sum(
+    ) > of_items['half of the items'][0].sum()
+
+
+def test_ties_are_half_right():
+    right = study.right_signs(np.array([1, -2, 3]), np.array([.1, .2, 0]))
+    assert right.tolist() == [1, 0, .5]
+
+
+def test_margins():
+    """The least gap from which training pairs are in order."""
+    fold = next(
+        study.folds(TABLES.features, TABLES.accuracies, TABLES.families))
+    scores = replace(
+        fold.predictor.training_scores,
+        observed=np.array([[.1, .5], [.2, .5], [.3, .4], [.35, np.nan]]))
+    predictor = replace(fold.predictor, training_scores=scores)
+    found = study.margins(predictor, np.array([4, 3, 1, 1.1]))
+    # The pair with the smallest gap is in the wrong order.
+    assert found[0] == pytest.approx(1)
+    assert found[1] == np.inf
+
+
+def test_calibration(pairs):
+    n = 200
+    some = replace(
+        pairs.where(np.arange(len(pairs.real)) < n),
+        probability=np.repeat([.25, .75], n // 2),
+        real=np.where(np.arange(n) % 4 < 1, 1., -1.))
+    rows, gap = study.calibration('x', some)
+    assert [row[2:] for row in rows] == [[100, .25, .25], [100, .75, .25]]
+    assert gap == .5
+
+
+def test_told_apart():
+    shift = AccuracyDifferences(('a', 'b'), np.array([.1, .1]), np.ones(2),
+                                np.ones(2))
+    sure = study.told_apart(shift, [Noise(.04), Noise(.04, 2)])
+    assert sure.tolist() == [True, False]
+
+
+def test_drawn_units(monkeypatch):
+    monkeypatch.setattr(study, 'UNITS', 2)
+    names = study.drawn_units(['a/1', 'a/2', 'a/3', 'b/1', 'c'])
+    assert len(names) == 4 and {'b/1', 'c'} < {*names}
+
+
+def test_tables(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(study.SOLVERS, study.DEFAULT_SOLVER, Plain())
+    write_tables(tmp_path, TABLES, dict.fromkeys(TABLES.models, 'train'))
+    monkeypatch.setattr(sys, 'argv', ['decisions_study', str(tmp_path)])
+    study.main()
+    printed = capsys.readouterr().out
+    assert 'mean loss, margin' in printed and 'Largest gap' in printed
+
+
+def test_second_seeds():
+    told = [(np.array([True, False]), np.array([False, False]))] * 3
+    table = study.seed_table(told).splitlines()
+    cells = [[cell.strip() for cell in row.split('|')[1:5]]
+             for row in table[2:]]
+    assert cells == [['as models', 'each', '3', '3'],
+                     ['as models', 'mean', '3', '0'],
+                     ['as recipes', 'each', '3', '0'],
+                     ['as recipes', 'mean', '3', '0']]
