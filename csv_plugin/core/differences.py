@@ -39,6 +39,8 @@ LEAST_SHARED = 1 / 2
 #: Most degrees of freedom of errors, as of three to eight the most likely on
 #: families left out of four collections (docs/appendix/measurements.md).
 MOST_FREEDOM = 5
+#: Draws from a joint distribution.
+N_DRAWS = 10_000
 _ROUNDS = 12
 
 
@@ -74,6 +76,25 @@ class AccuracyDifferences:
         """
         above = self.probability[-1] >= (1 + level) / 2
         return 1 + above.sum(axis=1), len(above) - above.sum(axis=0)
+
+    def chances(self) -> NDArray[np.float64]:
+        """Return the probability of each of n models to be the best, `(n,)`.
+
+        By the last benchmark, from draws of the joint distribution.
+        """
+        variance, freedom = self.deviation[-1]**2, self.freedom[-1, 0, 0]
+        n = len(variance)
+        np.fill_diagonal(variance, 0)
+        # Covariances about the mean of the models, with these variances of
+        # differences (Torgerson, Psychometrika 17, 1952).
+        centred = np.eye(n) - 1 / n
+        sizes, axes = np.linalg.eigh(-centred @ variance @ centred / 2)
+        rng = np.random.default_rng(0)
+        draws = rng.normal(size=(N_DRAWS,
+                                 n)) @ (axes * np.sqrt(sizes.clip(0))).T
+        draws *= np.sqrt(freedom / rng.chisquare(freedom, (N_DRAWS, 1)))
+        best = np.argmax(self.difference[-1, 0] + draws, axis=1)
+        return np.bincount(best, minlength=n) / N_DRAWS
 
 
 @dataclass(frozen=True, eq=False)

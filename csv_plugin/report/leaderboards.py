@@ -42,6 +42,8 @@ Complete = Callable[..., Predictions]
 #: Feature columns by predictor and folder of the model.
 RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
 
+#: Most models that a note names as perhaps the best.
+_LIKELY = 3
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
@@ -218,50 +220,52 @@ def predict_columns(columns: RunColumns,
     board = compare(predictions, folders, real, remarks,
                     scoring_lms(predictors, infos))
     # Known scores make smaller errors, which nothing has measured.
-    ranges = {} if change else rank_ranges(board, predictors, columns)
-    return replace(
-        board,
-        ranges=ranges,
-        notes=(*board.notes, *ranges_notes(ranges, predictions.level)))
+    if change:
+        return board
+    return with_possible_ranks(board, predictors, columns)
 
 
-def rank_ranges(board: Leaderboard, predictors: Predictors,
-                columns: RunColumns) -> dict[str, list[str]]:
-    """Ranks by predicted means that are possible, by predictor, as cells."""
+def with_possible_ranks(board: Leaderboard, predictors: Predictors,
+                        columns: RunColumns) -> Leaderboard:
+    """The leaderboard with possible ranks by predicted means.
+
+    Notes name the models that are most likely to be the best.
+    """
     predictions = board.predictions
     overall = Overall.of(predictions).of_methods_with_means()
-    found = {}
+    ranges, notes = {}, []
     for places, label in zip(overall.predicted_ranks().T, overall.methods):
-        predictor = predictors[label]
-        assert isinstance(predictor, Predictor)
-        ranked = np.flatnonzero(~np.isnan(places))
+        predictor, ranked = predictors[label], np.flatnonzero(places > 0)
+        names = [predictions.models[m] for m in ranked]
         tables = [
-            table for m in ranked for table in
-            [columns[label][board.folders[predictions.models[m]]]]
+            table for name in names
+            for table in [columns[label][board.folders[name]]]
             if isinstance(table, FeatureTable)
         ]
-        if len(overall.benchmarks) < 2 or not tables or (
-                predictor.training_scores is None):
+        if (len(overall.benchmarks) < 2 or len(tables) < 2
+                or not isinstance(predictor, Predictor)
+                or predictor.training_scores is None):
             continue
-        ends = all_differences(
+        found = all_differences(
             predictor,
             FeatureTable.concatenate(tables),
-            main=overall.benchmarks).rank_ranges(predictions.level)
-        found[label] = ['-'] * len(places)
-        for m, best, worst in zip(ranked, *ends):
-            found[label][m] = f'{best}' + f'-{worst}' * bool(best < worst)
-    return found
-
-
-def ranges_notes(ranges: Mapping[str, Sequence[str]],
-                 level: float) -> list[str]:
-    """The meaning of ranges of ranks, if there are some."""
-    if not any('-' in cell[1:] for cells in ranges.values() for cell in cells):
-        return []
-    return [
-        f'rank 2-4: the error of predicted differences leaves these ranks '
-        f'possible ({level:.0%} for each pair of models).'
-    ]
+            main=overall.benchmarks)
+        cells = np.full(len(places), '-', object)
+        cells[ranked] = [
+            f'{best}' + f'-{worst}' * bool(best < worst)
+            for best, worst in zip(*found.rank_ranges(predictions.level))
+        ]
+        ranges[label] = list(cells)
+        if '1' not in ranges[label]:
+            first = sorted(zip(-found.chances(), names))[:_LIKELY]
+            notes.append(f'{label}: the largest mean is probably that of ' +
+                         ', '.join(f'{name} ({-chance:.0%})'
+                                   for chance, name in first))
+    if any('-' in cell[1:] for cells in ranges.values() for cell in cells):
+        notes.append(
+            'rank 2-4: the error of predicted differences leaves these ranks '
+            f'possible ({predictions.level:.0%} for each pair of models).')
+    return replace(board, ranges=ranges, notes=(*board.notes, *notes))
 
 
 def scoring_lms(predictors: Predictors,

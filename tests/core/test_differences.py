@@ -91,6 +91,20 @@ def test_ranges_of_ranks():
     assert (best.tolist(), worst.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
 
 
+def test_chances_to_be_best():
+    """Of two models that of the pair; of three, by independent errors."""
+    cube = np.array([[[0, .1], [-.1, 0]]])
+    two = AccuracyDifferences(('exam', ), cube, np.full(cube.shape, .1),
+                              np.full(cube.shape, 5.))
+    assert two.chances()[1] == pytest.approx(two.probability[0, 0, 1], abs=.02)
+    # Two models that are certainly alike share their chance.
+    values = np.array([.5, .6, .6])
+    apart = np.array([[0, .1, .1], [.1, 0, 1e-9], [.1, 1e-9, 0]])
+    three = AccuracyDifferences(('exam', ), (values - values[:, None])[None],
+                                apart[None], np.full((1, 3, 3), 5.))
+    assert three.chances()[0] == pytest.approx(1 - two.chances()[1], abs=.02)
+
+
 def test_families_share_errors(predictor):
     """The parts of the variance are found again, within and between."""
     scores = simulated(np.random.default_rng(0))
