@@ -38,8 +38,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
                                       into_folder, print_end, whole_number)
 from csv_plugin.core.input_error import InputError
-from csv_plugin.io.collection import BENCHMARKS, read_collection
-from csv_plugin.io.tables import read_benchmarks
+from csv_plugin.io.collection import read_collection
 from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,
                                      shipped_validation_set,
                                      write_validation_set)
@@ -131,8 +130,7 @@ def choose(args: argparse.Namespace) -> None:
     from csv_plugin.extras.choosing_units import choose_texts
     collection = read_collection(args.collection, partial(tqdm, desc='dumps'))
     fewer = choose_texts(collection, args.choose, args.seed)
-    benchmarks = read_benchmarks(args.collection / BENCHMARKS)
-    fewer.write(args.out, benchmarks)
+    fewer.write(args.out)
     print(f'{len(fewer.texts)} of {len(collection.texts)} texts, fingerprint '
           f'{fewer.texts.fingerprint}')
     print_end([args.out], 'salience', 'train', '--collection', args.out,

@@ -15,8 +15,7 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.collection import Collection, collect
 from csv_plugin.io.known_benchmarks import benchmark_infos
-from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_benchmarks,
-                                  split_name)
+from csv_plugin.io.tables import ModelInfo, read_benchmarks, split_name
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints)
@@ -164,11 +163,9 @@ def check_sources(args: argparse.Namespace) -> None:
                          'fewer', 'Name the texts and the benchmarks.')
 
 
-def collect_sources(
-    args: argparse.Namespace,
-    info: Mapping[str,
-                  ModelInfo]) -> tuple[Collection, dict[str, BenchmarkInfo]]:
-    """Return losses and accuracies of runs or dumps, and their benchmarks.
+def collect_sources(args: argparse.Namespace,
+                    info: Mapping[str, ModelInfo]) -> Collection:
+    """Return losses and accuracies of runs or dumps.
 
     Args:
         args (argparse.Namespace): Options, not with `--collection`.
@@ -183,7 +180,6 @@ def collect_sources(
     # One that several patterns match counts once.
     dumps = dict.fromkeys(path for place in args.dumps or ()
                           for path in matching_paths(place))
-    collection = collect(
+    return collect(
         read_texts(args.texts), info, benchmarks, args.runs, tuple(dumps),
         args.scores, partial(tqdm, desc='losses'))
-    return collection, benchmarks

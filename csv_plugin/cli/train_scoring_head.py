@@ -216,7 +216,7 @@ def _collected(args: argparse.Namespace,
         collection = read_collection(args.collection,
                                      partial(tqdm, desc='dumps'))
         return replace(collection, info=info)
-    collection, benchmarks = collect_sources(args, info)
+    collection = collect_sources(args, info)
     if args.keep_collection:
-        collection.write(args.out / 'collection', benchmarks)
+        collection.write(args.out / 'collection')
     return collection

@@ -1,5 +1,4 @@
 """Collections: dumps, accuracies and texts that a predictor is trained on."""
-import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -131,20 +130,35 @@ class Collection:
         """Return the same models on some of the texts."""
         return replace(self, losses=self.losses.select_texts(texts))
 
-    def write(self, folder: FilePath,
-              benchmarks: Mapping[str, BenchmarkInfo]) -> None:
-        """Write what `read_collection` reads; errors as `write_collection`."""
-        scores = {
-            model: {
-                name: accuracy
-                for name, accuracy in row.items() if accuracy is not None
-            }
-            for model, row in self.accuracies.to_dict().items()
-        }
-        write_collection(
-            folder, self.texts, self.losses, self.info, scores,
-            {name: benchmarks[name]
-             for name in self.accuracies.benchmarks})
+    def write(self, folder: FilePath) -> None:
+        """Write what `read_collection` reads; files there are replaced.
+
+        The folder is made if it does not exist.
+
+        Raises:
+            InputError: No file can be named after a model.
+        """
+        check_file_names('model', self.info, 'Rename the model.')
+        root, table = Path(folder), self.accuracies
+        root.mkdir(parents=True, exist_ok=True)
+        with file_set():
+            for model, dump in self.losses.items():
+                write_dump(root / f'{model}.safetensors', dump)
+            write_texts(root / TEXTS, self.texts)
+            write_csv(root / MODELS,
+                      ('model', 'family', 'params_b', 'split', 'tokens'),
+                      ((model, row.family, row.params_b, row.split, row.tokens)
+                       for model, row in self.info.items()))
+            write_csv(
+                root / SCORES, ('model', *table.benchmarks),
+                ((model, *row)
+                 for model, row in zip(table.models, table.values.tolist())))
+            write_csv(root / BENCHMARKS,
+                      ('benchmark', 'chance', 'n_items', 'main'),
+                      ((name, chance, n_items, int(name in table.main))
+                       for name, chance, n_items in zip(
+                           table.benchmarks, table.chance.tolist(),
+                           table.n_items.tolist())))
 
 
 def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
@@ -173,48 +187,6 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
         {model: root / f'{model}.safetensors'
          for model in info}, texts, progress)
     return Collection(losses, accuracies, info)
-
-
-def write_collection(folder: FilePath, texts: TextSet,
-                     dumps: Mapping[str,
-                                    TokenLossDump], info: Mapping[str,
-                                                                  ModelInfo],
-                     scores: Mapping[str, Mapping[str, float]],
-                     benchmarks: Mapping[str, BenchmarkInfo]) -> None:
-    """Write what `read_collection` reads.
-
-    Args:
-        folder (FilePath): Is made if it does not exist; files of the same
-            name are replaced.
-        texts (TextSet): The validation set.
-        dumps (Mapping[str, TokenLossDump]): By model.
-        info (Mapping[str, ModelInfo]): Of the same models.
-        scores (Mapping): Accuracies, fractions, by model and benchmark,
-            without those that were not run.
-        benchmarks (Mapping[str, BenchmarkInfo]): By benchmark.
-
-    Raises:
-        InputError: No file can be named after a model.
-    """
-    check_file_names('model', info, 'Rename the model.')
-    root = Path(folder)
-    root.mkdir(parents=True, exist_ok=True)
-    with file_set():
-        for model, dump in dumps.items():
-            write_dump(root / f'{model}.safetensors', dump)
-        write_texts(root / TEXTS, texts)
-        write_csv(root / MODELS,
-                  ('model', 'family', 'params_b', 'split', 'tokens'),
-                  ((model, details.family, details.params_b, details.split,
-                    details.tokens) for model, details in info.items()))
-        write_csv(root / SCORES, ('model', *benchmarks),
-                  ((model, *(scores.get(model, {}).get(name, math.nan)
-                             for name in benchmarks)) for model in info))
-        write_csv(root / BENCHMARKS,
-                  ('benchmark', 'chance', 'n_items', 'main', 'kind'),
-                  ((name, details.chance, details.n_items, int(
-                      details.main), details.kind)
-                   for name, details in benchmarks.items()))
 
 
 def collect(texts: TextSet,

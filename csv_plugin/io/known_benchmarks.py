@@ -83,7 +83,7 @@ def benchmark_infos(names: Sequence[str],
             raise InputError(where, 'a number in 0..1, below 1', f'{level:g}',
                              'With k choices the level is 1/k.')
     shipped = known_benchmarks()
-    unknown = BenchmarkInfo(chance=0, n_items=0, main=True, kind='')
+    unknown = BenchmarkInfo(chance=0, n_items=0)
     missing = [name for name in names if name not in {**shipped, **chance}]
     if missing:
         options = shlex.join(f'{name}=0.25' for name in missing)

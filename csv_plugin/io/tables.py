@@ -37,13 +37,11 @@ class BenchmarkInfo:
     Args:
         chance (float): Accuracy of random guessing, at least 0, below 1.
         n_items (int): Number of items, 0 where unknown.
-        main (bool): Whether tables of results show it.
-        kind (str): The metric, such as 'accuracy'; may be empty.
+        main (bool): Whether means are over it.
     """
     chance: float
     n_items: int
-    main: bool
-    kind: str
+    main: bool = True
 
 
 def decimal(text: str) -> float:
@@ -203,10 +201,10 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
 
 
 def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
-    """Read the columns `benchmark`, `chance`, `n_items`, `main`, `kind`.
+    """Read the columns `benchmark`, `chance`, `n_items`, `main`.
 
-    An empty `n_items` means that the number is unknown. The columns `main`
-    (1 by default) and `kind` may be missing.
+    An empty `n_items` means that the number is unknown. The column `main` may
+    be missing, which means 1.
 
     Returns:
         dict[str, BenchmarkInfo]: By benchmark, in the file's order.
@@ -227,9 +225,10 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
             raise row.error('n_items', 'a whole number, 0 or more',
                             'Leave the cell empty where it is unknown.')
         if main not in ('0', '1'):
-            raise row.error('main', '1 or 0', 'Use 1 to show it in tables.')
+            raise row.error('main', '1 or 0',
+                            'Use 0 to leave it out of means.')
         benchmarks[row.cells['benchmark']] = BenchmarkInfo(
-            chance, int(n_items), main == '1', row.cells.get('kind', ''))
+            chance, int(n_items), main == '1')
     return benchmarks
 
 

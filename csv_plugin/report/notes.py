@@ -31,6 +31,10 @@ _OUTSIDE = 4
 _LEAST_FAMILIES = 2
 #: Default level of `Predictor.predict`.
 _LEVEL = 0.9
+#: Fewest models for intervals that do not reach from 0 to 100 %: CV+ takes the
+#: smallest of n errors that a share `level (n + 1) / n` of them does not
+#: exceed. Less a rounding error: 0.9 / (1 - 0.9) is a little more than 9.
+_ENOUGH = math.ceil(_LEVEL / (1 - _LEVEL) - 1e-9)
 
 _Key = TypeVar('_Key', bound=Hashable)
 
@@ -295,7 +299,7 @@ def _by_remark(remarks: Iterable[tuple[str, str]],
 
 def _remarks(part: BenchmarkPredictor, predictor: Predictor,
              reported: bool) -> Iterator[str]:
-    n_models, enough = len(part.fit_models), least_models(_LEVEL)
+    n_models = len(part.fit_models)
     if part.is_mean:
         why = [note.rpartition('accuracy: ')[2] for note in part.notes]
         if not reported:
@@ -307,9 +311,9 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor,
     if part.model.curve.alpha > 0:
         yield ('predicted accuracy rises with the loss, so look at the '
                'accuracies fitted on')
-    if n_models < enough and not reported:
+    if n_models < _ENOUGH and not reported:
         yield (f'fitted to {n_models} models, too few for an interval that '
-               f'says anything: {enough} would do, some dozens are better')
+               f'says anything: {_ENOUGH} would do, some dozens are better')
     if math.isnan(part.cv_mse):
         if not reported:
             yield ('fitted to one family of models, so that nothing was held '
@@ -323,27 +327,14 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor,
                'learned did better on held-out families of models')
 
 
-def least_models(level: float) -> int:
-    """Fewest models for intervals that do not reach from 0 to 100 %.
-
-    CV+ takes the smallest of n errors that a share `level (n + 1) / n` of
-    them does not exceed.
-    """
-    # Less a rounding error: 0.9 / (1 - 0.9) is a little more than 9.
-    return math.ceil(level / (1 - level) - 1e-9)
-
-
-def shortages(accuracies: AccuracyTable,
-              families: Mapping[str, str],
-              fitted: Sequence[str],
-              level: float = _LEVEL) -> dict[str, str]:
+def shortages(accuracies: AccuracyTable, families: Mapping[str, str],
+              fitted: Sequence[str]) -> dict[str, str]:
     """Benchmarks with too few training models, before they are fitted.
 
     Args:
         accuracies (AccuracyTable): Of these models and perhaps more.
         families (Mapping[str, str]): Family of each model.
         fitted (Sequence[str]): Training models.
-        level (float): Level of the intervals of the predictions.
 
     Returns:
         dict[str, str]: By benchmark, what is too few and what follows.
@@ -353,14 +344,13 @@ def shortages(accuracies: AccuracyTable,
     for benchmark, column in zip(table.benchmarks, table.values.T):
         models = _where(fitted, ~np.isnan(column))
         n_families = len({families[model] for model in models})
-        if few := _too_few(len(models), n_families, level):
+        if few := _too_few(len(models), n_families):
             found[benchmark] = few
     return found
 
 
-def _too_few(n: int, n_families: int, level: float) -> str:
+def _too_few(n: int, n_families: int) -> str:
     """Consequence of n models of so many families; empty if enough."""
-    enough = least_models(level)
     if not n:
         return 'left out, as no model to fit to was run there.'
     if n < LEAST_MODELS:
@@ -368,13 +358,13 @@ def _too_few(n: int, n_families: int, level: float) -> str:
     elif n_families < _LEAST_FAMILIES:
         result = ('nothing can be held out, so that settings are not chosen '
                   'and all intervals are 0 to 100 %')
-    elif n < enough:
-        result = f'all {level:.0%} intervals are 0 to 100 %'
+    elif n < _ENOUGH:
+        result = f'all {_LEVEL:.0%} intervals are 0 to 100 %'
     else:
         return ''
     noun = 'family' if n_families == 1 else 'families'
     return (f'too few models to fit to, {n} of {n_families} {noun}: {result}. '
-            f'{enough} models of {_LEAST_FAMILIES} families would do, some '
+            f'{_ENOUGH} models of {_LEAST_FAMILIES} families would do, some '
             'dozens are better.')
 
 

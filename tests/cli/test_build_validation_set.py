@@ -12,7 +12,7 @@ import csv_plugin as cp  # noqa: E402
 from csv_plugin.cli import salience  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
 from csv_plugin.io import collection  # noqa: E402
-from csv_plugin.io.tables import BenchmarkInfo, ModelInfo  # noqa: E402
+from csv_plugin.io.tables import ModelInfo  # noqa: E402
 from csv_plugin.io.text_sets import read_texts  # noqa: E402
 from tests import runs  # noqa: E402
 from tests.extras.text_sampling import invented  # noqa: E402
@@ -123,13 +123,14 @@ def test_texts_of_a_collection(tmp_path, monkeypatch, capsys):
                          1)
         for m, model in enumerate(runs.FITTED)
     }
-    collection.write_collection(
-        'all', runs.TEXTS,
-        {m: runs.dump(m, runs.model_losses(runs.FITTED[m])) for m in info},
-        info, {m: {'easy': runs.true_accuracy(runs.FITTED[m])} for m in info},
-        {'easy': BenchmarkInfo(0, 100, True, '')})  # yapf: disable
+    losses = {m: runs.dump(m, runs.model_losses(runs.FITTED[m])) for m in info}
+    accuracies = cp.AccuracyTable(
+        list(info), ['easy'],
+        [[runs.true_accuracy(runs.FITTED[m])] for m in info], [0], [100])
+    collection.Collection(
+        cp.ModelLosses(runs.TEXTS, losses), accuracies, info).write('all')
     with open('all/benchmarks.csv', 'a') as file:
-        file.write('never run,0.25,100,1,\n')
+        file.write('never run,0.25,100,1\n')
     assert salience.main(
         ['texts', '--out', 'fewer', '--choose', '2', '--from', 'all']) == 0
     fewer = collection.read_collection('fewer')

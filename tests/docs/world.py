@@ -13,9 +13,9 @@ import csv_plugin as cp
 from csv_plugin.core.texts import TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
-from csv_plugin.io.collection import Collection, write_collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.io.tables import BenchmarkInfo, read_models, write_csv
+from csv_plugin.io.tables import read_models, write_csv
 from tests.io.runs.test_run_plan import config, write_config
 from tests.runs import write_result, write_summary
 
@@ -81,13 +81,7 @@ def _part_of_the_zoo() -> Collection:
 
 def _write_demo(folder: Path, zoo: Collection) -> None:
     table = zoo.accuracies
-    benchmarks = {
-        name: BenchmarkInfo(chance, n_items, True, 'accuracy')
-        for name, chance, n_items in zip(
-            table.benchmarks, table.chance.tolist(), table.n_items.tolist())
-    }
-    write_collection(folder / 'collection', zoo.texts, zoo.losses, zoo.info,
-                     table.to_dict(), benchmarks)
+    zoo.write(folder / 'collection')
     cp.write_texts(folder / 'texts.jsonl', zoo.texts)
     shutil.copytree(shipped.ZOO / 'a', folder / 'zoo/a')
     known = [model for model in zoo.losses if model[0] in 'ab']

@@ -2,9 +2,12 @@
 import numpy as np
 import pytest
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.collection import collect, read_collection, write_collection
+from csv_plugin.io.collection import Collection, collect, read_collection
+from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, read_benchmarks
 from csv_plugin.io.text_sets import write_texts
@@ -87,18 +90,26 @@ INFO = {
     'n': ModelInfo('n', 'test', 70.)
 }
 BENCHMARKS = {
-    'exam': BenchmarkInfo(.25, 40, True, 'accuracy'),
-    'quiz': BenchmarkInfo(0., 0, False, '')
+    'exam': BenchmarkInfo(.25, 40, True),
+    'quiz': BenchmarkInfo(0., 0, False)
 }
-SCORES = {'m@1': {'exam': 1 / 3}, 'n': {'exam': .75, 'quiz': 0.}}
+SCORES = AccuracyTable(
+    tuple(INFO),
+    tuple(BENCHMARKS), [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]], [.25, 0],
+    [40, 0],
+    outside_means=('quiz', ))
 
 
 def write(folder):
     """Files that are there already are replaced."""
     folder.mkdir(parents=True)
     write_folder(folder)
-    dumps = {model: dump(model, i + .5) for i, model in enumerate(INFO)}
-    write_collection(folder, TEXTS, dumps, INFO, SCORES, BENCHMARKS)
+    losses = ModelLosses(
+        TEXTS, {
+            model: merge_dumps([dump(model, i + .5)], TEXTS)
+            for i, model in enumerate(INFO)
+        })
+    Collection(losses, SCORES, INFO).write(folder)
 
 
 def test_written_collections_are_read_back(tmp_path):
@@ -131,14 +142,16 @@ def test_no_model_leads_out_of_the_folder(tmp_path, name):
     with pytest.raises(InputError, match='models.csv.*without slashes'):
         read_collection(inside)
     with pytest.raises(InputError, match='without slashes'):
-        write_collection(inside / 'new', TEXTS, {name: dump('m', 1.)},
-                         {name: ModelInfo('a', '', 1.)}, {}, {})
+        Collection(
+            ModelLosses(TEXTS, {}), SCORES, {
+                name: ModelInfo('a', '', 1.)
+            }).write(inside / 'new')
     assert sorted(tmp_path.rglob('*')) == before
 
 
 TRAINED = {model: ModelInfo(model[0], 'train', np.nan) for model in MODELS}
-EXAM = {'exam': BenchmarkInfo(.25, 40, True, '')}
-QUIZ = {'quiz': BenchmarkInfo(0, 7, False, 'F1')}
+EXAM = {'exam': BenchmarkInfo(.25, 40, True)}
+QUIZ = {'quiz': BenchmarkInfo(0, 7, False)}
 
 
 @pytest.fixture
@@ -188,7 +201,7 @@ def test_runs_become_a_collection(tmp_path, runs):
     assert losses_in(collection.losses) == {'m@1': 4., 'm@2': 2., 'n': 3.}
     assert [text.text_id
             for text in collection.losses['n'].texts] == ['a', 'b']
-    collection.write(tmp_path / 'new', benchmarks)
+    collection.write(tmp_path / 'new')
     again = read_collection(tmp_path / 'new')
     assert again.accuracies.outside_means == (
         'quiz', ) and again.info.keys() == TRAINED.keys()

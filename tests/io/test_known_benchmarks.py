@@ -36,7 +36,7 @@ def test_benchmarks_of_the_paper():
         'ceval-test': 0.25,
         'cmmlu': 0.25
     }
-    assert all(info.main and info.kind for info in shipped.values())
+    assert all(info.main for info in shipped.values())
     for name in ('math', 'gsm-hard', 'openai_humaneval', 'mbpp', 'triviaqa'):
         assert shipped[name].chance == 0
 
@@ -73,7 +73,7 @@ def test_chance_and_items_of_bbh():
         chance.append(_task_chance(path.stem, questions))
     assert len(chance) == 27
     assert known_benchmarks()['bbh'] == BenchmarkInfo(
-        round(float(np.mean(chance)), 3), n_items, True, 'accuracy')
+        round(float(np.mean(chance)), 3), n_items, True)
 
 
 def _task_chance(task: str, questions: list[str]) -> float:
@@ -102,8 +102,8 @@ def test_given_levels_come_before_known_ones():
     shipped = known_benchmarks()
     infos = benchmark_infos(['mine', 'bbh', 'mmlu'], dict(bbh=.1, mine=.5))
     assert list(infos) == ['mine', 'bbh', 'mmlu']
-    assert infos['mine'] == BenchmarkInfo(.5, 0, True, '')
-    assert infos['bbh'] == BenchmarkInfo(0.1, 6511, True, 'accuracy')
+    assert infos['mine'] == BenchmarkInfo(.5, 0, True)
+    assert infos['bbh'] == BenchmarkInfo(0.1, 6511, True)
     assert infos['mmlu'] == shipped['mmlu']
 
 

@@ -63,11 +63,11 @@ def test_benchmarks(write):
     assert read_benchmarks(
         write('benchmark,chance,n_items,main,kind\n'
               'x,0.25,1000.0,0,F1\ny,0,,,\n')) == {
-                  'x': BenchmarkInfo(0.25, 1000, False, 'F1'),
-                  'y': BenchmarkInfo(0.0, 0, True, ''),
+                  'x': BenchmarkInfo(0.25, 1000, False),
+                  'y': BenchmarkInfo(0.0, 0, True),
               }
     assert read_benchmarks(write('benchmark,chance,n_items\nx,0,5\n')) == {
-        'x': BenchmarkInfo(0.0, 5, True, '')
+        'x': BenchmarkInfo(0.0, 5, True)
     }
 
 

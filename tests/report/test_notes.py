@@ -13,8 +13,8 @@ from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.report.leaderboards import as_text, compare
 from csv_plugin.report.notes import (disagreements, engine_notes, findings,
-                                     learning_notes, least_models,
-                                     outside_notes, predictor_notes, shortages)
+                                     learning_notes, outside_notes,
+                                     predictor_notes, shortages)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 from tests.tables import small_tables
@@ -186,14 +186,14 @@ def test_engines():
     assert engine_notes({}) == []
 
 
-def widths_of(n_models, n_families, level=0.9):
+def widths_of(n_models, n_families):
     """Shortages of a benchmark, and widths of intervals that follow."""
     tables = small_tables(n_models, n_families=n_families).only('easy')
-    found = shortages(tables.accuracies, tables.families, tables.models, level)
+    found = shortages(tables.accuracies, tables.families, tables.models)
     lines = [f'{benchmark}: {few}' for benchmark, few in found.items()]
     predictor = fit_predictor(tables.features, tables.accuracies,
                               tables.groups, Ridge())
-    table = predictor.predict(tables.features, level)
+    table = predictor.predict(tables.features)
     return lines, (table.high - table.low)[:, 0, 0], predictor.benchmarks[0]
 
 
@@ -213,11 +213,9 @@ def test_what_comes_of_too_few_models(n_models, n_families, starts):
 
 def test_least_models():
     """One model less, and intervals say nothing."""
-    assert least_models(.9) == 9
-    enough = least_models(.8)
-    lines, widths, _ = widths_of(enough, 2, .8)
+    lines, widths, _ = widths_of(9, 2)
     assert not lines and (widths < 1).all()
-    lines, widths, _ = widths_of(enough - 1, 2, .8)
+    lines, widths, _ = widths_of(8, 2)
     assert lines and (widths == 1).all()
 
 
