@@ -2,7 +2,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -222,11 +222,6 @@ class FeatureTable:
             tuple(model for table in tables for model in table.models),
             columns, np.concatenate([table.values for table in tables]),
             sum((table.measured for table in tables), ()))
-
-    def to_frame(self) -> Any:
-        """Return a pandas table, a row per model; pandas must be installed."""
-        import pandas
-        return pandas.DataFrame(self.values, self.models, self.columns.units)
 
 
 def mean_token_loss(

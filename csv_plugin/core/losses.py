@@ -324,19 +324,6 @@ class LossTable:
                 f'{self.losses.shape[1]} tokens of {len(self.text_ids)} '
                 f'texts {self.fingerprint[:12]})')
 
-    def to_frame(self) -> Any:
-        """Return a pandas table in nats, a row per text and token.
-
-        NaN where a token was not scored. pandas must be installed.
-        """
-        import pandas
-        texts = self.text_of_token()
-        token = np.arange(len(texts)) - self.token_offsets[texts]
-        ids = np.array(self.text_ids, dtype=object)[texts]
-        index = pandas.MultiIndex.from_arrays([ids, token],
-                                              names=['text_id', 'token'])
-        return pandas.DataFrame(self.losses.T, index, list(self.models))
-
     def text_of_token(self) -> NDArray[np.int64]:
         """Return the index of each token's text, 0..S-1, `(T,)`."""
         return np.repeat(

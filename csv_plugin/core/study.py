@@ -2,7 +2,6 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,31 +126,18 @@ class Outlier:
     distance: float
 
 
-def outliers(predictions: Predictions,
-             method: Optional[str] = None,
-             limit: float = 1.0) -> list[Outlier]:
-    """Return accuracies far from their predictions, the farthest first.
+def outliers(predictions: Predictions) -> list[Outlier]:
+    """Return real accuracies outside of their intervals, the farthest first.
 
-    Training models are left out.
-
-    Args:
-        predictions (Predictions): With the real accuracies.
-        method (Optional[str]): Method of the predictions, by default the
-            first.
-        limit (float): Least distance; 1 is the end of the interval.
-
-    Raises:
-        InputError: There are no predictions of the method.
+    Predictions are those of the first method; training models are left out.
     """
-    method = predictions.methods[0] if method is None else method
-    table = predictions.select(methods=[method])
+    table = predictions.select(methods=predictions.methods[:1])
     far = [
         _outlier(table, int(m), int(b))
-        for m, b in np.argwhere(table.held_out(method))
+        for m, b in np.argwhere(table.held_out(table.methods[0]))
     ]
-    return sorted(
-        (outlier for outlier in far if abs(outlier.distance) > limit),
-        key=lambda outlier: -abs(outlier.distance))
+    return sorted((outlier for outlier in far if abs(outlier.distance) > 1),
+                  key=lambda outlier: -abs(outlier.distance))
 
 
 def _outlier(table: Predictions, m: int, b: int) -> Outlier:

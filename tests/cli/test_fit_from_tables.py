@@ -183,19 +183,6 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
     assert 'models of several families were run' in said.err
 
 
-@pytest.mark.parametrize('solver', ['auto', 'averaged', 'plain'])
-@pytest.mark.slow
-def test_every_solver(tmp_path, solver):
-    tables = small_tables(n_models=8, n_units=2, n_families=2).only('easy')
-    out = tmp_path / 'out'
-    assert main([*given(tmp_path, tables), '--solver', solver]) == 0
-    benchmark, = load_predictor(out / 'predictor.safetensors').benchmarks
-    assert benchmark.solver in (SOLVERS if solver == 'auto' else [solver])
-    report = (out / 'report.md').read_text('utf-8')
-    assert f'MSE {solver} ' in report and 'MSE constant' in report
-    assert f' --solver {solver}' in report
-
-
 def test_same_bytes_twice(tmp_path, arguments):
     """With the licences of the texts."""
     contents = []

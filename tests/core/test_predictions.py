@@ -86,12 +86,6 @@ def test_a_cell_is_a_prediction():
     assert table.at('b', 'hard').value == table.values[1, 1, 0]
 
 
-def test_a_cell_without_a_prediction_is_a_reason():
-    table = cube()
-    assert table.at('b', 'easy', 'uniform') == REASON
-    assert table.at('c', 'hard') == Missing('no prediction')
-
-
 @pytest.mark.parametrize('look', [
     lambda table: table.at('no', 'easy'),
     lambda table: table.at('a', 'easy', 'no'),
