@@ -66,8 +66,6 @@ def test_records_of_a_folder_become_one_table(tmp_path):
 
 @pytest.mark.parametrize('changes, expected', [
     (dict(schema_version='0.4.0'), 'version 0.1 or 0.2 or 0.3'),
-    (dict(metric_kind='elo'), 'accuracies on an evaluation'),
-    (dict(lower_is_better=True), 'accuracies on an evaluation'),
     (dict(score=1.5), 'a score from 0 to 1'),
     (dict(score=1, max_score=100), 'the largest score in proportion'),
     (dict(score=.45, metric_unit='percent'), 'the largest score in percent'),
@@ -128,6 +126,7 @@ def test_the_metrics_of_every_converter(tmp_path, name, config):
     dict(evaluation_description='f1'),
     dict(evaluation_description='Factuality score - measures accuracy'),
     dict(metric_kind='elo', evaluation_description='Accuracy on x'),
+    dict(evaluation_description='acc', lower_is_better=True),
     dict(evaluation_description='acc', max_score='Infinity'),
     dict(evaluation_description='acc', max_score=None),
 ])
