@@ -13,33 +13,22 @@ from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.input_error import InputError
 
 #: Facts about the weights, which are the same for all numbers of a model.
-WEIGHTS = {
-    'model': 'model',
-    'revision': 'revision',
-    'commit': 'commit',
-    'dtype': 'dtype',
-    'quantization': 'quantization',
-    'adapter': 'adapter',
-}
-#: Facts that must be the same for all models on a benchmark, and the remedy.
-SETTINGS = {
-    'metric': ('metric', 'Name a metric that all have.'),
-    'shots': ('number of few-shot examples',
-              'Run it with one number of few-shot examples.'),
-    'n_items': ('number of items', 'Run it whole, without a limit.'),
-    'part': ('part of the items', 'Run it whole, without a limit.'),
-}
-#: Facts that are better the same for all models on a benchmark.
-PROMPTS = {
+WEIGHTS = 'model', 'revision', 'commit', 'dtype', 'quantization', 'adapter'
+#: Facts that must be the same for all models on a benchmark.
+SETTINGS = 'metric', 'shots', 'n_items', 'part'
+#: Facts that change numbers a little from model to model.
+_FORMATS = 'dtype', 'quantization'
+#: Facts that are better the same, and how messages call facts.
+_PROMPTS = 'version', 'template', 'system'
+LABELS = {
+    **{fact: fact for fact in (*WEIGHTS, *SETTINGS)},
+    'shots': 'number of few-shot examples',
+    'n_items': 'number of items',
+    'part': 'part of the items',
     'version': 'version of the task',
     'template': 'chat template',
     'system': 'system prompt',
-}
-#: Facts of weights that change numbers a little from model to model.
-_FORMATS = 'dtype', 'quantization'
-#: How to choose between numbers of one model.
-_CHOOSE = ('Import the files of each under a name of its own, as NAME=FILE, '
-           'or only benchmarks of one.')
+}  # yapf: disable
 
 
 @dataclass(frozen=True)
@@ -91,7 +80,7 @@ class Measured:
 
 
 def check_measured(records: Sequence[Measured]) -> None:
-    """Check that numbers may stand in one table, and warn of what is unsure.
+    """Check that numbers may stand in one table.
 
     Different versions of a task, chat templates, system prompts and number
     formats are warnings, as are facts that files do not state.
@@ -102,68 +91,54 @@ def check_measured(records: Sequence[Measured]) -> None:
             examples or on several numbers of items.
     """
     check_weights(records)
-    _check_settings(records)
+    for fact in SETTINGS:
+        for values, tasks in _differences(records, fact).items():
+            raise InputError(
+                f'results on {", ".join(map(repr, tasks))}',
+                f'one {LABELS[fact]} for all models', values,
+                'Measure them alike, or leave the benchmark out.')
     warn_of_prompts(records)
-    _warn_of_silence(records)
+    silent = {
+        LABELS[fact]: {r.name
+                       for r in records if getattr(r, fact) is None}
+        for fact in LABELS if fact not in ('metric', 'n_items', 'commit')
+    }
+    if any(silent.values()) and len(records) > 1:
+        stated = ', '.join(f'{label} ({counted(len(names), "model")})'
+                           for label, names in silent.items() if names)
+        warnings.warn(
+            f'not compared, as files do not state it: {stated}.', stacklevel=3)
 
 
 def check_weights(records: Iterable[Measured]) -> None:
     """Raise an `InputError` if numbers of one model are of several weights."""
     for name, group in _grouped(records, 'name').items():
         found = [
-            f'{label} {values}' for fact, label in WEIGHTS.items()
+            f'{fact} {values}' for fact in WEIGHTS
             if (values := differing(group, fact, 'place'))
         ]
         if found:
-            raise InputError(f'results of {name!r}', 'those of one model',
-                             '; '.join(found), _CHOOSE)
-
-
-def _check_settings(records: Sequence[Measured]) -> None:
-    problems = []
-    for task, group in _grouped(records, 'task').items():
-        for fact, (label, remedy) in SETTINGS.items():
-            if values := differing(group, fact):
-                problems.append((task, label, values, remedy))
-    if problems:
-        task, label, values, remedy = problems[0]
-        others = sorted({problem[0] for problem in problems} - {task})
-        more = f' They differ on {", ".join(others)}, too.' if others else ''
-        raise InputError(f'results on {task!r}', f'one {label} for all models',
-                         values, f'{remedy} Or leave the benchmark out.{more}')
+            raise InputError(
+                f'results of {name!r}', 'those of one model', '; '.join(found),
+                'Import the files of each under a name of its own, as '
+                'NAME=FILE, or only benchmarks of one.')
 
 
 def warn_of_prompts(records: Sequence[Measured]) -> None:
     """Warn of models with other prompts, or with weights in other formats."""
-    for fact, label in PROMPTS.items():
-        for values, tasks in _by_difference(records, fact).items():
+    for fact in _PROMPTS:
+        for values, tasks in _differences(records, fact).items():
             warnings.warn(
                 f'results on {shortened(", ".join(tasks), 80)} do not have '
-                f'one {label}: {values}. Leave out models, or run them alike.',
+                f'one {LABELS[fact]}: {values}. Leave out models, or run them '
+                'alike.',
                 stacklevel=4)
     for fact in _FORMATS:
         if values := differing(records, fact):
             warnings.warn(
-                f'models were run with several values of {WEIGHTS[fact]}: '
-                f'{values}. It changes losses and accuracies a little.',
+                f'models were run with several values of {fact}: {values}. It '
+                'changes losses and accuracies a little.',
                 stacklevel=4)
-
-
-def _warn_of_silence(records: Sequence[Measured]) -> None:
-    labels = {
-        **WEIGHTS,
-        **{fact: label for fact, (label, _) in SETTINGS.items()},
-        **PROMPTS
-    }  # yapf: disable
-    silent = []
-    for fact, label in labels.items():
-        names = {r.name for r in records if getattr(r, fact) is None}
-        if names and fact not in ('metric', 'n_items', 'commit'):
-            silent.append(f'{label} ({counted(len(names), "model")})')
-    if silent and len(records) > 1:
-        warnings.warn(
-            f'not compared, as files do not state it: {", ".join(silent)}.',
-            stacklevel=4)
 
 
 def differing(records: Iterable[Measured],
@@ -177,6 +152,9 @@ def differing(records: Iterable[Measured],
         owner (str): The field that tells records apart.
     """
     records = tuple(records)
+    commits = {record.commit for record in records}
+    if fact == 'revision' and len(commits) == 1 and None not in commits:
+        return ''  # A branch and a tag may be the same commit.
     first: dict[str, str] = {}
     for record in records:
         value = getattr(record, fact)
@@ -185,17 +163,9 @@ def differing(records: Iterable[Measured],
             value = value and 'some'
         if value is not None:
             first.setdefault(str(value), getattr(record, owner))
-    if fact == 'revision' and _same_commit(records):
-        return ''
     if len(first) < 2:
         return ''
     return ', '.join(f'{value} of {one}' for value, one in first.items())
-
-
-def _same_commit(records: Sequence[Measured]) -> bool:
-    """A branch and a commit may name the same weights."""
-    commits = {record.commit for record in records}
-    return len(commits) == 1 and None not in commits
 
 
 def _grouped(records: Iterable[Measured],
@@ -206,8 +176,8 @@ def _grouped(records: Iterable[Measured],
     return groups
 
 
-def _by_difference(records: Iterable[Measured],
-                   fact: str) -> Mapping[str, list[str]]:
+def _differences(records: Iterable[Measured],
+                 fact: str) -> Mapping[str, list[str]]:
     """The tasks with each difference between models."""
     found: dict[str, list[str]] = {}
     for task, group in _grouped(records, 'task').items():

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Optional
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.measured import (SETTINGS, Measured, check_weights,
-                                      differing)
+from csv_plugin.core.measured import (LABELS, SETTINGS, Measured,
+                                      check_weights, differing)
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_json_part)
-from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.io.files import NOT_THERE, FilePath
 
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
@@ -207,21 +207,16 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
             os.fspath(path), 'the outputs of a model', NOT_THERE,
             'Check the path.')
     files = sorted(root.rglob('*.json')) if root.is_dir() else [root]
-    runs, problems = [], []
-    for file in files:
-        try:
-            runs.append(_read_run(file))
-        except InputError as error:
-            problems.append((file, error))
-    if not runs:
-        if problems:
-            raise problems[0][1]
+    if not files:
         raise InputError(
             os.fspath(path), 'results of lm-evaluation-harness, *.json',
             'none', 'Name what --output_path of the harness named.')
-    for file, problem in problems:
-        left_out.add('file', str(problem), file.name)
-    return sorted(runs, key=lambda run: (run.when, run.path.name))
+    runs = usable(
+        {
+            os.path.relpath(file, root): partial(_read_run, file)
+            for file in files
+        }, 'file', left_out)
+    return sorted(runs.values(), key=lambda run: (run.when, run.path.name))
 
 
 def _read_run(file: Path) -> Run:
@@ -272,10 +267,10 @@ def _cut(record: Measured) -> float:
 def _why_not(first: Measured, other: Measured) -> str:
     if other.part == 'some' != first.part:
         return 'a run of all items counts before one of some'
-    for fact, (label, _) in SETTINGS.items():
+    for fact in SETTINGS:
         if values := differing((first, other), fact, 'place'):
-            return (f'the newest run counts; {label}: {values}. Name the '
-                    'file of another as NAME=FILE')
+            return (f'the newest run counts; {LABELS[fact]}: {values}. Name '
+                    'the file of another as NAME=FILE')
     return 'the newest run counts'
 
 

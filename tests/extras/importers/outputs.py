@@ -90,19 +90,6 @@ def write_lm_eval_output(folder: Path, texts: TextSet, nats: Mapping[str,
     (folder / f'results_{date}.json').write_text(json.dumps(results), 'utf-8')
 
 
-#: Fields that each version of the harness added to files of results.
-_SINCE = {
-    'group_subtasks': '0.4.2',
-    'date': '0.4.2',
-    'n-samples': '0.4.3',
-    'higher_is_better': '0.4.3',
-    'model_name': '0.4.3',
-    'chat_template': '0.4.3',
-    'chat_template_sha': '0.4.3',
-    'system_instruction': '0.4.3',
-}
-
-
 def version_key(version):
     return tuple(map(int, version.split('.')))
 
@@ -113,7 +100,7 @@ def results_of(version,
                shots=0,
                items=100,
                groups=(),
-               date='2025-01-01',
+               limit=None,
                **more):
     """The results of a version of the harness, as its source writes them.
 
@@ -124,93 +111,47 @@ def results_of(version,
         shots (int): Few-shot examples of each task.
         items (int): Items of each task.
         groups (dict): The tasks of each group.
-        date (str): The day.
+        limit (float): The option of that name.
         more: Fields that are changed at the end.
     """
-    groups = dict(groups)
+    key, groups = version_key(version), dict(groups)
     tasks = [task for task in scores if task not in groups]
-    config = {
-        'model': 'hf',
-        'model_args': f'pretrained={model}',
-        'limit': more.pop('limit', None)
+    config = dict(model='hf', model_args=f'pretrained={model}', limit=limit)
+    suffix = ',none' * (key >= (0, 4))
+    results = {
+        name: dict([(f'acc{suffix}', accuracy), (f'acc_stderr{suffix}', .01)])
+        for name, accuracy in scores.items()
     }
-    if version_key(version) < (0, 4):
-        return {
-            'results': {
-                task: {
-                    'acc': scores[task],
-                    'acc_stderr': 0.01
-                }
-                for task in tasks
-            },
-            'versions': dict.fromkeys(tasks, 0),
-            'config': {
-                **config, 'num_fewshot': shots,
-                **more
-            },
-        }
+    content = dict(
+        results=results, versions=dict.fromkeys(tasks, 1.0), config=config)
+    if key < (0, 4):
+        config['num_fewshot'] = shots
+        return content | more
     below = {task for group in groups.values() for task in group}
-    if version_key(version) >= (0, 4, 3):
-        revision = model.partition('revision=')[2] or 'main'
-        config |= {'model_dtype': 'torch.bfloat16', 'model_revision': revision}
-    effective = min(items, int(config['limit'] or items))
-    content = {
-        'results': {
-            name: {
-                'alias': ' - ' * (name in below) + name,
-                'acc,none': accuracy,
-                'acc_stderr,none': 0.01
-            }
-            for name, accuracy in scores.items()
-        },
-        'configs': {
-            task: {
-                'task': task,
-                'num_fewshot': shots
-            }
-            for task in tasks
-        },
-        'versions': dict.fromkeys(tasks, 1.0),
-        # The harness writes 0 for groups, until it writes nothing at all.
-        'n-shot': {
-            **dict.fromkeys(tasks, shots),
-            **dict.fromkeys(
-                groups if version_key(version) < (0, 4, 4) else (), 0)
-        },
-        'config': config,
-        'group_subtasks': {
-            **groups,
-            **{
-                task: []
-                for task in tasks
-            }
-        },
-        'date': 1.0,
-        'n-samples': {
-            task: {
-                'original': items,
-                'effective': effective
-            }
-            for task in tasks
-        },
-        'higher_is_better': {
-            task: {
-                'acc': True
-            }
-            for task in tasks
-        },
-        'model_name': model.partition(',')[0],
-        'chat_template': None,
-        'chat_template_sha': None,
-        'system_instruction': None,
-    }
-    if version_key(version) >= (0, 4, 10):
-        for name, part in content['results'].items():
+    for name, part in results.items():
+        part['alias'] = ' - ' * (name in below) + name
+    content['configs'] = {task: dict(num_fewshot=shots) for task in tasks}
+    content['n-shot'] = dict.fromkeys(tasks, shots)
+    if key < (0, 4, 4):
+        content['n-shot'] |= dict.fromkeys(groups, 0)
+    if key >= (0, 4, 2):
+        content |= dict(group_subtasks=groups, date=1.0)
+    if key >= (0, 4, 3):
+        effective = min(items, int(limit or items))
+        content['n-samples'] = dict.fromkeys(
+            tasks, dict(original=items, effective=effective))
+        config['model_dtype'] = 'torch.bfloat16'
+        config['model_revision'] = model.partition('revision=')[2] or 'main'
+        content |= dict(
+            higher_is_better=dict.fromkeys(tasks, dict(acc=True)),
+            model_name=model.partition(',')[0],
+            chat_template=None,
+            chat_template_sha=None,
+            system_instruction=None)
+    if key >= (0, 4, 10):
+        for name, part in results.items():
             part['sample_len'] = effective * len(groups.get(name, [name]))
-    for field, since in _SINCE.items():
-        if version_key(version) < version_key(since):
-            del content[field]
-    return {**content, **more}
+    return content | more
 
 
 def write_results(folder, version, scores, date='2025-01-01', **options):
@@ -233,29 +174,23 @@ def write_samples(results, task, items, version='0.4.13'):
             and target, and perhaps fields that are added or changed.
         version (str): Before 0.4.4, targets are no texts.
     """
-    change_json(results, lambda content: content['configs'][task].setdefault(
-        'output_type', 'multiple_choice'))  # yapf: disable
-    rows = []
+    change_json(
+        results, lambda content: content['configs'][task].setdefault(
+            'output_type', 'multiple_choice'))
+    old, rows = version_key(version) < (0, 4, 4), []
     for doc_id, (prompts, answers, values, right, more) in enumerate(items):
-        asked = [{
-            'arg_0': prompt,
-            'arg_1': answer
-        } for prompt, answer in zip(prompts, answers)]
         pairs = [[str(value), 'False'] for value in values]
-        old = version_key(version) < (0, 4, 4)
-        rows.append({
-            'doc_id': doc_id,
-            'doc': {
-                'question': prompts[0]
-            },
-            'target': right if old else str(right),
-            'arguments': {
-                f'gen_args_{place}': part
-                for place, part in enumerate(asked)
-            },
-            'resps': [[pair] for pair in pairs],
-            'filtered_resps': pairs,
-            **more
-        })
+        arguments = {
+            f'gen_args_{place}': dict(arg_0=prompt, arg_1=answer)
+            for place, (prompt, answer) in enumerate(zip(prompts, answers))
+        }
+        rows.append(
+            dict(
+                doc_id=doc_id,
+                doc=dict(question=prompts[0]),
+                target=right if old else str(right),
+                arguments=arguments,
+                resps=[[pair] for pair in pairs],
+                filtered_resps=pairs) | more)
     date = results.stem.partition('_')[2]
     return write_rows(results.with_name(f'samples_{task}_{date}.jsonl'), rows)
