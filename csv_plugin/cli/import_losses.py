@@ -41,6 +41,7 @@ from csv_plugin.extras.importers.training_logs import (TrainingLogs,
                                                        read_training_logs)
 from csv_plugin.extras.sharing.every_eval_ever import read_every_eval_ever
 from csv_plugin.io.files import FilePath, file_set
+from csv_plugin.io.measured_file import MEASURED, write_measured
 from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
@@ -211,6 +212,14 @@ def _write_tables(out: Path, models: Sequence[str],
                     accuracies.n_items.tolist()))
             written += [out / SCORES, out / BENCHMARKS]
             counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
+        records = [
+            record for table in (features, accuracies) if table
+            for record in table.measured
+        ]
+        if records:
+            written.append(write_measured(out, records))
+        else:
+            (out / MEASURED).unlink(missing_ok=True)  # of an earlier import
     if accuracies:
         _print_missing(accuracies)
     print(f'{", ".join(counts)}.')

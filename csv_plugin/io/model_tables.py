@@ -17,9 +17,11 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.input_error import InputError, check_list, check_unique
+from csv_plugin.core.measured import check_weights
 from csv_plugin.io.containers import metadata_of
 from csv_plugin.io.files import FilePath, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.measured_file import read_measured
 from csv_plugin.io.parquet_tables import read_numbers
 from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
                                   models_in, read_benchmarks, read_models,
@@ -120,7 +122,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
 
     Raises:
         InputError: A file cannot be used, a model with losses is not in the
-            table of models, or a model with accuracies has no losses.
+            table of models, a model with accuracies has no losses, or
+            records beside the tables state that they are of other weights.
     """
     features = read_loss_features(losses_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
@@ -128,6 +131,7 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     check_models_in(losses_path, features.models, models_path, info)
     check_models_in(scores_path, accuracies.models, losses_path,
                     features.models)
+    check_weights({*read_measured(losses_path), *read_measured(scores_path)})
     return ModelTables(features, with_all_models(accuracies, features.models),
                        info, os.fspath(models_path))
 

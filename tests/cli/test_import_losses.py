@@ -68,7 +68,8 @@ def test_accuracies_alone(tmp_path, capsys):
     assert check_end(capsys.readouterr().out) == [
         'No accuracy on tiny_choice of 1 model: empty',
         '2 models, 1 benchmark.', '',
-        f'Written to {out}/scores.csv, {out}/benchmarks.csv.'
+        f'Written to {out}/scores.csv, {out}/benchmarks.csv, '
+        f'{out}/measured.json.'
     ]
     assert (out / 'scores.csv').read_text('utf-8').splitlines() == [
         'model,tiny_choice', 'c-l-80,1.0', 'empty,'
@@ -94,11 +95,34 @@ def test_losses_and_accuracies_of_other_weights(tmp_path, capsys):
     assert 'main of losses in' in error and 'step10 of tiny_choice' in error
 
 
+def test_tables_of_two_imports_of_other_weights(tmp_path, capsys):
+    """Their records, beside them, are compared where they meet."""
+    copy = shutil.copytree(LM_EVAL / 'c-l-80', tmp_path / 'm')
+    change_json(
+        max(copy.glob('results_*')),
+        lambda content: content['config'].update(model_revision='step10'))
+    for name, options in (('a', OF_TEXTS[3:]),
+                          ('b', ['--tasks', 'tiny_choice', '--chance',
+                                 'tiny_choice=0.4'])):  # yapf: disable
+        out = str(tmp_path / name)
+        call = ['import', 'lm-eval', str(copy), *options, '--out', out]
+        assert not salience.main(call)
+    (tmp_path / 'models.csv').write_text('model,family,split\nm,m,train\n')
+    assert salience.main([
+        'fit', '--losses', f'{tmp_path}/a/losses.csv', '--scores',
+        f'{tmp_path}/b/scores.csv', '--benchmarks',
+        f'{tmp_path}/b/benchmarks.csv', '--models', f'{tmp_path}/models.csv',
+        '--out', f'{tmp_path}/out'
+    ]) == 2
+    error = capsys.readouterr().err
+    assert 'main of losses in' in error and 'step10 of tiny_choice' in error
+
+
 @pytest.mark.parametrize('options, files', [
-    ([], ['losses.csv']),
+    ([], ['losses.csv', 'measured.json']),
     (['--items', '--benchmarks', 'piqa'
-      ], ['benchmarks.csv', 'losses.csv', 'scores.csv']),
-    (['--tasks', 'piqa'], ['benchmarks.csv', 'scores.csv']),
+      ], ['benchmarks.csv', 'losses.csv', 'measured.json', 'scores.csv']),
+    (['--tasks', 'piqa'], ['benchmarks.csv', 'measured.json', 'scores.csv']),
 ])
 def test_items_of_the_harness(tmp_path, options, files):
     path = write_results(tmp_path / 'm', '0.4.9', {'piqa': .6})

@@ -1,0 +1,45 @@
+"""Records of what numbers were measured on, beside their tables."""
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import Measured
+from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.json_files import read_json
+
+#: Name of the file, in the folder of the tables.
+MEASURED = 'measured.json'
+_REMEDY = 'Import the numbers again, or remove the file.'
+
+
+def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
+    """Write `measured.json`, an object a record with what is stated.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    path = Path(folder) / MEASURED
+    stated = [{
+        fact: value
+        for fact, value in asdict(record).items() if value is not None
+    } for record in records]
+    write_text(path, json.dumps(stated, indent=1) + '\n')
+    return path
+
+
+def read_measured(table: FilePath) -> tuple[Measured, ...]:
+    """Read the records beside a table; none without such a file.
+
+    Raises:
+        InputError: The file cannot be read or contains no records.
+    """
+    path = Path(table).with_name(MEASURED)
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(Measured(**record) for record in read_json(path, _REMEDY))
+    except TypeError as error:
+        raise InputError(str(path), 'records of numbers', str(error),
+                         _REMEDY) from error
