@@ -32,6 +32,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.input_error import check_unique
 from csv_plugin.core.measured import check_weights
+from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import (OF_ITEMS, SOURCES,
                                                    import_losses)
 from csv_plugin.extras.importers.lm_eval_accuracies import \
@@ -39,7 +40,6 @@ from csv_plugin.extras.importers.lm_eval_accuracies import \
 from csv_plugin.extras.importers.log_rows import run_name
 from csv_plugin.extras.importers.training_logs import (TrainingLogs,
                                                        read_training_logs)
-from csv_plugin.extras.sharing.every_eval_ever import read_every_eval_ever
 from csv_plugin.io.files import FilePath, file_set
 from csv_plugin.io.measured_file import MEASURED, write_measured
 from csv_plugin.io.model_paths import named_path, paths_by_model

@@ -12,7 +12,7 @@ from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
                                             write_samples)
 from tests.scripts import check_end
 
-RECORD = DATA.parents[1] / 'sharing/data/every_eval_ever/record.json'
+RECORD = DATA / 'every_eval_ever/record.json'
 PATHS = [str(LM_EVAL / 'c-l-80'), f'small={LM_EVAL / "d-s-100"}']
 OF_TEXTS = ['lm-eval', *PATHS, '--texts', str(TEXTS)]
 

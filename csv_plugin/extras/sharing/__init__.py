@@ -1,1 +1,0 @@
-"""Every Eval Ever, a format for scores of any evaluation."""
