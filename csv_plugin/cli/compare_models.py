@@ -11,6 +11,7 @@ it is worse, 4 if there is no difference beyond noise, and 5 if these data
 cannot tell; docs/decisions.md has a loop that keeps or reverts changes.
 """
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.paired import BETTER, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.model_tables import (ModelColumns, read_accuracy_columns,
+from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.comparison_report import as_line, as_text
@@ -72,7 +73,10 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(name, 'two, of A and of B', str(len(places)),
                              'Give A first.')
     predictor = load_predictor(args.predictor[1]) if args.predictor else None
-    read = partial(_losses, predictor=predictor)
+    # A table may contain A, B and the runs of a recipe.
+    tables = lru_cache(maxsize=None)(
+        partial(read_loss_features, units=_units(predictor)))
+    read = partial(_losses, predictor=predictor, tables=tables)
     a, b = map(read, args.places) if args.places else (None, None)
     answers = None
     if args.answers:
@@ -100,14 +104,19 @@ def _split(place: str) -> tuple[Path, str]:
     return Path(place), ''
 
 
-def _losses(place: str, predictor: Optional[Predictor]) -> Losses:
+def _units(predictor: Optional[Predictor]) -> Optional[tuple[str, ...]]:
+    """The units that a predictor of tables needs; None for all."""
+    if predictor is None or predictor.columns.scored is not None:
+        return None
+    return predictor.columns.units
+
+
+def _losses(place: str, predictor: Optional[Predictor],
+            tables: Callable[[Path], FeatureTable]) -> Losses:
     """Losses of one model: of a table if it is FILE:MODEL, or a dump."""
     path, model = _split(place)
     if path.is_file() and model:
-        units = None
-        if predictor and predictor.columns.scored is None:
-            units = predictor.columns.units
-        return _table(path, units).select([model])
+        return tables(path).select([model])
     dumps = find_dumps([path])
     if not model and len(dumps) == 1:
         model, = dumps
@@ -119,11 +128,6 @@ def _losses(place: str, predictor: Optional[Predictor]) -> Losses:
         predictor.columns.fingerprint if predictor else '')
 
 
-@lru_cache(maxsize=2)
-def _table(path: Path, units: Optional[tuple[str, ...]]) -> FeatureTable:
-    return read_loss_features(path, units)
-
-
 def _answers(place: str) -> Answers:
     """Grades of a model by benchmark and item."""
     path, model = _split(place)
@@ -131,7 +135,7 @@ def _answers(place: str) -> Answers:
         from csv_plugin.extras.importers.lm_eval_answers import \
             read_lm_eval_answers
         return read_lm_eval_answers(path)
-    table = _grades(path)
+    table = read_accuracy_columns(path)
     if model not in table.models:
         raise InputError(place, 'TABLE:MODEL with one of the models',
                          shortened(', '.join(table.models), 200),
@@ -143,8 +147,3 @@ def _answers(place: str) -> Answers:
         if grade == grade:  # An empty cell is an item that was not run.
             grades.setdefault(source or path.stem, {})[item] = grade
     return grades
-
-
-@lru_cache(maxsize=2)
-def _grades(path: Path) -> ModelColumns:
-    return read_accuracy_columns(path)
