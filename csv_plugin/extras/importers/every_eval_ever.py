@@ -32,7 +32,8 @@ VERSIONS = '0.1', '0.2', '0.3'
 #: Such as 'acc_norm', 'Accuracy on GPQA', 'quasi_exact_match', 'COT correct',
 #: 'acc (filter: flexible)', in lower case with blanks.
 _ACCURACY = re.compile(
-    r'((?:[\w-]+ ){0,3}?)(acc(?: norm)?|accuracy|em|exact match|cot correct|'
+    r'((?:[\w-]+ ){0,3}?)(acc(?: norm)?|accuracy|em|exact match|pass@1|'
+    r'success rate|cot correct|'
     r'chain of thought correctness|equivalent|math equiv(?:alent)?)'
     r'(?: on\b| for\b| chain| \(| -|$)')
 _SAME = {'acc': 'accuracy', 'em': 'exact match'}
@@ -175,7 +176,10 @@ def _column(name: str, models: Mapping[str, Sequence[_Score]],
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
     for path in map(Path, paths):
-        yield from (sorted(path.rglob('*.json')) if path.is_dir() else [path])
+        if not path.is_dir():
+            yield path
+        # Models, and so their folders, may be called '*.json'.
+        yield from sorted(filter(Path.is_file, path.rglob('*.json')))
 
 
 def _scores(path: Path, wanted: Sequence[str],
@@ -200,7 +204,8 @@ def _scores(path: Path, wanted: Sequence[str],
             try:
                 yield _score(result, replace(measured, task=name))
             except InputError as error:
-                left_out.add('result', str(error), f'{name} of {model}')
+                reason = str(error).removeprefix(f'{result.where}, ')
+                left_out.add('result', reason, f'{name} of {model}')
             except _NoAccuracy as reason:
                 left_out.add('result', str(reason), f'{name} of {model}')
 

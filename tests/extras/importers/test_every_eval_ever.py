@@ -46,8 +46,13 @@ def test_a_public_record_is_read():
 def test_records_of_a_folder_become_one_table(tmp_path):
     record(tmp_path / '1.json', 'b', 'mmlu', score=.5)
     record(tmp_path / '2.json', 'a', 'gsm8k', score=60, max_score=100)
-    (tmp_path / 'deep').mkdir()
-    record(tmp_path / 'deep/3.json', 'a', 'mmlu', metric_kind='acc', score=.4)
+    (tmp_path / 'deep.json').mkdir()
+    record(
+        tmp_path / 'deep.json/3.json',
+        'a',
+        'mmlu',
+        metric_kind='acc',
+        score=.4)
     record(tmp_path / '4.json', 'a', 'arena', metric_kind='elo', score=1200)
     (tmp_path / '5.json').write_text('{}')
     with pytest.warns(UserWarning) as warnings:
@@ -110,6 +115,7 @@ def test_two_scores_of_a_model_have_to_agree(tmp_path):
                metric_unit='percentage', max_score=None)),
     ('x', dict(metric_name='Multiple-Choice Accuracy')),
     ('BBH', dict(evaluation_description='Accuracy on BBH')),
+    ('Hard', dict(evaluation_description='Pass@1 on Hard Problems')),
     ('MMLU - EM', dict(evaluation_description='The MMLU benchmark measures '
                        'knowledge in many subjects.')),
 ])  # yapf: disable
@@ -135,6 +141,16 @@ def test_other_metrics_are_left_out(tmp_path, config):
     named(tmp_path / '2.json', 'sciq', config)
     with pytest.warns(UserWarning, match='left out 1 result .sciq of '):
         assert read_every_eval_ever([tmp_path]).benchmarks == ('piqa', )
+
+
+def test_missing_scores_are_one_line(tmp_path):
+    """Converters write -1 for them."""
+    record(tmp_path / '1.json', 'a', 'piqa')
+    for model in 'bc':
+        record(tmp_path / f'{model}.json', model, 'piqa', score=-1)
+    with pytest.warns(UserWarning, match='2 results .*found -1 of') as lines:
+        assert read_every_eval_ever([tmp_path]).models == ('a', )
+    assert len(lines) == 1
 
 
 def named(path, name, config):
