@@ -28,6 +28,7 @@ recipe that are not better or worse.
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,13 +61,10 @@ SURE = (1 + LEVEL) / 2
 UNITS = 500
 #: Bins of the calibration, and fewest pairs of one that counts.
 BINS, LEAST_PAIRS = 10, 50
-#: The file of losses of a folder, the first that is there.
-LOSSES = 'losses.safetensors', 'losses.parquet', 'losses.csv'
 DECISIONS = ('models', 'pairs', 'on', 'n', 'rule', 'decided %', 'right %',
              'decided and right %')
-CALIBRATION = 'models', 'probability', 'pairs', 'mean', 'B better'
+CALIBRATION = 'models', 'probability', 'pairs', 'mean', 'right'
 WITHIN, BETWEEN = 'of one family', 'of two families'
-SEEDS = {'a-m': 'a2-m', 'a-s': 'a2-s', 'c-m': 'c2-m', 'c-s': 'c2-s'}
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,23 +140,25 @@ def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
     return np.array(found)
 
 
-def pairs_of(fold: Fold, real: NDArray, families: Sequence[str],
-             steps: Sequence[str]) -> Pairs:
-    """Pairs of the held-out models; real accuracies are `(n, B)`."""
+def pairs_of(fold: Fold, accuracies: AccuracyTable,
+             families: Mapping[str, str]) -> Pairs:
+    """Pairs of the held-out models."""
     predictor, fitted, held_out = fold
+    group = np.array([families[name] for name in held_out.models])
+    step = np.array([name.partition('@')[2] for name in held_out.models])
     uniform = predictor.columns.uniform
-    found = all_differences(predictor, held_out, families)
+    found = all_differences(predictor, held_out, list(group))
     single = predictor.predict(held_out, LEVEL)
     low, high, real = (
         with_mean(part)
-        for part in (single.low[:, :, 0], single.high[:, :, 0], real))
+        for part in (single.low[:, :, 0], single.high[:, :, 0],
+                     accuracies.select(held_out.models).values))
     n_items = np.array([part.n_items for part in predictor.benchmarks])
     # Items of unknown number make the noise unknown.
     variance = item_variance(real[:, :len(n_items)], n_items) * np.where(
         n_items > 0, inverse(n_items), np.nan)
     variance = np.append(
         variance, variance.mean(axis=1, keepdims=True) / len(n_items), axis=1)
-    group, step = np.array(families), np.array(steps)
     i, j = np.triu_indices(len(group), 1)
     kept = (group[i] == group[j]) | (step[i] == step[j])
     i, j = i[kept], j[kept]
@@ -230,14 +230,19 @@ def decision_rows(name: str, pairs: Pairs) -> Iterator[list[Any]]:
 
 
 def calibration(name: str, pairs: Pairs) -> tuple[list[list[Any]], float]:
-    """Rows of predicted and found shares, and their largest gap."""
-    bins = np.minimum((pairs.probability * BINS).astype(int), BINS - 1)
-    better = np.where(pairs.real == 0, 0.5, pairs.real > 0)
+    """Rows of probabilities and shares that are right, and the largest gap.
+
+    Of the model that is likelier to be better, whatever the order.
+    """
+    sign = np.sign(pairs.probability - 0.5)
+    likelier = np.maximum(pairs.probability, 1 - pairs.probability)
+    right = np.where(sign == 0, 0.5, right_signs(sign, pairs.real))
+    bins = np.minimum((likelier * BINS).astype(int), BINS - 1)
     rows = [[
         name, f'{k / BINS:.1f} - {(k + 1) / BINS:.1f}',
-        int((bins == k).sum()), pairs.probability[bins == k].mean(),
-        better[bins == k].mean()
-    ] for k in range(BINS) if (bins == k).sum() >= LEAST_PAIRS]
+        int((bins == k).sum()), likelier[bins == k].mean(),
+        right[bins == k].mean()
+    ] for k in range(BINS // 2, BINS) if (bins == k).sum() >= LEAST_PAIRS]
     return rows, max(abs(row[3] - row[4]) for row in rows)
 
 
@@ -248,24 +253,22 @@ def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
     checkpoint.
     """
     found = []
-    others = {a[1:]: (a, b) for a, b in SEEDS.items() if a[0] != series}
-    for at in sorted({name.partition('@')[2] for name in fold.fitted.models}):
-        for a, b in SEEDS.items():
-            if a[0] != series:
-                continue
-            first, second = (
-                fold.held_out.select([f'{twin}@{at}']) for twin in (a, b))
-            shift = predict_differences(fold.predictor, first, second, True)
-            runs = fold.fitted.select([f'{run}@{at}' for run in others[a[1:]]])
-            values = with_mean(fold.predictor.predict(runs).values[:, :, 0])
-            noise = [
-                Noise(*one) for one in zip(shift.deviation, shift.freedom)
-            ]
-            total = [
-                total_noise([own, run_noise(column)])
-                for own, column in zip(noise, values.T)
-            ]
-            found.append((told_apart(shift, noise), told_apart(shift, total)))
+    ends = {name.partition('@')[2] for name in fold.fitted.models}
+    for size, at in product('ms', sorted(ends)):
+        other = 'c' if series == 'a' else 'a'
+        first, second = (
+            fold.held_out.select([f'{twin}-{size}@{at}'])
+            for twin in (series, f'{series}2'))
+        shift = predict_differences(fold.predictor, first, second, True)
+        runs = fold.fitted.select(
+            [f'{twin}-{size}@{at}' for twin in (other, f'{other}2')])
+        values = with_mean(fold.predictor.predict(runs).values[:, :, 0])
+        noise = [Noise(*one) for one in zip(shift.deviation, shift.freedom)]
+        total = [
+            total_noise([own, run_noise(column)])
+            for own, column in zip(noise, values.T)
+        ]
+        found.append((told_apart(shift, noise), told_apart(shift, total)))
     return found
 
 
@@ -296,32 +299,23 @@ def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
         predictor = training.fit(
             loss_feature_sets(fitted, whole.texts, targets))
         one = Fold(predictor, *map(predictor.features, (fitted, held_out)))
-        pairs.append(
-            pairs_of(one,
-                     whole.accuracies.select(held_out.models).values,
-                     [whole.families[name] for name in held_out.models],
-                     [name.partition('@')[2] for name in held_out.models]))
+        pairs.append(pairs_of(one, whole.accuracies, whole.families))
         for series in 'ac':
-            twins = [name for name in SEEDS if name[0] == series]
-            if f'{twins[0]}@100' in held_out.models:
+            if f'{series}2-m@100' in held_out.models:
                 seeds += seed_rows(one, series)
     return Pairs.join(pairs), seeds
 
 
 def of_folder(folder: Path) -> Pairs:
     """Pairs of a collection of tables, families left out."""
-    losses = next(
-        path for path in map(folder.joinpath, LOSSES) if path.is_file())
-    tables = read_model_tables(losses, folder / 'scores.csv',
-                               folder / 'models.csv',
-                               folder / 'benchmarks.csv')
+    losses = next(folder.glob('losses.*'))
+    others = (
+        folder / f'{name}.csv' for name in ('scores', 'models', 'benchmarks'))
+    tables = read_model_tables(losses, *others)
     tables = tables.select_units(drawn_units(tables.features.columns.units))
     accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return Pairs.join([
-        pairs_of(fold,
-                 accuracies.select(fold.held_out.models).values,
-                 [tables.families[name] for name in fold.held_out.models],
-                 [name.partition('@')[2] for name in fold.held_out.models])
+        pairs_of(fold, accuracies, tables.families)
         for fold in folds(tables.features, accuracies, tables.families)
     ])
 

@@ -28,10 +28,7 @@ def pairs():
                             for name in fold.fitted.models
                         }
             parts.append(
-                study.pairs_of(fold,
-                               TABLES.accuracies.select(models).values,
-                               [TABLES.families[name] for name in models],
-                               [''] * len(models)))
+                study.pairs_of(fold, TABLES.accuracies, TABLES.families))
     return study.Pairs.join(parts)
 
 
@@ -83,8 +80,9 @@ def test_calibration(pairs):
         probability=np.repeat([.25, .75], n // 2),
         real=np.where(np.arange(n) % 4 < 1, 1., -1.))
     rows, gap = study.calibration('x', some)
-    assert [row[2:] for row in rows] == [[100, .25, .25], [100, .75, .25]]
-    assert gap == .5
+    # Of the first half, the other model is better in 75 of 100.
+    assert [row[2:] for row in rows] == [[200, .75, .5]]
+    assert gap == .25
 
 
 def test_told_apart():
