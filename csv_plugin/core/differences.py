@@ -41,6 +41,8 @@ LEAST_SHARED = 1 / 2
 MOST_FREEDOM = 5
 #: Draws from a joint distribution.
 N_DRAWS = 10_000
+#: Smaller directions, as a share of the largest, are rounding errors.
+LEAST_SHARE = 1e-12
 _ROUNDS = 12
 
 
@@ -308,8 +310,13 @@ def _fit_parts(sizes: NDArray, squares: NDArray, between: NDArray,
         # Expectation-maximisation: large errors count less. The variance of a
         # squared error is that of the error, squared.
         counted = (MOST_FREEDOM + 1) / (MOST_FREEDOM + squares / variance)
-        weight = np.sqrt(weights) / variance
-        parts, _ = nnls(columns * weight[:, None], squares * counted * weight)
+        weighted = columns * (weights / variance**2)[:, None]
+        # Least squares of many pairs by their normal equations, which are few.
+        spans, axes = np.linalg.eigh(weighted.T @ columns)
+        kept = spans > LEAST_SHARE * spans[-1]
+        roots = np.sqrt(spans[kept])
+        target = axes.T[kept] @ (weighted.T @ (squares * counted)) / roots
+        parts, _ = nnls(roots[:, None] * axes.T[kept], target)
         variance = np.maximum(columns @ parts, LEAST_DEVIATION**2)
     return parts
 
