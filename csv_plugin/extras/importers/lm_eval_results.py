@@ -188,7 +188,8 @@ class Run:
             n_items = int(limit) * len(leaves)
         if n_items is not None and original is not None:
             return n_items, 'all' if n_items >= original else 'some'
-        return n_items, 'some' if limit else 'all'
+        whole = 'all' if 'limit' in self._config else None
+        return n_items, 'some' if limit else whole
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
@@ -221,12 +222,14 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
 
 def _read_run(file: Path) -> Run:
     content = read_json_part(file, REMEDY, finite=False)
-    for field in ('results', 'config'):
-        if not isinstance(content.fields.get(field), dict):
-            raise InputError(
-                str(file), f'results of lm-evaluation-harness, with {field!r}',
-                ', '.join(content.fields)[:80] or 'an empty object',
-                'Files of 0.3 to 0.4.13 are read.')
+    results, config, versions = (
+        isinstance(content.fields.get(field), dict)
+        for field in ('results', 'config', 'versions'))
+    if not results or not (config or versions):
+        raise InputError(
+            str(file), "'results' and 'config' of lm-evaluation-harness",
+            ', '.join(content.fields)[:80] or 'an empty object',
+            'Files of 0.3 to 0.4.13 are read.')
     return Run(file, content)
 
 

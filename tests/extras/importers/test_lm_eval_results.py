@@ -188,6 +188,14 @@ def test_what_is_no_result_is_left_out_with_a_line(tmp_path):
         assert part in lines
 
 
+def test_results_without_a_config_are_silent(tmp_path):
+    """As `evaluate()` of the harness returns them."""
+    path = write_results(tmp_path, '0.3.0', {'piqa': .6})
+    change_json(path, lambda old: old.pop('config'))
+    record, = read(path).measured
+    assert (record.model, record.shots, record.part) == (None, None, None)
+
+
 def test_silence_is_told_once(tmp_path):
     for name in 'ab':
         write_results(tmp_path / name, '0.4.2', {'piqa': .6, 'sciq': .7})
