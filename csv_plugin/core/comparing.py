@@ -139,17 +139,19 @@ def compare(a: Optional[Losses] = None,
     else:
         models = _name(a), _name(b)
         paired = _pair([a, b, *same_recipe], predictor)
-        found = _of_losses(paired, predictor, level)
+        found = _judge(paired,
+                       _quantities(paired, predictor, same_family, margin),
+                       level)
         if isinstance(a, TokenLossDump) and isinstance(b, TokenLossDump):
             notes = mixed_engines({'A': a.info, 'B': b.info})
         if predictor is not None:
-            found += _predicted(paired, predictor, same_family, level, margin)
             notes += _notes(models, paired.features[:2], predictor)
     pairs = pair_answers(*answers) if answers else []
     found += _observed(pairs, level, margin)
-    found += _combined(found, predictor.main if predictor else (), level)
+    main = predictor.main if predictor else ()
+    found += _combined(found, main, level)
     return Comparison(models, level, tuple(found), tuple(pairs),
-                      _decisive(found, decided_by), tuple(notes))
+                      _decisive(found, main, decided_by), tuple(notes))
 
 
 def _name(losses: Losses) -> str:
@@ -172,35 +174,82 @@ class _Paired(NamedTuple):
     features: NDArray
 
 
-def _of_losses(paired: _Paired, predictor: Optional[Predictor],
-               level: float) -> list[Difference]:
-    """Differences of the mean loss and of capability scores."""
-    parts = predictor.benchmarks if predictor else ()
-    # One row for the mean loss, and one for each benchmark.
-    values = np.array([
-        paired.losses.sum(axis=1),
-        *(part.model.scores(paired.features) for part in parts)
-    ])
-    noises: list[dict[str, Noise]] = [{} for _ in values]
-    if values.shape[1] > 2:
-        noises = [{RUNS: run_noise(row[2:])} for row in values]
+class _Quantity(NamedTuple):
+    """A loss, a score or a predicted accuracy of models.
+
+    Values of M models are `(M,)`, parts of S texts in the difference of B and
+    A `(S,)`, for accuracies along the tangent of the curve.
+    """
+    kind: str
+    benchmark: str
+    margin: float
+    values: NDArray
+    parts: NDArray
+    noises: Mapping[str, Noise]
+
+
+def _quantities(paired: _Paired, predictor: Optional[Predictor],
+                same_family: bool, margin: float) -> list[_Quantity]:
+    """The mean loss, and scores and accuracies of a predictor."""
+    losses = paired.losses.sum(axis=1)
+    least = LOSS_MARGIN * float(losses[0])
+    step = paired.losses[1] - paired.losses[0]
+    found = [_Quantity(LOSS, '', least, losses, step, {})]
+    if predictor is None:
+        return found
+    accuracies, tangents = [], []
+    for part, parts in zip(predictor.benchmarks, paired.scores.T):
+        scores, curve = part.model.scores(paired.features), part.model.curve
+        found.append(
+            _Quantity(SCORE, part.benchmark, least, scores, parts, {}))
+        slope = curve.slopes(scores[:2].mean(keepdims=True))[0]
+        accuracies.append(curve.accuracies(scores))
+        tangents.append(parts * curve.alpha * slope)
+    main = np.isin(predictor.names, predictor.main)
+    for rows in (accuracies, tangents):
+        rows.append(main @ np.array(rows) / max(main.sum(), 1))
+    a, b = (FeatureTable((name, ), predictor.columns, row[None])
+            for name, row in zip('AB', paired.features))
+    shifts = predict_differences(predictor, a, b, same_family)
+    for name, values, parts, *noise in zip((*predictor.names, MEAN),
+                                           accuracies, tangents,
+                                           shifts.deviation.tolist(),
+                                           shifts.freedom.tolist()):
+        found.append(
+            _Quantity(PREDICTED, name, margin, values, parts,
+                      {PREDICTOR: Noise(*noise)}))
+    return found
+
+
+def _judge(paired: _Paired, quantities: Sequence[_Quantity],
+           level: float) -> list[Difference]:
+    """Differences of quantities, with the noise of texts and runs.
+
+    The error of a predictor was measured on the same texts, so their noise is
+    named but not added.
+    """
+    has_runs = len(paired.losses) > 2
+    of_texts: Sequence[Optional[Noise]] = [None] * len(quantities)
     # The noise of runs can be measured on a single text, too.
-    if len(paired.names) > 1 or values.shape[1] == 2:
-        steps = paired.losses[1] - paired.losses[0]
+    if len(paired.names) > 1 or not has_runs:
         of_texts = text_noise(
-            np.column_stack([steps, paired.scores]), paired.shares,
-            sources_of(paired.names))
-        noises = [{
-            TEXTS: by_text,
-            **noise
-        } for by_text, noise in zip(of_texts, noises)]
-    margin = LOSS_MARGIN * float(values[0, 0])
-    return [
-        judged(SCORE if name else LOSS, name, float(row[1] - row[0]), noise,
-               level, margin)
-        for name, row, noise in zip(('', *(part.benchmark
-                                           for part in parts)), values, noises)
-    ]
+            np.column_stack([part.parts for part in quantities]),
+            paired.shares, sources_of(paired.names))
+    found = []
+    for part, texts in zip(quantities, of_texts):
+        named = {TEXTS: texts} if texts else {}
+        noises = {**part.noises} if part.noises else {**named}
+        if has_runs:
+            noises[RUNS] = run_noise(part.values[2:])
+        shift = judged(part.kind, part.benchmark,
+                       float(part.values[1] - part.values[0]), noises, level,
+                       part.margin)
+        errors = {
+            name: noise.error
+            for name, noise in (named | noises).items()
+        }
+        found.append(replace(shift, errors=errors))
+    return found
 
 
 def sources_of(units: Sequence[str]) -> list[str]:
@@ -287,48 +336,6 @@ def _secants(model: SalienceModel, a: NDArray, b: NDArray) -> NDArray:
     return model.coefficients + model.logs.coefficients * slopes
 
 
-def _predicted(paired: _Paired, predictor: Predictor, same_family: bool,
-               level: float, margin: float) -> list[Difference]:
-    """Differences of predicted accuracies, and their mean.
-
-    The error of the predictor was measured on the same texts, so their noise
-    is named but not added.
-    """
-    features = paired.features
-    a, b = (FeatureTable((name, ), predictor.columns, row[None])
-            for name, row in zip('AB', features))
-    main = np.isin(predictor.names, predictor.main)
-    shifts = predict_differences(predictor, a, b, same_family)
-    noises = [{
-        PREDICTOR: Noise(*errors)
-    } for errors in zip(shifts.deviation.tolist(), shifts.freedom.tolist())]
-    if len(features) > 2:
-        runs = np.array([
-            part.model.predict(features[2:]) for part in predictor.benchmarks
-        ])
-        for noise, row in zip(noises, [*runs, runs[main].mean(axis=0)]):
-            noise[RUNS] = run_noise(row)
-    found = [
-        judged(PREDICTED, name, shift, noise, level, margin)
-        for name, shift, noise in zip((
-            *predictor.names, MEAN), shifts.difference.tolist(), noises)
-    ]
-    middle = features[:2].mean(axis=0, keepdims=True)
-    parts = paired.scores * [
-        float(part.model.curve.alpha * part.model.slopes(middle)[0])
-        for part in predictor.benchmarks
-    ]
-    of_texts = text_noise(
-        np.column_stack([parts, parts[:, main].mean(axis=1)]), paired.shares,
-        sources_of(paired.names))
-    return [
-        replace(part, errors={
-            TEXTS: noise.error,
-            **part.errors
-        }) for part, noise in zip(found, of_texts)
-    ]
-
-
 def _notes(models: Sequence[str], features: NDArray,
            predictor: Predictor) -> list[str]:
     """Remarks on what the predictor was not made for."""
@@ -400,7 +407,8 @@ def _combined(found: Sequence[Difference], main: Sequence[str],
     ]
 
 
-def _decisive(found: Sequence[Difference], decided_by: str) -> Difference:
+def _decisive(found: Sequence[Difference], main: Sequence[str],
+              decided_by: str) -> Difference:
     """The difference that counts, the most certain of its name."""
     accuracies = {
         part.benchmark: part
@@ -409,8 +417,8 @@ def _decisive(found: Sequence[Difference], decided_by: str) -> Difference:
     }
     losses = {LOSS: part for part in found if part.kind == LOSS}
     named = losses | accuracies
-    if not decided_by:
-        decided_by = MEAN if MEAN in named else next(iter(accuracies or named))
+    usual = (MEAN, *main, *accuracies, LOSS)
+    decided_by = decided_by or next(name for name in usual if name in named)
     if decided_by not in named:
         raise InputError('what decides', f'one of {", ".join(named)}',
                          repr(decided_by), 'Name one of these.')

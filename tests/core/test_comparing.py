@@ -160,6 +160,11 @@ def test_the_mean_is_over_the_main_benchmarks():
     for origin in ('texts', 'runs'):
         assert found[3].errors[origin] == pytest.approx(
             without[2].errors[origin])
+    aside = tuple(replace(part, main=False) for part in predictor.benchmarks)
+    one = replace(predictor, benchmarks=(*aside[:2], side))
+    assert compare(a, b, one).decisive.benchmark == 'side'
+    none = replace(predictor, benchmarks=aside)
+    assert compare(a, b, none).decisive.benchmark == 'easy'
 
 
 def test_noise_of_texts_in_predictions_is_that_of_losses():
