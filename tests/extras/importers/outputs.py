@@ -85,6 +85,8 @@ def write_lm_eval_output(folder: Path, texts: TextSet, nats: Mapping[str,
             for name, accuracy in accuracies.items()
         }
     }
+    for field in ('versions', 'n-shot'):
+        results[field] = dict.fromkeys(results['results'], 0)
     date = '2026-01-01T12-00-00.000000'
     write_rows(folder / f'samples_{task}_{date}.jsonl', rows)
     (folder / f'results_{date}.json').write_text(json.dumps(results), 'utf-8')
