@@ -22,9 +22,11 @@ import pytest
 from safetensors.numpy import save_file
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
+from csv_plugin.extras.importers.olmo_requests import read_requests
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.json_files import read_json
@@ -38,7 +40,10 @@ from csv_plugin.io.text_sets import read_texts, write_texts
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests import runs
 from tests.extras.importers import outputs
+from tests.extras.importers.test_every_eval_ever import CHANCE
+from tests.extras.importers.test_every_eval_ever import DATA as RECORDS
 from tests.extras.importers.test_olmo_eval import rows
+from tests.extras.importers.test_olmo_requests import choice, run
 from tests.io.dump_files import TEXTS, write_dumps
 
 # What damage makes of a part may be left out.
@@ -237,6 +242,20 @@ READERS = {
         write_olmo_eval,
         imported('olmo-eval', 1),
         or_else='arc_easy_rc_a1b2c3'),
+    'requests':
+    Reader(
+        'arc_1a2b3c-requests.jsonl',
+        lambda folder: outputs.write_rows(
+            folder / 'arc_1a2b3c-requests.jsonl',
+            [*choice(0, 1), run([' a', ' b'], 1)]),
+        read_requests,
+        or_else='arc_1a2b3c'),
+    'records':
+    Reader(
+        'record.json',
+        copied(RECORDS),
+        lambda path: read_every_eval_ever([path], (), CHANCE),
+        or_else='demo'),
     'completions':
     Reader(outputs.ANSWERS.name, copied(outputs.ANSWERS.parent),
            imported('completions')),

@@ -4,6 +4,7 @@ Every Eval Ever (github.com/evaleval/every_eval_ever, MIT licence) is a JSON
 format for scores of any evaluation, one record per model. Its converters of
 other programs fill different fields.
 """
+import os
 import re
 import warnings
 from collections import Counter
@@ -72,7 +73,7 @@ def read_every_eval_ever(
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
-    left_out = LeftOut()
+    left_out, paths = LeftOut(), [*paths]
     models: dict[str, list[_Score]] = {}
     for path in _files(paths):
         for score in _scores(path, benchmarks, left_out):
@@ -96,7 +97,7 @@ def read_every_eval_ever(
     ]
     if not names or missing:
         raise InputError(
-            'records', 'accuracies on '
+            ', '.join(map(os.fspath, paths)), 'accuracies on '
             f'{", ".join(missing) or "an evaluation"}',
             '; '.join(left_out.lines) or 'none',
             'Name evaluations whose metric is an accuracy.')
