@@ -4,7 +4,6 @@ Every Eval Ever (github.com/evaleval/every_eval_ever, MIT licence) is a JSON
 format for scores of any evaluation, one record per model. Its converters of
 other programs fill different fields.
 """
-import os
 import re
 import warnings
 from collections import Counter
@@ -26,7 +25,7 @@ from csv_plugin.extras.importers.json_rows import JsonPart, read_json_part
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.known_benchmarks import benchmark_infos
+from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 
 #: Versions of the format; the fields that are read are the same in all.
 VERSIONS = '0.1', '0.2', '0.3'
@@ -52,7 +51,8 @@ def read_every_eval_ever(
 
     What cannot be used is left out, and a warning for each reason lists it:
     files that are no such record, other metrics, scores outside their range,
-    and what differs between records of one model. Of several accuracies on an
+    what differs between records of one model, and evaluations without a chance
+    level, if others have one. Of several accuracies on an
     evaluation, the one of most models counts.
 
     Args:
@@ -97,11 +97,16 @@ def read_every_eval_ever(
     ]
     if not names or missing:
         raise InputError(
-            ', '.join(map(os.fspath, paths)), 'accuracies on '
+            ', '.join(str(path) for path in paths), 'accuracies on '
             f'{", ".join(missing) or "an evaluation"}',
             '; '.join(left_out.lines) or 'none',
             'Name evaluations whose metric is an accuracy.')
-    table = _table({name: columns[name] for name in names}, chance or {})
+    known = {*known_benchmarks(), *(chance or {}), *benchmarks}
+    guessed = [name for name in names if name in known] or names
+    for name in sorted({*names} - {*guessed}):
+        left_out.add('evaluation', 'give its chance level, --chance NAME=0.25',
+                     name)
+    table = _table({name: columns[name] for name in guessed}, chance or {})
     left_out.warn()
     warn_of_prompts(table.measured)
     return table

@@ -143,6 +143,16 @@ def test_other_metrics_are_left_out(tmp_path, config):
         assert read_every_eval_ever([tmp_path]).benchmarks == ('piqa', )
 
 
+def test_evaluations_without_a_chance_level(tmp_path):
+    """Of a folder of all kinds, those with one are read."""
+    for name in ('piqa', 'house', 'home'):
+        record(tmp_path / f'{name}.json', 'a', name)
+    with pytest.warns(UserWarning, match='2 evaluations .home, house.: give'):
+        assert read_every_eval_ever([tmp_path]).benchmarks == ('piqa', )
+    with pytest.raises(InputError, match='none for house'):
+        read_every_eval_ever([tmp_path], ['piqa', 'house'])
+
+
 def test_missing_scores_are_one_line(tmp_path):
     """Converters write -1 for them."""
     record(tmp_path / '1.json', 'a', 'piqa')
