@@ -23,7 +23,7 @@ ReadDump = Callable[[str, str], TokenLossDump]
 Change = Callable[[Predictor, Predictions], Predictions]
 
 
-def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result of a function or, if its input is bad, a `Missing`."""
     try:
         return function(*arguments)
@@ -59,8 +59,8 @@ def collect_features(
         tables: dict[Any, LossTable] = {}
         for label, predictor in predictors.items():
             columns[label][model] = predictor if isinstance(
-                predictor, Missing) else attempt(_features, model, predictor,
-                                                 read_once, tables)
+                predictor, Missing) else or_missing(
+                    _features, model, predictor, read_once, tables)
     return columns
 
 

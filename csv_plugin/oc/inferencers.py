@@ -22,7 +22,7 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import write_text
-from csv_plugin.io.runs.run_dumps import reason_kept
+from csv_plugin.io.runs.run_dumps import failure_recorded
 from csv_plugin.lm.dumping import score_in_chunks
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.oc.datasets import texts_of
@@ -108,7 +108,7 @@ class TokenLossInferencer(_LossInferencer):
               Any) -> list[dict[str, Any]]:
         # A template would fill in braces inside a text.
         file = path.with_name(f'{_stem(path)}.safetensors')
-        with reason_kept(file):
+        with failure_recorded(file):
             dump = self._score(retriever, _chunks(path))
             info = replace(dump.info, folder=path.parent.name)
             write_dump(file, replace(dump, info=info))

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.predicting import (attempt, predictable_benchmarks,
+from csv_plugin.core.predicting import (or_missing, predictable_benchmarks,
                                         without_fractions)
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
@@ -141,7 +141,7 @@ class PredictedSummarizer(DefaultSummarizer):
             for model in self.model_cfgs
         }
         predictors = {
-            label: attempt(load_predictor, path)
+            label: or_missing(load_predictor, path)
             for label, path in self.predictors.items()
         }
         check_benchmarks(self.names, predictors)

@@ -124,7 +124,7 @@ class Leaderboard:
             yield {name: row[name] for name in FIELDS}
 
 
-def compare(
+def run_leaderboard(
     predictions: Predictions,
     folders: Mapping[str, str],
     real: RealScores,
@@ -217,8 +217,8 @@ def predict_columns(columns: RunColumns,
     remarks = [
         *engine_notes(infos), *predictor_notes(predictors, files, verbose)
     ]
-    board = compare(predictions, folders, real, remarks,
-                    scoring_lms(predictors, infos))
+    board = run_leaderboard(predictions, folders, real, remarks,
+                            scoring_lms(predictors, infos))
     # Known scores make smaller errors, which nothing has measured.
     if change:
         return board
@@ -376,12 +376,12 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     foot = [''] if is_known else []
     title, found = mean_rows(predictions)
     columns: list[list[str]] = []
-    for standing in found:
-        ranks = board.ranges.get(standing.label, standing.ranks)
-        columns += [['', standing.label, *standing.means, *foot],
+    for row in found:
+        ranks = board.ranges.get(row.label, row.ranks)
+        columns += [['', row.label, *row.means, *foot],
                     ['', 'rank', *ranks, *foot]]
-        if standing.differences:
-            columns.append(['', 'diff', *standing.differences])
+        if row.differences:
+            columns.append(['', 'diff', *row.differences])
     if columns:
         columns[0][0] = title
         yield columns

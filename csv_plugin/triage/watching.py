@@ -10,7 +10,7 @@ import numpy as np
 
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.predicting import attempt
+from csv_plugin.core.predicting import or_missing
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -122,7 +122,7 @@ class TriageJob:
         ]
         before = len(self._features)
         for place in progress(changed):
-            columns = attempt(self._columns, place)
+            columns = or_missing(self._columns, place)
             if isinstance(columns, Missing):
                 self._refused[place] = columns.reason
                 self._stamps[place] = stamps[place]

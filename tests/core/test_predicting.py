@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.losses import TargetTokens
-from csv_plugin.core.predicting import (attempt, collect_features,
+from csv_plugin.core.predicting import (collect_features, or_missing,
                                         predict_models, predictable_benchmarks,
                                         without_fractions)
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
@@ -72,7 +72,7 @@ def test_one_bad_dump_leaves_the_others(run, predictor):
 
 
 def test_an_unusable_predictor_leaves_the_others(run, predictor):
-    bad = attempt(load_predictor, run / 'bad')
+    bad = or_missing(load_predictor, run / 'bad')
     assert str(run / 'bad') in bad.reason
     table = predicted(run, {'p': predictor, 'bad': bad})
     for benchmark in table.benchmarks:
@@ -86,7 +86,7 @@ def test_an_unusable_predictor_leaves_the_others(run, predictor):
     # Alone, there is nothing but reasons.
     assert predicted(run, {'bad': bad}).at('far', 'easy') == bad
     with pytest.raises(ZeroDivisionError):
-        attempt(lambda: 1 / 0)
+        or_missing(lambda: 1 / 0)
 
 
 def test_predictor_without_tokens(run, predictor):

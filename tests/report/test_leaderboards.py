@@ -12,8 +12,9 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.report.leaderboards import (FIELDS, Leaderboard, as_markdown,
-                                            as_text, compare, mean_rows,
-                                            predict_columns, write_leaderboard)
+                                            as_text, mean_rows,
+                                            predict_columns, run_leaderboard,
+                                            write_leaderboard)
 from csv_plugin.report.screen import WIDTH
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import FITTED, dump, model_losses, train
@@ -198,7 +199,7 @@ def test_nothing_known():
         'predicted, all-token of all 3 models on bench-0: no dump', )
 
 
-def test_compare():
+def test_a_leaderboard_of_a_run():
     """Shown under one name, stored and fitted on under another."""
     skills = {'fit-4': FITTED['fit-4'], 'new': 1.1}
     losses = {name: dump(name, model_losses(x)) for name, x in skills.items()}
@@ -210,7 +211,7 @@ def test_compare():
     folders = {'New': 'new', 'Fit': 'fit-4'}
     real = dict.fromkeys(product(folders, ('easy', 'hard')), 0.1)
     real['Fit', 'hard'] = Missing('not run')
-    board = compare(predictions, folders, real, ('a remark', ))
+    board = run_leaderboard(predictions, folders, real, ('a remark', ))
     table = board.predictions
     assert table.models == ('New', 'Fit') and board.folders == folders
     for model, label in product(folders, table.methods):

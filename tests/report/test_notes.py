@@ -11,7 +11,7 @@ from csv_plugin.core.model_losses import MIXED, DumpInfo
 from csv_plugin.core.predictions import Disagreement, Missing, Predictions
 from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.core.scaling_law import PROBLEMS
-from csv_plugin.report.leaderboards import as_text, compare
+from csv_plugin.report.leaderboards import as_text, run_leaderboard
 from csv_plugin.report.notes import (disagreements, engine_notes, findings,
                                      learning_notes, outside_notes,
                                      predictor_notes, shortages)
@@ -37,7 +37,7 @@ def test_files_of_predictors_or_why_none_is_usable(predictor):
     assert remarks == ['p: broken', 'q: absent']
     nothing = Predictions.side_by_side({'p': None, 'q': None}, MODELS, ())
     folders = {model: model for model in MODELS}
-    board = compare(nothing, folders, {}, remarks)
+    board = run_leaderboard(nothing, folders, {}, remarks)
     assert board.predictions.benchmarks == ()
     assert as_text(board) == 'p: broken\nq: absent'
 

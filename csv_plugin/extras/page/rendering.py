@@ -17,9 +17,10 @@ from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.study import Outlier
-from csv_plugin.extras.page.sections import (N_LEVELS, Comparison, HeatSection,
-                                             Picture, PredictorFile,
-                                             comparison, fitted_on)
+from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection,
+                                             MethodErrors, Picture,
+                                             PredictorFile, fitted_on,
+                                             method_errors)
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import FILLED
@@ -83,7 +84,7 @@ def render(page: Page) -> str:
     several = len(predictions.benchmarks) > 1
     overall = Overall.of(predictions).of_methods_with_means()
     comparisons = [
-        comparison(predictions, label) for label in predictions.methods
+        method_errors(predictions, label) for label in predictions.methods
     ]
     filled = FilledMeans.of(predictions)
     return environment.get_template('page.jinja').render(
@@ -131,7 +132,7 @@ def points(number: Optional[float], sign: str = '-') -> str:
     return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
 
 
-def _finding(predictions: Predictions, errors: Comparison) -> str:
+def _finding(predictions: Predictions, errors: MethodErrors) -> str:
     """Models and benchmarks, and the error of the main predictor."""
     cells = predictions.held_out(errors.label)
     if not errors.n_cells:

@@ -18,7 +18,7 @@ N_LEVELS = 8
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodErrors:
     """Errors of one predictor on held-out models.
 
     Args:
@@ -82,15 +82,15 @@ class PredictorFile:
     predictor: Predictor
 
 
-def comparison(predictions: Predictions, label: str) -> Comparison:
+def method_errors(predictions: Predictions, label: str) -> MethodErrors:
     """Return the differences of one of the methods from real accuracies."""
     held_out = predictions.held_out(label)
     sizes = np.abs(predictions.difference(label))[held_out]
     by_benchmark = predictions.mean_difference(label).tolist()
-    return Comparison(label,
-                      float(sizes.mean()) if len(sizes) else math.nan,
-                      dict(zip(predictions.benchmarks, by_benchmark)),
-                      int(predictions.covered(label).sum()), len(sizes))
+    return MethodErrors(label,
+                        float(sizes.mean()) if len(sizes) else math.nan,
+                        dict(zip(predictions.benchmarks, by_benchmark)),
+                        int(predictions.covered(label).sum()), len(sizes))
 
 
 def heat_sections(

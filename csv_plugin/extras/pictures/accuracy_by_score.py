@@ -11,7 +11,7 @@ from csv_plugin.extras.capability_points import CapabilityPoints
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
                                               explain, few_ticks, handle,
                                               is_leftmost, looks, pad, panels,
-                                              picture, plain, say_empty,
+                                              picture, plain, show_empty,
                                               wrapped)
 
 #: Styles of the curve where models were fitted on, and elsewhere.
@@ -99,7 +99,7 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
     few_ticks(axes, 'y')
     if not drawn.any():
         axes.invert_xaxis()
-        say_empty(axes)
+        show_empty(axes)
         return
     x, y = points.scores, points.accuracies
     axes.axhline(points.chance, zorder=1, **_CHANCE)

@@ -12,7 +12,7 @@ from csv_plugin.core.predictions import REAL, Predictions
 from csv_plugin.extras.pictures.style import (GREY, Look, diagonal, drawing,
                                               explain, few_ticks, handle,
                                               is_leftmost, look, pad, panels,
-                                              picture, say_empty, wrapped)
+                                              picture, show_empty, wrapped)
 
 #: What pictures call the methods that have another name in studies.
 METHOD_NAMES = {
@@ -183,7 +183,7 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
     diagonal(axes)
     few_ticks(axes, 'xy')
     if not mask.any():
-        say_empty(axes)
+        show_empty(axes)
         return ''
     real, predicted = predictions.real[mask, b], predictions.values[mask, b, p]
     axes.vlines(

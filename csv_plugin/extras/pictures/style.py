@@ -361,7 +361,7 @@ def _share(number: float, _: Any) -> str:
     return _short(number, _) if 0 <= number <= 1 else ''
 
 
-def say_empty(axes: Axes) -> None:
+def show_empty(axes: Axes) -> None:
     """Write into a panel why nothing is drawn."""
     axes.text(
         0.5,

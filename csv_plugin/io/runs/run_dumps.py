@@ -30,7 +30,7 @@ def dataset_abbr(fingerprint: str) -> str:
 
 
 @contextmanager
-def reason_kept(dump: Path) -> Iterator[None]:
+def failure_recorded(dump: Path) -> Iterator[None]:
     """Write errors to a file beside the dump that could not be made.
 
     The summary of the run quotes the file. That of an earlier run is removed.

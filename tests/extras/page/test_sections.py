@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.extras.page.sections import comparison, fitted_on
+from csv_plugin.extras.page.sections import fitted_on, method_errors
 from tests.extras.page.pages import awkward_board
 from tests.runs import train
 
@@ -13,7 +13,7 @@ from tests.runs import train
 def test_differences_and_coverage():
     predictions = awkward_board().predictions
     main, other = (
-        comparison(predictions, label) for label in predictions.methods)
+        method_errors(predictions, label) for label in predictions.methods)
     assert (main.label, other.label) == ('predicted', 'all-token')
     # 0.3..0.5 holds 0.5 but not 0.51; fitted on, or not known: not counted.
     assert (main.n_inside, main.n_cells) == (2, 3)
@@ -25,7 +25,7 @@ def test_differences_and_coverage():
     assert other.overall == pytest.approx(0.112)
     fitted = replace(
         predictions, in_sample=np.ones_like(predictions.in_sample))
-    nothing = comparison(fitted, 'predicted')
+    nothing = method_errors(fitted, 'predicted')
     assert math.isnan(nothing.overall)
     assert (nothing.n_inside, nothing.n_cells) == (0, 0)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.io.runs.run_dumps import (dataset_abbr, read_run_dump,
-                                          reason_kept, run_models)
+from csv_plugin.io.runs.run_dumps import (dataset_abbr, failure_recorded,
+                                          read_run_dump, run_models)
 from tests.hostile_names import LEADING_OUT
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
 
@@ -90,7 +90,7 @@ def test_the_reason_why_there_is_no_dump(tmp_path, part):
     path.unlink()
     for error in (InputError('text', 'a', 'b',
                              'Do c.'), ValueError('No space\nleft')):
-        with pytest.raises(type(error)), reason_kept(path):
+        with pytest.raises(type(error)), failure_recorded(path):
             raise error
     # As where half a validation set was scored.
     if part:
@@ -105,7 +105,7 @@ def test_the_reason_why_there_is_no_dump(tmp_path, part):
     if not part:
         write_losses(tmp_path, 'm', LOSSES, part='_0')
         assert len(read_ids(tmp_path)) == 5
-    with reason_kept(path):
+    with failure_recorded(path):
         write_losses(tmp_path, 'm', LOSSES[2:], part=part)
     assert len(read_ids(tmp_path)) == (5 if part else 3)
     assert not list(path.parent.glob('*.txt'))
@@ -120,12 +120,12 @@ def test_a_full_disk(tmp_path, monkeypatch):
     dump = tmp_path / 'm.safetensors'
     for n_notes in (1, 0):
         with pytest.raises(InputError, match=f'{dump}: .*No space.*Make room'):
-            with reason_kept(dump):
+            with failure_recorded(dump):
                 full()
         assert len(os.listdir(tmp_path)) == n_notes
         monkeypatch.setattr(Path, 'write_bytes', full)
     with pytest.raises(ValueError, match='the first error'):
-        with reason_kept(tmp_path / 'none' / 'm.safetensors'):
+        with failure_recorded(tmp_path / 'none' / 'm.safetensors'):
             raise ValueError('the first error')
 
 
