@@ -125,7 +125,7 @@ def _scored(row: JsonPart) -> list[_Scored]:
             (prompt, answer, float(pair[0]))
             for (prompt,
                  answer), pair in zip(asked, row.fields['filtered_resps'])
-            if isinstance(prompt + answer, str)
+            if isinstance(prompt, str) and isinstance(answer, str)
         ]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return []
