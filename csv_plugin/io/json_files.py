@@ -26,7 +26,8 @@ def parse_json(text: str | bytes,
             order mark.
         where (str): The file, and perhaps the line, for errors.
         remedy (str): What the user can do, for errors.
-        finite (bool): Refuse NaN and infinite numbers.
+        finite (bool): Refuse NaN, infinite numbers, and whole numbers of
+            more than 64 bits.
 
     Returns:
         Any: Texts that UTF-8 can encode, finite numbers, whole numbers of at
@@ -85,7 +86,7 @@ def _check(value: Any, finite: bool) -> None:
             elif (finite and isinstance(part, float)
                   and not math.isfinite(part)):
                 raise ValueError('a number too large for 64 bits')
-            elif isinstance(part, int) and abs(part) > _MAX_INT:
+            elif finite and isinstance(part, int) and abs(part) > _MAX_INT:
                 raise ValueError('a whole number too large for 64 bits')
             elif isinstance(part, list):
                 inner += part

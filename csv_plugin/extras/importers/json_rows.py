@@ -18,7 +18,7 @@ _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Return whether a value from JSON is a finite number."""
-    return type(value) in (int, float) and math.isfinite(value)
+    return type(value) in (int, float) and -math.inf < value < math.inf
 
 
 @dataclass(frozen=True)

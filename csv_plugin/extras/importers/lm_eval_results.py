@@ -25,6 +25,8 @@ from csv_plugin.io.files import NOT_THERE, FilePath
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
 _INDENTED = re.compile(' *- ')
 _DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d')
+#: No benchmark has as many items.
+_LARGEST = 2**31
 #: Arguments of a model that are names of it; of several, the first counts.
 _NAMES = 'pretrained', 'model', 'path', 'engine'
 _ADAPTERS = 'peft', 'delta', 'lora_local_path'
@@ -181,10 +183,10 @@ class Run:
         limit = self._config.get('limit')
         counts = [self.stated('n-samples', leaf) for leaf in leaves]
         original = _total(counts, 'original')
-        n_items = self.results[task].get('sample_len')
-        if type(n_items) is not int:
+        n_items = _total([self.results[task]], 'sample_len')
+        if n_items is None:
             n_items = _total(counts, 'effective')
-        if n_items is None and is_number(limit) and limit >= 1:
+        if n_items is None and is_number(limit) and 1 <= limit < _LARGEST:
             n_items = int(limit) * len(leaves)
         if n_items is not None and original is not None:
             return n_items, 'all' if n_items >= original else 'some'
@@ -303,7 +305,7 @@ def _total(counts: Iterable[Any], kind: str) -> Optional[int]:
         count.get(kind) if isinstance(count, dict) else None
         for count in counts
     ]
-    known = [number for number in numbers if type(number) is int]
+    known = [n for n in numbers if type(n) is int and 0 <= n < _LARGEST]
     return sum(known) if len(known) == len(numbers) else None
 
 
