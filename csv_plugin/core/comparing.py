@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.differences import predict_differences
 from csv_plugin.core.features import FeatureTable, counted_losses
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import LossTable, TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
@@ -350,8 +351,8 @@ def _notes(models: Sequence[str], features: NDArray,
             part.benchmark for part in predictor.benchmarks
             if part.intervals.extrapolated(part.model.scores(features)).any()
     ]:
-        notes.append(f'{", ".join(beyond)}: scores outside the range of the '
-                     'training models')
+        notes.append(f'{shortened(", ".join(beyond), 60)}: scores outside the '
+                     'range of the training models')
     return notes
 
 
