@@ -15,14 +15,15 @@ CHANCE = {'demo-source.demo_bench': .25}
 
 
 def record(path, model='demo-org/demo-model', name='', **changes):
-    """Write the public record with changes of its only result."""
+    """Write the public record with changes of its fields."""
     content = json.loads((DATA / 'record.json').read_text())
     content['model_info']['id'] = model
-    result = content['evaluation_results'][0]
+    result = content['evaluation_results'][0] | dict(generation_config={})
+    content['evaluation_results'] = [result]
     result['evaluation_name'] = name or result['evaluation_name']
     for key, value in changes.items():
-        for part in (content, result['score_details'], result,
-                     result['metric_config']):
+        for part in (content, content['model_info'], result['score_details'],
+                     result, result['metric_config']):
             if key in part:
                 part[key] = value
                 break
@@ -47,12 +48,8 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     record(tmp_path / '1.json', 'b', 'mmlu', score=.5)
     record(tmp_path / '2.json', 'a', 'gsm8k', score=60, max_score=100)
     (tmp_path / 'deep.json').mkdir()
-    record(
-        tmp_path / 'deep.json/3.json',
-        'a',
-        'mmlu',
-        metric_kind='acc',
-        score=.4)
+    deep = tmp_path / 'deep.json/3.json'
+    record(deep, 'a', 'mmlu', metric_kind='acc', score=.4)
     record(tmp_path / '4.json', 'a', 'arena', metric_kind='elo', score=1200)
     (tmp_path / '5.json').write_text('{}')
     with pytest.warns(UserWarning) as warnings:
@@ -165,29 +162,19 @@ def test_missing_scores_are_one_line(tmp_path):
 
 def named(path, name, config):
     """The public record with another evaluation and metric."""
-    content = json.loads(record(path, name=name).read_text())
     bounds = dict(lower_is_better=False, min_score=0, max_score=1)
-    content['evaluation_results'][0]['metric_config'] = bounds | config
-    path.write_text(json.dumps(content))
-    return path
+    return record(path, name=name, metric_config=bounds | config)
 
 
 def test_all_models_have_the_same_metric(tmp_path):
     """As lm-evaluation-harness has two accuracies of a task."""
-    for model, scores in (('a', dict(acc=.5, acc_norm=.6)),
-                          ('b', dict(acc=.4)), ('c', dict(exact_match=.3)),
-                          ('d', dict(acc=float('nan'), acc_norm=.2))):
-        content = json.loads((DATA / 'record.json').read_text())
-        content['model_info']['id'] = model
-        result, = content['evaluation_results']
-        content['evaluation_results'] = [
-            result | dict(
-                evaluation_name='piqa',
-                metric_config=dict(evaluation_description=metric, max_score=1),
-                score_details=dict(score=score))
-            for metric, score in scores.items()
-        ]
-        (tmp_path / f'{model}.json').write_text(json.dumps(content))
+    for model, metric, score in (('a', 'acc', .5), ('a', 'acc_norm', .6),
+                                 ('b', 'acc', .4), ('c', 'exact_match', .3),
+                                 ('d', 'acc', float('nan')), ('d', 'acc_norm',
+                                                              .2)):
+        config = dict(evaluation_description=metric, max_score=1)
+        record(tmp_path / f'{model}_{metric}.json', model, 'piqa',
+               metric_config=config, score=score)  # yapf: disable
     with pytest.warns(UserWarning) as warnings:
         table = read_every_eval_ever([tmp_path])
     assert table.models == ('a', 'd')
@@ -205,10 +192,8 @@ def test_records_of_several_weights_are_no_model(tmp_path):
         ('3', 'b', 'piqa', dict(model_args='pretrained=b,load_in_4bit=True')),
         ('4', 'c', 'piqa', dict(model_args='pretrained=c,dtype=float16')),
     ):  # yapf: disable
-        path = record(tmp_path / f'{name}.json', model, task)
-        content = json.loads(path.read_text())
-        content['model_info']['additional_details'] = details
-        path.write_text(json.dumps(content))
+        record(tmp_path / f'{name}.json', model, task,
+               additional_details=details)  # yapf: disable
     with pytest.warns(UserWarning) as warnings:
         table = read_every_eval_ever([tmp_path])
     assert table.models == ('b', 'c')
@@ -219,11 +204,9 @@ def test_records_of_several_weights_are_no_model(tmp_path):
 
 def test_models_with_other_numbers_of_examples(tmp_path):
     for model, shots in (('a', '0'), ('b', '5')):
-        record(tmp_path / f'{model}.json', model, 'piqa')
-        content = json.loads((tmp_path / f'{model}.json').read_text())
-        content['evaluation_results'][0]['generation_config'] = dict(
-            additional_details=dict(num_fewshot=shots))
-        (tmp_path / f'{model}.json').write_text(json.dumps(content))
+        config = dict(additional_details=dict(num_fewshot=shots))
+        record(tmp_path / f'{model}.json', model, 'piqa',
+               generation_config=config)  # yapf: disable
     with pytest.raises(InputError, match='0 of a, 5 of b'):
         read_every_eval_ever([tmp_path])
 
@@ -248,11 +231,9 @@ def sized(folder, model, n_items, **source_data):
 
 def test_a_trial_on_a_few_items_does_not_count(tmp_path):
     sized(tmp_path, 'a', 1838)
-    trial = record(
-        tmp_path / 'trial.json',
-        'a',
-        'hellaswag',
-        score_details=dict(score=.9, uncertainty=dict(num_samples=10)))
+    few = dict(score=.9, uncertainty=dict(num_samples=10))
+    trial = tmp_path / 'trial.json'
+    record(trial, 'a', 'hellaswag', score_details=few)
     with pytest.warns(UserWarning, match='another record has more items'):
         table = read_every_eval_ever([tmp_path])
     assert table.values.tolist() == [[.5]] and table.n_items == [1838]
