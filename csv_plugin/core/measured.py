@@ -98,6 +98,11 @@ def check_measured(records: Sequence[Measured]) -> None:
                 f'one {LABELS[fact]} for all models', values,
                 'Measure them alike, or leave the benchmark out.')
     warn_of_prompts(records)
+    if cut := {r.task: r.n_items for r in records if r.part == 'some'}:
+        few = ', '.join(f'{task} ({n})' for task, n in cut.items())
+        warnings.warn(
+            f'results are of some of the items of {shortened(few, 80)}',
+            stacklevel=3)
     silent = {
         LABELS[fact]: {r.name
                        for r in records if getattr(r, fact) is None}

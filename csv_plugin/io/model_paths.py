@@ -19,7 +19,8 @@ _WEIGHTS = '*.safetensors', '*.bin', '*.gguf', '*.distcp', 'config.json'
 _PLACES, _LENGTH = 64, 4096
 
 #: Remedy for two paths that end alike.
-_NAME_THEM = 'Name each, as NAME=PATH or, in Python, in a mapping of paths.'
+_NAME_THEM = ('Rename one. `salience import` takes NAME=PATH, and Python a '
+              'mapping of paths.')
 
 
 def paths_by_model(

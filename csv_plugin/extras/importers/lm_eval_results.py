@@ -30,6 +30,8 @@ _LARGEST = 2**31
 #: Arguments of a model that are names of it; of several, the first counts.
 _NAMES = 'pretrained', 'model', 'path', 'engine'
 _ADAPTERS = 'peft', 'delta', 'lora_local_path'
+#: Names of number formats, of which 'auto' is none.
+_DTYPES = {'auto': None, 'half': 'float16', 'float': 'float32'}
 _QUANTIZED = re.compile('quant|load_in_|gptq|gguf|bnb_|awq')
 
 
@@ -135,7 +137,8 @@ class Run:
             'model': named if adapter or not named else given or named,
             'revision': _together('/', revision, args.get('subfolder')),
             'commit': _text(config.get('model_sha')),
-            'dtype': None if dtype == 'auto' else dtype.split('torch.')[-1],
+            'dtype': _DTYPES.get(dtype,
+                                 dtype.split('torch.')[-1]),
             'quantization': quantization(args),
             'adapter': _together('@', *adapters) or ('none' if args else None),
         }
@@ -209,7 +212,9 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
         raise InputError(
             os.fspath(path), 'the outputs of a model', NOT_THERE,
             'Check the path.')
-    files = sorted(root.rglob('*.json')) if root.is_dir() else [root]
+    # Before 0.4.3, results may have the name of a file of lines.
+    files = [root] if root.is_file() else (sorted(root.rglob('*.json'))
+                                           or sorted(root.rglob('*.jsonl')))
     if not files:
         raise InputError(
             os.fspath(path), 'results of lm-evaluation-harness, *.json',

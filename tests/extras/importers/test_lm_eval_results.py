@@ -133,9 +133,11 @@ def test_a_run_of_some_items_replaces_no_whole_one(tmp_path, version, limit):
     with pytest.raises(InputError, match='part of the items|number of items'):
         read(cut, tmp_path / 'c')
     whole.unlink()
-    assert read(tmp_path / 'b').measured[0].part == 'some'
+    with pytest.warns(UserWarning, match='some of the items of piqa'):
+        assert read(cut).measured[0].part == 'some'
 
 
+@pytest.mark.filterwarnings('ignore:results are of some')
 def test_of_two_runs_of_some_items_the_longer_counts(tmp_path):
     for date, accuracy, limit in (('2025-01-01', .5, 100), ('2025-01-02', .9,
                                                             10)):
@@ -188,6 +190,16 @@ def test_what_is_no_result_is_left_out_with_a_line(tmp_path):
     lines = ''.join(str(line.message) for line in told)
     for part in ('1 file (cut.json)', '1 file (other.json)', '1 model (n)'):
         assert part in lines
+
+
+def test_names_of_number_formats(tmp_path):
+    """Of 0.4.2, in a file with the name of lines."""
+    for dtype, expected in (('half', 'float16'), ('auto', None),
+                            ('torch.bfloat16', 'bfloat16')):
+        path = write_results(
+            tmp_path / dtype, '0.4.2', {'piqa': .6}, model=f'm,dtype={dtype}')
+        path.rename(path.with_suffix('.jsonl'))
+        assert read(tmp_path / dtype).measured[0].dtype == expected
 
 
 def test_results_without_a_config_are_silent(tmp_path):
