@@ -31,8 +31,8 @@ def read_lm_eval_accuracies(
 
     Of several runs of a benchmark, the newest whole one counts. Its accuracy
     is `acc_norm` where the harness gives it, else `acc`, else `exact_match`.
-    What cannot be used is left out with a warning, as are different prompts
-    and versions of a task.
+    What cannot be used is left out with a warning. Different prompts and
+    versions of a task are warnings, too.
 
     Args:
         paths (Mapping | Iterable): Output folder of each of M models, by the

@@ -62,7 +62,7 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     kinds = {
         task: _output_type(run, task)
         for run in runs
-        for task in run.results
+        for task, scores in run.results.items() if isinstance(scores, dict)
     }
     readers = {
         task: partial(_read, path, runs, task, kind, left_out)

@@ -143,6 +143,14 @@ def test_samples_that_were_not_logged(tmp_path):
         read(path)
 
 
+def test_a_result_that_is_no_object_is_no_task(tmp_path):
+    path = write(tmp_path / 'm', [item(), item(1)])
+    change_json(path,
+                lambda old: old['configs'].update(x={'output_type': 'y'}))
+    change_json(path, lambda old: old['results'].update(x='N/A'))
+    assert len(read(path).columns.units) == 2
+
+
 @pytest.mark.slow
 def test_a_large_file_takes_the_time_of_its_json_and_no_memory(tmp_path):
     rng = np.random.default_rng(0)
