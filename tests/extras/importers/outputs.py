@@ -132,7 +132,8 @@ def results_of(version,
     below = {task for group in groups.values() for task in group}
     for name, part in results.items():
         part['alias'] = ' - ' * (name in below) + name
-    content['configs'] = {task: dict(num_fewshot=shots) for task in tasks}
+    config_of_task = dict(num_fewshot=shots, output_type='multiple_choice')
+    content['configs'] = dict.fromkeys(tasks, config_of_task)
     content['n-shot'] = dict.fromkeys(tasks, shots)
     if key < (0, 4, 4):
         content['n-shot'] |= dict.fromkeys(groups, 0)
@@ -169,16 +170,12 @@ def write_samples(results, task, items, version='0.4.13'):
     """Log samples of a task beside a file of results, as a version does.
 
     Args:
-        results (Path): The file of `write_results`, whose tasks get the
-            output type.
+        results (Path): The file of `write_results`.
         task (str): One of them.
         items (list): Of each item, its prompts, answers, log-likelihoods
             and target, and perhaps fields that are added or changed.
         version (str): Before 0.4.4, targets are no texts.
     """
-    change_json(
-        results, lambda content: content['configs'][task].setdefault(
-            'output_type', 'multiple_choice'))
     old, rows = version_key(version) < (0, 4, 4), []
     for doc_id, (prompts, answers, values, right, more) in enumerate(items):
         pairs = [[str(value), 'False'] for value in values]

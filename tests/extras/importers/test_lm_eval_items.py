@@ -141,6 +141,12 @@ def test_samples_that_were_not_logged(tmp_path):
     next(path.parent.glob('samples_*')).unlink()
     with pytest.raises(InputError, match='0.4.3 or later, with --log_samples'):
         read(path)
+    for version, message in (('0.3.0', 'scored right answers'),
+                             ('0.4.0', '0.4.3 or later'), ('0.4.2',
+                                                           '0.4.3 or later')):
+        path = write_results(tmp_path / version, version, {'piqa': .6})
+        with pytest.raises(InputError, match=message):
+            read(path)
 
 
 def test_a_result_that_is_no_object_is_no_task(tmp_path):
