@@ -208,6 +208,30 @@ def test_no_solution_is_worse_than_those_of_scipy(penalty, shape):
             assert value <= 2 * best.cost * (1 + 1e-9)
 
 
+@pytest.mark.parametrize('noise', [.01, .05])
+def test_a_penalty_takes_few_newton_steps(monkeypatch, noise):
+    """Less than two on average, as the last penalty is near."""
+    steps = []
+    step = ridge._PenaltyPath._step
+
+    def counted(path, rows, *rest):
+        steps.append(len(rows) / len(path._masks))
+        return step(path, rows, *rest)
+
+    monkeypatch.setattr(ridge._PenaltyPath, '_step', counted)
+    follow, per_penalty = ridge._PenaltyPath.follow, []
+
+    def followed(path, *arguments):
+        before = sum(steps)
+        follow(path, *arguments)
+        per_penalty.append(sum(steps) - before)
+
+    monkeypatch.setattr(ridge._PenaltyPath, 'follow', followed)
+    fit(Ridge(), make_world(noise=noise).task)
+    assert np.mean(per_penalty) < 2
+    assert max(per_penalty) < 3
+
+
 @pytest.mark.parametrize('n_columns', [5, 90])
 def test_regressions_may_leave_products_early(monkeypatch, n_columns):
     """Those whose conjugate gradients have ended, where models are many."""
