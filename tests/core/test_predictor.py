@@ -78,6 +78,7 @@ def test_prediction_is_a_dot_product_and_a_curve(tables, predictor, predicted):
 
 
 def test_level_moves_the_interval_around_the_value(tables, predictor):
+    assert predictor.predict(tables.features).level == 0.9
     narrow = predictor.predict(tables.features, level=0.5)
     wide = predictor.predict(tables.features, level=0.95)
     assert narrow.level == 0.5 and wide.level == 0.95

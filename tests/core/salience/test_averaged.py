@@ -11,13 +11,16 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import Averaged, Ridge, Task, Uniform, fold_masks
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,
-                                               Ridges, _best_floor)
+                                               Ridges, _best_floor,
+                                               _normalised, _shared)
 from csv_plugin.core.salience.base import floor_candidates, held_out_mse
 from csv_plugin.core.salience.ridge import Problems, RidgeRegressions
 from csv_plugin.core.salience_model import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve, accuracy_at, fit_curve
 from tests.core.worlds import make_world, mse
 
+#: A member, of which only errors count.
+EQUAL = EqualWeights(*(6 * [None]))
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 AVERAGED = Averaged(PENALTIES)
 
@@ -36,6 +39,19 @@ def world(seed: int = 0, n: int = 40, chance: float = 0.25) -> Task:
     accuracy = accuracy_at(exponents, chance) + rng.normal(size=n) / 100
     return Task.of(values, np.full(8, 1 / 8), np.clip(accuracy, 0, 1), chance,
                    families)
+
+
+def test_weights_are_shares():
+    assert _normalised(np.log([2, 6])) == pytest.approx([.25, .75])
+
+
+def test_settings_and_members_are_judged_by_all_benchmarks():
+    """Two benchmarks, a member with 2 settings and 2 floors; logarithms."""
+    errors = np.array([[[.2, .1], [.8, .4]], [[.3, .9], [.3, .6]]])
+    shared = _shared([[replace(EQUAL, errors=part)] for part in errors])
+    excess = np.log([[1, 4], [1, 1]]).mean(axis=0)
+    assert shared.excess[0] == pytest.approx(excess)
+    assert shared.members == pytest.approx([np.log([.1, .3]).mean()])
 
 
 def test_logarithms_that_tell_more_are_used():

@@ -71,6 +71,20 @@ def test_rounding_is_forgiven():
     assert 0 in results[-1].losses
 
 
+def test_a_model_may_be_sure():
+    """The ids that are tried may have nearly all probability."""
+
+    class Sure(Exact):
+
+        def answer(self, row):
+            return RowScores(row, np.log(np.where(row[1:] == likely, .9, .01)))
+
+    text = Text('t', 'a bc')
+    likely = tokenizer()('bc', add_special_tokens=False).input_ids[-1]
+    losses = token_losses(Sure(), tokenizer(), [text])[0].losses
+    assert losses.min() == pytest.approx(-np.log(.9))
+
+
 @pytest.mark.parametrize('wish', ['entropy', 'rank'])
 def test_only_losses(wish):
     with pytest.raises(InputError, match='it returns losses only'):
