@@ -10,7 +10,7 @@ import argparse
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 from tqdm import tqdm
@@ -19,6 +19,7 @@ from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
                                       add_several, add_wide, into_folder,
                                       print_end, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
@@ -30,10 +31,16 @@ from csv_plugin.io.model_tables import (read_accuracy_columns,
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text, scoring_lms,
+                                            with_possible_ranks,
                                             write_leaderboard)
 from csv_plugin.report.notes import predictor_notes
 from csv_plugin.report.screen import full_width
 from csv_plugin.triage.dumps import find_dumps
+
+#: Feature columns by model, or why there are none.
+Tables = dict[str, Union[FeatureTable, Missing]]
+#: How losses were made, by model.
+Infos = dict[str, DumpInfo]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,15 +78,17 @@ def run(args: argparse.Namespace) -> None:
     label, file = args.predictor
     predictor = load_predictor(file)
     known = _known(args.known, args.benchmarks)
-    infos: dict[str, DumpInfo] = {}
+    tables: Tables
+    infos: Infos = {}
     if args.losses:
         # Tables may have more units, in any order; tokens are no units.
         columns = predictor.columns
         units = columns.units if columns.scored is None else None
         losses = read_loss_features(args.losses, units=units)
         predictions = predictor.predict(losses)
+        tables = {name: losses.select([name]) for name in losses.models}
     else:
-        predictions, infos = _from_dumps(predictor, args.places)
+        predictions, tables, infos = _from_dumps(predictor, args.places)
     notes = predictor_notes({label: predictor}, {label: file})
     if known is not None:
         from csv_plugin.extras.score_imputation import (next_notes,
@@ -100,6 +109,8 @@ def run(args: argparse.Namespace) -> None:
         predictions,
         remarks=notes,
         scoring_lms=scoring_lms({label: predictor}, infos))
+    if known is None:
+        board = with_possible_ranks(board, {label: predictor}, {label: tables})
     _show(args, board)
 
 
@@ -150,14 +161,14 @@ def _known(scores: Optional[str],
 
 
 def _from_dumps(predictor: Predictor,
-                places: list[str]) -> tuple[Predictions, dict[str, DumpInfo]]:
+                places: list[str]) -> tuple[Predictions, Tables, Infos]:
     """Predictions of all models whose losses are in some places.
 
-    And by model how its losses were made.
+    And by model its columns, and how its losses were made.
     """
     predictor.check_tokens()
     dumps = find_dumps(places)
-    infos: dict[str, DumpInfo] = {}
+    infos: Infos = {}
 
     def read(model: str, fingerprint: str) -> TokenLossDump:
         dump = dumps[model].read(fingerprint)
@@ -178,4 +189,5 @@ def _from_dumps(predictor: Predictor,
             'dumps', 'losses that the predictor can use',
             f'{model}: {refused[model].rstrip(".")}' if refused else 'none',
             'Give losses on the texts of the predictor.')
-    return predict_models(predictors, columns, predictor.names), infos
+    predictions = predict_models(predictors, columns, predictor.names)
+    return predictions, columns[PREDICTED], infos

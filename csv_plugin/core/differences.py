@@ -40,7 +40,7 @@ LEAST_SHARED = 1 / 2
 #: families left out of four collections (docs/appendix/measurements.md).
 MOST_FREEDOM = 5
 #: Draws from a joint distribution.
-N_DRAWS = 10_000
+N_DRAWS = 4_000
 #: Smaller directions, as a share of the largest, are rounding errors.
 LEAST_SHARE = 1e-12
 _ROUNDS = 12
@@ -76,7 +76,8 @@ class AccuracyDifferences:
         By the last benchmark. Models that cannot be told apart at this level
         may be in either order.
         """
-        above = self.probability[-1] >= (1 + level) / 2
+        least = t.ppf((1 + level) / 2, self.freedom[-1, 0, 0])
+        above = self.difference[-1] > least * self.deviation[-1]
         return 1 + above.sum(axis=1), len(above) - above.sum(axis=0)
 
     def chances(self) -> NDArray[np.float64]:

@@ -162,6 +162,9 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
     assert fitted[0][1:4] == ['mean of 2 real', 'rank', 'uniform']
     row, = (row for row in predicted if row[:1] == fitted[2][:1])
     assert row[1] == fitted[2][3]
+    # Models that cannot be told apart share possible ranks.
+    assert any('-' in cells[2] for cells in predicted[2:])
+    assert 'rank 2-4: ' in Path('out/leaderboard.txt').read_text()
 
 
 def test_units_of_a_table_are_found_by_their_names(folder, capsys):
