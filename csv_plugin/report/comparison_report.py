@@ -1,7 +1,9 @@
 """A comparison of two models as tables to read, and as one line."""
 import math
+from shlex import quote
 
 from csv_plugin.core.comparing import MEAN, Comparison
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import number
 from csv_plugin.core.paired import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
                                     PREDICTED, PREDICTOR, RUNS, SAME, SCORE,
@@ -25,7 +27,7 @@ _TABLES = (
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     """Return tables, notes and what came out, for the terminal."""
     a, b = comparison.models
-    parts = [f'A: {a}\nB: {b}']
+    parts = [wrapped([f'A: {a}', f'B: {b}'])]
     for heading, kinds in _TABLES:
         rows = [part for kind in kinds for part in comparison.of_kind(kind)]
         if rows:
@@ -47,14 +49,15 @@ def sentence(comparison: Comparison) -> str:
         LOSS: 'mean loss',
         MEAN: 'mean accuracy'
     }.get(_name(part), f'accuracy on {part.benchmark}')
-    return (f'{text}: {name} {_number(part, part.value)} {_unit(part)} '
-            f'({_interval(part)}), P(B better) {part.probability:.3f}.')
+    return one_line(
+        f'{text}: {name} {_number(part, part.value)} {_unit(part)} '
+        f'({_interval(part)}), P(B better) {part.probability:.3f}.')
 
 
 def as_line(comparison: Comparison) -> str:
     """Return what came out in one line of NAME=VALUE, for logs."""
     part = comparison.decisive
-    return ' '.join((
+    return one_line(' '.join((
         f'verdict={part.verdict.replace(" ", "_")}',
         f'by={_name(part)}',
         f'kind={part.kind}',
@@ -63,7 +66,9 @@ def as_line(comparison: Comparison) -> str:
         f'high={_number(part, part.high)}',
         f'unit={_unit(part)}',
         f'probability={part.probability:.4f}',
-    ))
+        *(f'{name}={quote(model)}'
+          for name, model in zip('ab', comparison.models)),
+    )))
 
 
 def _name(part: Difference) -> str:

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from csv_plugin.core.comparing import compare
 from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.extras.predictor_cards import predictor_card
 from csv_plugin.io.tables import read_rows, write_csv
-from csv_plugin.report import study_tables
+from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.triage_report import as_text, write_triage
@@ -176,6 +177,15 @@ def test_triage(triage, tmp_path):
     assert all(markdown(name) in document for name in runs)
     check_csv(tmp_path / 'forecasts.csv', ['run'], runs)
     check_csv(tmp_path / 'checkpoints.csv', ['run'], runs)
+
+
+@pytest.mark.parametrize('name', FEW)
+def test_comparison(name):
+    grades = {name: {str(i): i % 2 for i in range(9)}}
+    found = replace(compare(answers=(grades, grades)), models=(name, 'b'))
+    check_screen(comparison_report.as_text(found))
+    check_screen(comparison_report.as_line(found))
+    check_screen(comparison_report.sentence(found))
 
 
 def test_curves_stay_in_their_folder(triage, tmp_path):
