@@ -71,7 +71,7 @@ def _words(predictor: Predictor) -> tuple[list[str], slice]:
     index = texts.ids.index(TEXT)
     targets = predictor.targets
     assert targets is not None
-    first = sum(map(len, targets.spans[:index]))
+    first = int(targets.spans.token_offsets[index])
     spans = targets.spans[index]
     data = [*texts][index].text.encode()
     words = [
