@@ -58,8 +58,3 @@ def test_models_of_a_list(tmp_path, capsys):
     }
     assert main(['status', str(models), '--list', str(models)]) == 2
     assert 'expected a folder with dumps' in capsys.readouterr().err
-
-
-def test_no_run(tmp_path, capsys):
-    assert main(['status', str(tmp_path)]) == 2
-    assert 'expected a run with configs/*.py' in capsys.readouterr().err
