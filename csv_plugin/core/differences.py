@@ -39,6 +39,8 @@ LEAST_SHARED = 1 / 2
 #: Most degrees of freedom of errors, as of three to eight the most likely on
 #: families left out of four collections (docs/appendix/measurements.md).
 MOST_FREEDOM = 5
+#: Another model is above those that are not the best at this level.
+NEARLY_SURE = 0.99
 #: Draws from a joint distribution.
 N_DRAWS = 4_000
 #: Smaller directions, as a share of the largest, are rounding errors.
@@ -85,19 +87,24 @@ class AccuracyDifferences:
 
         By the last benchmark, from draws of the joint distribution.
         """
-        variance, freedom = self.deviation[-1]**2, self.freedom[-1, 0, 0]
-        n = len(variance)
+        found = np.zeros(self.difference.shape[-1])
+        # The others are hardly ever the best.
+        rows = np.flatnonzero(self.rank_ranges(NEARLY_SURE)[0] == 1)
+        pairs = np.ix_(rows, rows)
+        variance = self.deviation[-1][pairs]**2
         np.fill_diagonal(variance, 0)
         # Covariances about the mean of the models, with these variances of
         # differences (Torgerson, Psychometrika 17, 1952).
-        centred = np.eye(n) - 1 / n
+        centred = np.eye(len(rows)) - 1 / len(rows)
         sizes, axes = np.linalg.eigh(-centred @ variance @ centred / 2)
         rng = np.random.default_rng(0)
-        draws = rng.normal(size=(N_DRAWS,
-                                 n)) @ (axes * np.sqrt(sizes.clip(0))).T
+        draws = rng.normal(
+            size=(N_DRAWS, len(rows))) @ (axes * np.sqrt(sizes.clip(0))).T
+        freedom = self.freedom[-1, 0, 0]
         draws *= np.sqrt(freedom / rng.chisquare(freedom, (N_DRAWS, 1)))
-        best = np.argmax(self.difference[-1, 0] + draws, axis=1)
-        return np.bincount(best, minlength=n) / N_DRAWS
+        best = np.argmax(self.difference[-1][pairs][0] + draws, axis=1)
+        found[rows] = np.bincount(best, minlength=len(rows)) / N_DRAWS
+        return found
 
 
 @dataclass(frozen=True, eq=False)
