@@ -226,8 +226,9 @@ def _learn(predictor: Predictor,
     """Errors of each benchmark and, of several, of their mean."""
     scores = predictor.training_scores
     if scores is None:
-        raise InputError('predictor', 'one with the scores of its training '
-                         'models', 'one without', 'Train it anew.')
+        raise InputError('predictor', 'held-out predictions of its training '
+                         'models', 'none', 'Train one by another method than '
+                         'paper, or an earlier one anew.')  # yapf: disable
     pairs = [_Pairs.of(scores, [b]) for b in range(len(predictor.names))]
     if chosen.sum() > 1:
         pairs.append(_Pairs.of(scores, np.flatnonzero(chosen)))

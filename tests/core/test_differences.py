@@ -242,5 +242,5 @@ def test_noise_of_items_is_least(predictor):
 
 
 def test_predictor_without_scores(predictor):
-    with pytest.raises(InputError, match='scores of its training'):
+    with pytest.raises(InputError, match='held-out predictions'):
         pair(replace(predictor, training_scores=None))
