@@ -5,6 +5,7 @@ transformers 5 makes some tokenizers anew, from parts of their
 class, other ids come out, or blanks of the text are lost, without an error.
 """
 import re
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,10 @@ _BLANKS = re.compile('[\t\n\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f'
 _FEW = 0.01
 # Entries of a vocabulary, at most, that are tried.
 _SAMPLE = 2000
+# Rules of GGUF files, with which transformers makes the tokens of llama.cpp,
+# and bytes of a file in which one stands.
+_WORD_RULES = '', 'default', 'gpt-2', 'smollm', 'qwen2'
+_HEAD = 1 << 24
 
 
 def named(tokenizer: PreTrainedTokenizerBase) -> str:
@@ -60,19 +65,30 @@ def file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
 
 
 def check_gguf(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Refuse a tokenizer from a GGUF file that ignores its vocabulary.
+    """Refuse a tokenizer from a GGUF file that is not the file's.
 
+    transformers cuts texts into words by one rule, whatever the file says.
     Loaded as a model of another type, such as scores of merges taken for
-    probabilities, it cuts most texts into smaller tokens than the file has.
-    A sample of the vocabulary is encoded, token by token. Other tokenizers
+    probabilities, it cuts words into smaller tokens than the file has: a
+    sample of the vocabulary is encoded, token by token. Other tokenizers
     pass.
 
     Raises:
-        InputError: Most of these tokens come out in pieces.
+        InputError: The file names another rule, or most of these tokens come
+            out in pieces.
     """
     files = (tokenizer.name_or_path, tokenizer.init_kwargs.get('vocab_file'))
-    if not any(str(file).endswith('.gguf') for file in files):
+    file = next((f for f in files if str(f).endswith('.gguf')), None)
+    if file is None:
         return
+    remedy = ('Give the tokenizer of the model that the file was made of '
+              '(--tokenizer).')
+    rule = _word_rule(Path(file))
+    if rule not in _WORD_RULES:
+        raise InputError(
+            named(tokenizer), 'a file whose words are cut as by '
+            f'{" or ".join(filter(None, _WORD_RULES))}',
+            f'the rule {rule!r}, which transformers leaves out', remedy)
     vocabulary = tokenizer.get_vocab()
     sample = sorted(vocabulary)[::len(vocabulary) // _SAMPLE + 1]
     words = [
@@ -84,9 +100,23 @@ def check_gguf(tokenizer: PreTrainedTokenizerBase) -> None:
     if whole < len(words) / 2:
         raise InputError(
             named(tokenizer), f'{len(words)} words of the vocabulary of its '
-            'file as single tokens', f'{len(words) - whole} in pieces',
-            'Give the tokenizer of the model that the file was made of '
-            '(--tokenizer).')
+            'file as single tokens', f'{len(words) - whole} in pieces', remedy)
+
+
+def _word_rule(file: Path) -> str:
+    """The name of the rule that cuts words; '' where a GGUF file has none.
+
+    A text in the file is its key, the number of its type, its length, and
+    itself.
+    """
+    if not file.is_file():
+        return ''
+    with file.open('rb') as opened:
+        _, key, rest = opened.read(_HEAD).partition(b'tokenizer.ggml.pre')
+    if not key:
+        return ''
+    _, length = struct.unpack_from('<IQ', rest)
+    return rest[12:12 + length].decode(errors='replace')
 
 
 def _is_whole(tokenizer: PreTrainedTokenizerBase, token: str) -> bool:

@@ -1,5 +1,6 @@
 """Tokenizers that were put together wrongly are refused."""
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -213,3 +214,17 @@ def test_a_vocabulary_that_is_ignored_is_refused():
     assert len(tokenize(right, ' the cat sat').ids) == 3
     wrong.name_or_path = 'models/gemma'
     assert len(tokenize(wrong, ' the cat sat').ids) == 6
+
+
+def test_a_rule_for_words_that_is_left_out_is_refused(tmp_path):
+    """As that of Llama 3, whose numbers have tokens of three digits."""
+    tokenizer = of_gguf(models.BPE({'▁': 0, 'b': 1}, []))
+    file = tmp_path / 'mine.gguf'
+    tokenizer.name_or_path = str(file)
+    for rule in ('default', 'llama-bpe'):
+        file.write_bytes(b'GGUF..tokenizer.ggml.pre' +
+                         struct.pack('<IQ', 8, len(rule)) + rule.encode())
+        if rule == 'default':
+            tokenize(tokenizer, 'b b')
+    with pytest.raises(InputError, match="the rule 'llama-bpe', which"):
+        tokenize(tokenizer, 'b b')
