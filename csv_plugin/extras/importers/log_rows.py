@@ -79,7 +79,11 @@ def read_log_rows(path: Path, skipped: Counter[str]) -> Iterator[Row]:
             yield from _events(file, skipped)
     elif path.suffix == '.csv':
         lines = io.StringIO(read_text(path), newline='')
-        yield from _by_run(csv.DictReader(lines))
+        try:
+            yield from _by_run(csv.DictReader(lines))
+        except csv.Error as error:
+            raise InputError(str(path), 'a table', str(error),
+                             REMEDY) from error
     elif path.suffix == '.parquet':
         yield from _by_run(read_rows_of(path))
     elif path.suffix == '.json':

@@ -223,6 +223,7 @@ def test_sets_with_other_steps_are_left_out(tmp_path):
     }), 'found loss, step'),
     ('log.jsonl', lines({'val_loss': 2.}), 'found val_loss'),
     ('log.json', '{"log_history": [', 'expected JSON'),
+    ('log.csv', f'step,val_loss,note\n1,2,{"x" * 200_000}', 'field larger'),
 ])
 def test_logs_without_losses(tmp_path, name, text, found):
     with pytest.raises(InputError, match=found):
