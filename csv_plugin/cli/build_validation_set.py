@@ -14,12 +14,6 @@ Texts of other benchmarks, by source or by the name of a dataset config:
     salience texts --out outputs/texts \\
         --sample gsm8k=50 --sample ARC_c_ppl_a450bd=200
 
-or from a YAML file (docs/validation_sets.md). The most informative texts of
-a collection, with the losses on them:
-
-    salience texts --out outputs/fewer \\
-        --choose 50 --from outputs/predictor/collection
-
 Or, for lm-evaluation-harness, the task that scores texts (docs/importing.md):
 
     salience texts --out tasks --lm-eval-task outputs/texts/texts.jsonl
@@ -30,15 +24,13 @@ OpenCompass looks for the data in $COMPASS_DATA_CACHE and in
 import argparse
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
-                                      into_folder, print_end, whole_number)
+                                      into_folder, print_end)
 from csv_plugin.core.input_error import InputError
-from csv_plugin.io.collection import read_collection
 from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,
                                      shipped_validation_set,
                                      write_validation_set)
@@ -46,29 +38,18 @@ from csv_plugin.report.screen import text_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_out(parser, 'texts.jsonl and manifest.json, the collection or the '
-            'task')
+    add_out(parser, 'texts.jsonl and manifest.json, or the task')
     recipe = parser.add_mutually_exclusive_group()
     add_flag(recipe, '--shipped',
              'write the texts of this package (default: draw texts)')
-    add_option(
-        recipe, '--recipe', 'FILE', 'YAML file with a list of sources '
-        '(default: those of the paper)')
     add_option(
         recipe, '--sample', 'NAME=COUNT', 'a source or dataset config, and '
         'how many texts; may be given several times (default: those of the '
         'paper)', action='append')  # yapf: disable
     add_option(
-        recipe, '--choose', 'N', 'write N texts of the collection --from that '
-        'predict its benchmarks best, chosen by all but its test models '
-        '(default: draw texts)', partial(whole_number, least=1))
-    add_option(
         recipe, '--lm-eval-task', 'JSONL', 'write a task of '
         'lm-evaluation-harness that scores the texts of this file (default: '
         'draw texts)')
-    add_option(parser, '--from', 'DIR', 'collection of salience train '
-               '(required for --choose)', Path,
-               dest='collection')  # yapf: disable
     add_option(parser, '--seed', 'N', 'another seed draws other texts '
                '(default 0)', int, 0)  # yapf: disable
     add_flag(parser, '--skip-missing', 'go on without sources that cannot be '
@@ -80,27 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    if bool(args.choose) != bool(args.collection):
-        raise InputError('--choose and --from', 'both or none of them', 'one',
-                         'Say how many texts, and of which collection.')
-    drawn = not (args.shipped or args.choose or args.lm_eval_task)
-    for option, is_given, is_used in [
-        ('--permissive', args.permissive, drawn),
-        ('--skip-missing', args.skip_missing, drawn),
-        ('--seed', args.seed, drawn or args.choose),
-    ]:
-        if is_given and not is_used:
-            raise InputError(option, 'texts to be drawn', 'none',
-                             f'Leave {option} out.')
+    if args.shipped or args.lm_eval_task:
+        for name in ('permissive', 'skip_missing', 'seed'):
+            if getattr(args, name):
+                option = f'--{name.replace("_", "-")}'
+                raise InputError(option, 'texts to be drawn', 'none',
+                                 f'Leave {option} out.')
     if args.shipped:
         ship(args)
     elif args.lm_eval_task:
         write_task(args)
-    elif args.choose:
-        if args.out.resolve() == args.collection.resolve():
-            raise InputError('--out', 'another folder than that of --from',
-                             str(args.out), 'It would lose texts and losses.')
-        choose(args)
     else:
         draw(args)
 
@@ -125,29 +95,14 @@ def write_task(args: argparse.Namespace) -> None:
               'outputs/lm_eval')
 
 
-def choose(args: argparse.Namespace) -> None:
-    """Write a collection of the most informative texts."""
-    from csv_plugin.extras.choosing_units import choose_texts
-    collection = read_collection(args.collection, partial(tqdm, desc='dumps'))
-    fewer = choose_texts(collection, args.choose, args.seed)
-    fewer.write(args.out)
-    print(f'{len(fewer.texts)} of {len(collection.texts)} texts, fingerprint '
-          f'{fewer.texts.fingerprint}')
-    print_end([args.out], 'salience', 'train', '--collection', args.out,
-              '--scoring-lm', 'MODEL', '--out', 'outputs/predictor')
-
-
 def draw(args: argparse.Namespace) -> None:
     """Draw texts from benchmarks, and write them."""
     # They load OpenCompass, which takes long and the options do without.
     from csv_plugin.extras.text_sampling.drawing import build_validation_set
     from csv_plugin.extras.text_sampling.recipes import (PAPER_RECIPE,
-                                                         read_recipe,
                                                          recipe_of_samples)
     recipe = PAPER_RECIPE
-    if args.recipe:
-        recipe = read_recipe(args.recipe)
-    elif args.sample:
+    if args.sample:
         recipe = recipe_of_samples(args.sample)
     validation_set = build_validation_set(recipe, args.seed, args.skip_missing,
                                           partial(tqdm, desc='load'),

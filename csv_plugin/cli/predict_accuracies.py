@@ -91,8 +91,7 @@ def run(args: argparse.Namespace) -> None:
         predictions, tables, infos = _from_dumps(predictor, args.places)
     notes = predictor_notes({label: predictor}, {label: file})
     if known is not None:
-        from csv_plugin.extras.score_imputation import (next_notes,
-                                                        unused_notes,
+        from csv_plugin.extras.score_imputation import (unused_notes,
                                                         with_known_scores)
         real = known.spread(predictions.models, predictions.benchmarks)
         if np.isnan(real.values).all():
@@ -100,7 +99,6 @@ def run(args: argparse.Namespace) -> None:
                 args.known, 'scores of models with losses, on '
                 'benchmarks of the predictor', 'none', 'Correct the names.')
         predictions = with_known_scores(predictor, predictions, known)
-        notes += next_notes(predictor, real)
         notes += unused_notes(args.known, known, predictor, predictions.models)
     predictions = _called(label, predictions)
     if known is not None:

@@ -20,7 +20,8 @@ from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
                                       check_folder, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.input_error import InputError
-from csv_plugin.extras.live.trackers import TRACKERS, CurveLog, TensorBoardLog
+from csv_plugin.extras.live.trackers import (TRACKERS, CurveLog,
+                                             TensorBoardLog, TrackerLog)
 from csv_plugin.report.comparison_report import sentence
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
     from csv_plugin.extras.live.new_checkpoints import CheckpointJob
     check_folder(args.out)
     logs: list[CurveLog] = [
-        TRACKERS[name]('salience') for name in dict.fromkeys(args.tracker)
+        TrackerLog(name, 'salience') for name in dict.fromkeys(args.tracker)
     ]
     if args.tensorboard:
         logs.append(TensorBoardLog(args.tensorboard))

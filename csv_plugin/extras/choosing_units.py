@@ -1,4 +1,4 @@
-"""Choice of the few units, such as texts or items, that predict best.
+"""Choice of the few units, such as items, that predict best.
 
 Losses are taken as noisy measurements of a few hidden factors of the models.
 Held-out models of a cross-validation helped to choose the units, so that its
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.features import FeatureTable, text_columns
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOut,
                                              held_out_families, is_beyond,
@@ -25,8 +25,6 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Task, fold_masks
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.core.texts import TextSet
-from csv_plugin.io.collection import Collection
 from csv_plugin.io.model_tables import ModelTables
 
 #: Most factors, and least models and units for each of them.
@@ -115,30 +113,6 @@ def choose_units(features: FeatureTable,
             _Factors(factors.values, factors.loadings[able],
                      factors.noise[able]), slopes, errors, n)
     return tuple(units[k] for k in np.sort(able[best]))
-
-
-def choose_texts(collection: Collection, n: int, seed: int = 0) -> Collection:
-    """Return a collection on the n texts that predict best.
-
-    They are chosen by the main benchmarks and all models but test models.
-
-    Raises:
-        InputError: No model has a split, a model to choose by has no
-            losses on a text, or as in `choose_units`.
-    """
-    models = collection.models_to_fit()
-    accuracies = collection.accuracies
-    table = collection.losses.tokens_of(models[0]).table(
-        {model: collection.losses[model].texts
-         for model in models})
-    chosen = choose_units(
-        text_columns(table).features(table),
-        accuracies.select(models, accuracies.main),
-        [collection.families[model] for model in models], n, seed)
-    return collection.select_texts(
-        TextSet(
-            tuple(text for text in collection.texts
-                  if text.text_id in chosen)))
 
 
 def choose_columns(tables: ModelTables,

@@ -34,9 +34,6 @@ LEAST_DEVIATION = 1e-3
 _STEPS = 8
 #: Models that the pooled widening counts as, beside those of a benchmark.
 _POOLED_MODELS = 10
-#: Most notes on what to run next, and the least share of the variance of
-#: predictions that it takes off.
-_NEXT, _LEAST_GAIN = 5, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,20 +57,6 @@ class ScoreImputation:
 
     __repr__ = short_repr
 
-    def _posterior(self, predicted: NDArray, known: NDArray,
-                   noise: NDArray) -> tuple[NDArray, NDArray]:
-        """Mean `(U,)` and covariance `(U, U)` of the scores not known."""
-        of_totals, of_errors = map(np.linalg.inv, (self.totals, self.errors))
-        covariance = np.linalg.inv(of_totals + of_errors)
-        mean = covariance @ (of_totals @ self.mean + of_errors @ predicted)
-        unknown = np.isnan(known)
-        seen = np.ix_(~unknown, ~unknown)
-        across = covariance[np.ix_(~unknown, unknown)]
-        slopes = np.linalg.solve(covariance[seen] + np.diag(noise[~unknown]),
-                                 across)
-        return (mean[unknown] + (known - mean)[~unknown] @ slopes,
-                covariance[np.ix_(unknown, unknown)] - across.T @ slopes)
-
     def complete(self, predicted: NDArray, known: NDArray,
                  noise: NDArray) -> tuple[NDArray, NDArray]:
         """Predict one model from its predictions and known scores.
@@ -88,35 +71,22 @@ class ScoreImputation:
             `(B,)`; and the size of errors relative to those of predictions
             from losses alone, at most 1, 0 where known, `(B,)`.
         """
+        of_totals, of_errors = map(np.linalg.inv, (self.totals, self.errors))
+        covariance = np.linalg.inv(of_totals + of_errors)
+        mean = covariance @ (of_totals @ self.mean + of_errors @ predicted)
         unknown = np.isnan(known)
-        mean, covariance = self._posterior(predicted, known, noise)
+        seen = np.ix_(~unknown, ~unknown)
+        across = covariance[np.ix_(~unknown, unknown)]
+        slopes = np.linalg.solve(covariance[seen] + np.diag(noise[~unknown]),
+                                 across)
         values, narrowing = known.copy(), np.zeros(len(known))
-        values[unknown] = np.clip(mean, 0, 1)
-        share = np.diag(covariance) / np.diag(self.errors)[unknown]
+        values[unknown] = np.clip(
+            mean[unknown] + (known - mean)[~unknown] @ slopes, 0, 1)
+        left = covariance[np.ix_(unknown, unknown)] - across.T @ slopes
+        share = np.diag(left) / np.diag(self.errors)[unknown]
         narrowing[unknown] = np.minimum(
             np.sqrt(share) * self.widening[unknown], 1)
         return values, narrowing
-
-    def gains(self, known: NDArray) -> NDArray:
-        """Return how much a run of each benchmark would help the others.
-
-        Args:
-            known (NDArray): Benchmarks whose score is known, bool, `(B,)`.
-
-        Returns:
-            NDArray: Share of the predictive variances of the benchmarks that
-            are then still unknown that a score takes off, on average, `(B,)`;
-            NaN of known benchmarks.
-        """
-        scores = np.where(known, self.mean, np.nan)
-        _, covariance = self._posterior(self.mean, scores,
-                                        np.zeros(len(known)))
-        variance = np.diag(covariance)
-        explained = covariance**2 / np.outer(variance, variance)
-        np.fill_diagonal(explained, 0)
-        gains = np.full(len(known), np.nan)
-        gains[~known] = explained.sum(axis=1) / max(len(explained) - 1, 1)
-        return gains
 
 
 def learn_imputation(predictor: Predictor) -> Optional[ScoreImputation]:
@@ -358,35 +328,6 @@ def _narrowed(before: NDArray, low: NDArray, high: NDArray, after: NDArray,
     return (np.where(informative, np.clip(after - below, 0, 1),
                      0), np.where(informative, np.clip(after + above, 0, 1),
                                   1))
-
-
-def next_notes(predictor: Predictor, known: AccuracyTable) -> list[str]:
-    """Return notes on the benchmark to run next, models alike in one.
-
-    At most `_NEXT`, those that help most, none of less than `_LEAST_GAIN`.
-
-    Args:
-        predictor (Predictor): Predicts the others.
-        known (AccuracyTable): Scores of models, NaN where not known. Models
-            with none, or all but one, are left out.
-    """
-    imputation = learn_imputation(predictor)
-    if imputation is None:
-        return []
-    alike: dict[tuple[float, str], list[str]] = {}
-    table = known.spread(known.models, imputation.benchmarks)
-    for model, unknown in zip(table.models, np.isnan(table.values)):
-        if 1 < unknown.sum() < len(unknown):
-            gains = imputation.gains(~unknown)
-            best = int(np.nanargmax(gains))
-            key = -round(gains[best], 2), imputation.benchmarks[best]
-            alike.setdefault(key, []).append(model)
-    return [
-        f'to run next on {first(models)}: {benchmark} (takes {-gain:.0%} off '
-        'the variance of the predictions still missing, on average)'
-        for (gain, benchmark), models in sorted(alike.items())[:_NEXT]
-        if -gain >= _LEAST_GAIN
-    ]
 
 
 def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,

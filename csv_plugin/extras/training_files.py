@@ -11,11 +11,10 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
 from csv_plugin.core.training import TrainingCurve
-from csv_plugin.extras.capability_points import (CapabilityPoints,
-                                                 capability_points)
-from csv_plugin.extras.pictures import (capability_picture,
-                                        convergence_picture, methods_picture,
-                                        save, training_curve_picture)
+from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
+                                        capability_points, convergence_picture,
+                                        methods_picture, save,
+                                        training_curve_picture)
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import FilePath, file_set
 from csv_plugin.io.predictors import save_predictor

@@ -249,21 +249,3 @@ def test_known_scores_of_few_items_tell_less(folder, capsys):
     assert with_scores[2] < with_scores[50] < with_scores['']
     assert call('dumps', '--benchmarks', 'items.csv') == 2
     assert 'Give --known' in capsys.readouterr().err
-
-
-def test_the_benchmark_to_run_next(folder, capsys):
-    save_predictor(train(('easy', 'hard', 'harder')), 'p.safetensors')
-    write_known('weak,0.3,,')
-    assert call('dumps', '--known', 'scores.csv') == 0
-    assert 'to run next on weak: hard' in capsys.readouterr().out
-
-
-@pytest.mark.parametrize('line, found', [
-    ('other,0.2,0.2,', 'scores of models with losses'),
-    ('weak,,,0.3', 'on benchmarks of the predictor'),
-    ('weak,30,,', 'in percent'),
-])
-def test_known_scores_of_no_use(folder, capsys, line, found):
-    write_known(line)
-    assert call('dumps', '--known', 'scores.csv') == 2
-    assert found in capsys.readouterr().err

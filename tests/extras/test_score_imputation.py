@@ -15,7 +15,7 @@ from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.extras import score_imputation
 from csv_plugin.extras.score_imputation import (LEAST_MODELS, ScoreImputation,
                                                 _moments, _narrowed,
-                                                learn_imputation, next_notes,
+                                                learn_imputation,
                                                 sampling_noise,
                                                 with_known_scores)
 from tests.core.strict_references import strict
@@ -94,17 +94,6 @@ def test_a_noisy_score_is_one_more_observation():
     covariance = np.linalg.inv(np.linalg.inv(TOTALS) + np.linalg.inv(ERRORS))
     share = covariance[1, 0] / (covariance[0, 0] + .0001)
     np.testing.assert_allclose(values[1][1], free[1] + share * (.38 - free[0]))
-
-
-def test_a_benchmark_that_goes_with_others_tells_most():
-    totals = .01 * np.eye(4)
-    alone = ScoreImputation(NAMES, MEAN, totals, ERRORS, np.ones(4))
-    gains = alone.gains(np.zeros(4, bool))
-    assert gains[3] == 0 and min(gains[:2]) > gains[2] > 0
-    # What the first tells, the second does not tell again.
-    after = alone.gains(np.array([True, False, False, False]))
-    assert np.isnan(after[0]) and after[1] < gains[1]
-    assert alone.gains(np.array([True, True, True, False]))[3] == 0
 
 
 def world(n, seed=0, missing=0.0):
@@ -355,23 +344,6 @@ def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
         np.testing.assert_array_equal(
             predict(each, features, real).values,
             each.predict(features).values)
-        assert next_notes(each, real) == []
-
-
-def test_which_benchmark_to_run_next(fitted, monkeypatch):
-    """For models with some scores, of which more than one is missing."""
-    predictor, features, real = fitted
-    values = holes(real, 'd', slice(0, 3)).values
-    values[3] = real.values[3]
-    values[3, 0] = NAN
-    known = replace(real, values=values)
-    gains = learn_imputation(predictor).gains(np.arange(4) == 3)
-    best = int(np.nanargmax(gains))
-    note, = next_notes(predictor, known)
-    assert note.startswith(f'to run next on m30, m31, m32: {NAMES[best]} '
-                           f'(takes {gains[best]:.0%} off')
-    monkeypatch.setattr(score_imputation, '_LEAST_GAIN', gains[best] + .01)
-    assert next_notes(predictor, known) == []
 
 
 def test_a_score_from_few_items_changes_less(fitted):

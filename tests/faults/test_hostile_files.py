@@ -134,12 +134,6 @@ def lm_eval_accuracies(path: Path) -> Any:
                                    chance={'tiny_choice': .4})
 
 
-def read_recipe(path: Path) -> Any:
-    pytest.importorskip('opencompass')
-    from csv_plugin.extras.text_sampling.recipes import read_recipe
-    return read_recipe(path)
-
-
 def plan_of(path: Path) -> Any:
     return read_run_plan(path.parents[1])
 
@@ -214,10 +208,6 @@ READERS = {
          lambda path: read_json(path, 'Repair it.'), ('29.17', 'NaN'),
          ('29.17', '1e999'), ('29.17', '9' * 400), ('details', 'accuracy'),
          ('"x"', '[' * 9999 + ']' * 9999), ('"x"', r'"\\udc00"')),
-    'recipe of texts':
-    text('r.yaml', '- name: sums\n  dataset: gsm8k_gen_17d0dc\n  count: 50\n',
-         read_recipe, ('50', '-1'), ('50', '.nan'), ('name', 'names'),
-         ('sums', '[' * 999))._replace(or_else='source '),
     'lm-evaluation-harness':
     Reader(
         'samples_*',
@@ -245,9 +235,9 @@ READERS = {
     'requests':
     Reader(
         'arc_1a2b3c-requests.jsonl',
-        lambda folder: outputs.write_rows(
-            folder / 'arc_1a2b3c-requests.jsonl',
-            [*choice(0, 1), run([' a', ' b'], 1)]),
+        lambda folder: outputs.
+        write_rows(folder / 'arc_1a2b3c-requests.jsonl',
+                   [*choice(0, 1), run([' a', ' b'], 1)]),
         read_requests,
         or_else='arc_1a2b3c'),
     'records':

@@ -14,7 +14,7 @@ import sys
 from importlib import import_module, metadata
 from pathlib import Path
 
-from csv_plugin.extras.live.trackers import STEP, TRACKERS, TensorBoardLog
+from csv_plugin.extras.live.trackers import STEP, TensorBoardLog, TrackerLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from tests.extras.live.training import PREDICTOR, TEXTS, trainer
 
@@ -96,7 +96,7 @@ def main(tracker, folder):
     os.environ['TRACKIO_DIR'] = str(folder / 'trackio')
     log = (
         TensorBoardLog(folder / 'tb')
-        if tracker == 'tensorboard' else TRACKERS[tracker](PROJECT))
+        if tracker == 'tensorboard' else TrackerLog(tracker, PROJECT))
     callback = PredictionCallback(
         PREDICTOR, TEXTS, folder / 'live', 2, run=RUN, logs=[log])
     trainer(folder / 'run', [callback]).train()

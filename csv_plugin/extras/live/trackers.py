@@ -9,9 +9,10 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -146,29 +147,29 @@ class TrackerLog(CurveLog):
     """Curves as a part of a tracker's run, which is ended by who began it.
 
     Args:
+        package (str): A key of `TRACKERS`.
         project (str): Name of the project, or of the experiment in MLflow.
 
     Raises:
-        InputError: The package of the tracker is not installed.
+        InputError: The package is not installed.
     """
-    package: ClassVar[str]
 
-    def __init__(self, project: str) -> None:
+    def __init__(self, package: str, project: str) -> None:
         super().__init__()
-        self.project = project
+        self.package, self.project = package, project
         try:
-            self._tracker: Any = import_module(self.package)
+            self._tracker: Any = import_module(package)
         except ImportError as error:
-            raise InputError(
-                type(self).__name__, f'the package {self.package}',
-                f'the error {str(error)!r}',
-                f'Install {self.package} (docs/live.md).') from error
+            raise InputError('tracker', f'the package {package}',
+                             f'the error {str(error)!r}',
+                             f'Install {package} (docs/live.md).') from error
         self._open: Optional[Open] = None
 
     def write(self, run: str, points: Sequence[Point]) -> None:
         """See `CurveLog`."""
         if self._open is None:
-            self._open = self._opened(run)
+            take = TRACKERS[self.package]
+            self._open = take(self._tracker, self.project, run)
         put, _ = self._open
         for point in points:
             put(point)
@@ -181,90 +182,52 @@ class TrackerLog(CurveLog):
                 end()
             self._open = None
 
-    @abstractmethod
-    def _opened(self, run: str) -> Open:
-        """Take the run that is under way, or begin one of this name."""
+
+def _wandb(wandb: Any, project: str, run: str) -> Open:
+    # The first run that is not offline would ask for a key.
+    mode = os.environ.get('WANDB_MODE', 'offline')
+    active = wandb.run
+    used = active or wandb.init(project=project, name=run, mode=mode)
+    # Points by its own count of steps would be dropped when late.
+    used.define_metric(STEP)
+    for kind in ('predicted', 'forecast', 'difference'):
+        used.define_metric(f'{kind}/*', step_metric=STEP)
+    end = None if active else used.finish
+    return lambda point: used.log({**point.scalars, STEP: point.step}), end
 
 
-class WandbLog(TrackerLog):
-    """Logs to Weights & Biases, by the steps of the training.
-
-    Runs that it begins are offline unless `WANDB_MODE` says otherwise, since
-    the first that is not would ask for a key. Arguments as in `TrackerLog`.
-    """
-    package = 'wandb'
-
-    def _opened(self, run: str) -> Open:
-        active = self._tracker.run
-        mode = os.environ.get('WANDB_MODE', 'offline')
-        used = active or self._tracker.init(
-            project=self.project, name=run, mode=mode)
-        # Points by its own count of steps would be dropped when late.
-        used.define_metric(STEP)
-        for kind in ('predicted', 'forecast', 'difference'):
-            used.define_metric(f'{kind}/*', step_metric=STEP)
-
-        def put(point: Point) -> None:
-            used.log({**point.scalars, STEP: point.step})
-
-        return put, None if active else used.finish
+def _trackio(trackio: Any, project: str, run: str) -> Open:
+    active = trackio.context_vars.current_run.get()
+    used = active or trackio.init(project=project, name=run)
+    end = None if active else trackio.finish
+    return lambda point: used.log(point.scalars, step=point.step), end
 
 
-class TrackioLog(TrackerLog):
-    """Logs to Trackio, whose database is on this machine.
-
-    Arguments as in `TrackerLog`.
-    """
-    package = 'trackio'
-
-    def _opened(self, run: str) -> Open:
-        active = self._tracker.context_vars.current_run.get()
-        used = active or self._tracker.init(project=self.project, name=run)
-
-        def put(point: Point) -> None:
-            used.log(point.scalars, step=point.step)
-
-        return put, None if active else self._tracker.finish
-
-
-class MLflowLog(TrackerLog):
-    """Logs to MLflow, where its tracking URI points to.
-
-    Names in MLflow have no signs but `_-.: /`; others become their code
-    points. In a store of files a curve is a file, so the ends of an interval
-    are called `predicted/<benchmark>.low` and `.high`. Arguments as in
-    `TrackerLog`.
-    """
-    package = 'mlflow'
-
-    def _opened(self, run: str) -> Open:
-        client, mlflow = self._tracker.MlflowClient(), self._tracker
-        active = mlflow.active_run()
-        name = (active or self._begun(client, run)).info.run_id
-
-        def put(point: Point) -> None:
-            now = round(1000 * time.time())
-            client.log_batch(name, [
-                mlflow.entities.Metric(
-                    mlflow_name(curve), value, now, point.step)
-                for curve, value in point.scalars.items()
-            ])
-
-        def end() -> None:
-            client.set_terminated(name)
-
-        return put, None if active else end
-
-    def _begun(self, client: Any, run: str) -> Any:
-        found = client.get_experiment_by_name(self.project)
+def _mlflow(mlflow: Any, project: str, run: str) -> Open:
+    client, active = mlflow.MlflowClient(), mlflow.active_run()
+    begun = active
+    if active is None:
+        found = client.get_experiment_by_name(project)
         experiment = (
             found.experiment_id
-            if found else client.create_experiment(self.project))
-        return client.create_run(experiment, run_name=run)
+            if found else client.create_experiment(project))
+        begun = client.create_run(experiment, run_name=run)
+    name = begun.info.run_id
+
+    def put(point: Point) -> None:
+        now = round(1000 * time.time())
+        client.log_batch(name, [
+            mlflow.entities.Metric(mlflow_name(curve), value, now, point.step)
+            for curve, value in point.scalars.items()
+        ])
+
+    return put, None if active else partial(client.set_terminated, name)
 
 
 def mlflow_name(name: str) -> str:
-    """Return the name of a curve in MLflow.
+    """Return the name of a curve in MLflow, which has few signs.
+
+    In its store of files a curve is a file, so no name is that of a folder.
 
     >>> mlflow_name('predicted/mmlu/low'), mlflow_name('predicted/a@b')
     ('predicted/mmlu.low', 'predicted/a_40_b')
@@ -274,8 +237,9 @@ def mlflow_name(name: str) -> str:
                                rest.replace('/', '.'))
 
 
-#: Logs by the name of their package.
-TRACKERS: dict[str, Callable[[str], CurveLog]] = {
-    log.package: log
-    for log in (WandbLog, TrackioLog, MLflowLog)
+#: What takes the run that is under way, or begins one, by package.
+TRACKERS: dict[str, Callable[[Any, str, str], Open]] = {
+    'wandb': _wandb,
+    'trackio': _trackio,
+    'mlflow': _mlflow
 }

@@ -14,14 +14,11 @@ from csv_plugin.core.predicting import (predictable_benchmarks,
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.study import outliers
-from csv_plugin.extras.capability_points import capability_points
-from csv_plugin.extras.coverage import coverage_by_level
 from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.sections import (Picture, PredictorFile,
                                              heat_sections)
-from csv_plugin.extras.pictures import (capability_picture, coverage_picture,
+from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
-from csv_plugin.extras.pictures.curves import LEAST_PREDICTIONS
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_tables import read_accuracy_columns
@@ -42,11 +39,6 @@ _METHODS = (
     'Predicted against real',
     'Models that were not fitted on. On the diagonal a prediction is right; '
     'bars are the intervals.')
-_COVERAGE = (
-    'Coverage of the intervals',
-    'The share of intervals of held-out models that contain the real '
-    'accuracy, by the level of the intervals. Right intervals stay near the '
-    'diagonal; the band is where chance alone would leave them.')
 #: Fewer models make no picture.
 _LEAST_MODELS = 3
 #: Accuracies by model and benchmark, fractions; unknown values are absent.
@@ -184,12 +176,9 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
     pictures = []
     if max(part.drawn.sum() for part in points) >= _LEAST_MODELS:
         pictures.append(_drawn(_CAPABILITY, capability_picture(points)))
-    if predictions.held_out(source.label).any():
-        coverage = coverage_by_level(predictor, features, observed)
-        if coverage.n_models.max() >= _LEAST_MODELS:
-            pictures.append(_drawn(_METHODS, methods_picture(predictions)))
-        if coverage.n_models.sum() >= LEAST_PREDICTIONS:
-            pictures.append(_drawn(_COVERAGE, coverage_picture(coverage)))
+    held_out = predictions.held_out(source.label).sum(axis=0)
+    if held_out.max() >= _LEAST_MODELS:
+        pictures.append(_drawn(_METHODS, methods_picture(predictions)))
     return pictures
 
 

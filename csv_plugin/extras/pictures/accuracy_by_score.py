@@ -1,18 +1,23 @@
 """Accuracy against capability score, with the fitted scaling law (Eq. 2)."""
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from csv_plugin.extras.capability_points import CapabilityPoints
-from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
-                                              explain, few_ticks, handle,
-                                              is_leftmost, looks, pad, panels,
-                                              picture, plain, show_empty,
-                                              wrapped)
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.input_error import InputError
+from csv_plugin.core.predictor import Losses, Predictor
+from csv_plugin.core.scaling_law import Curve
+from csv_plugin.extras.pictures.style import (GREY, Look, distinct, explain,
+                                              few_ticks, handle, is_leftmost,
+                                              looks, pad, panels, picture,
+                                              plain, show_empty, wrapped)
 
 #: Styles of the curve where models were fitted on, and elsewhere.
 _FITTED, _BEYOND = 'scaling law', 'beyond the fit'
@@ -21,6 +26,85 @@ _LINES: dict[str, dict[str, Any]] = {
     _BEYOND: dict(color='black', lw=1.0, ls='--')
 }
 _CHANCE: dict[str, Any] = dict(color=GREY, lw=0.9, ls=':')
+
+
+@dataclass(frozen=True, eq=False)
+class CapabilityPoints:
+    """M models on one benchmark.
+
+    Args:
+        benchmark (str): Its name.
+        models (tuple[str, ...]): M names.
+        families (tuple[str, ...]): Family of each.
+        scores (NDArray): Capability scores, `(M,)`.
+        accuracies (NDArray): Fractions, NaN where not run, `(M,)`.
+        fitted (NDArray): Training models, bool, `(M,)`.
+        fitted_range (tuple[float, float]): Lowest and highest score of all
+            training models, not only of these; `(inf, -inf)` of none.
+        curve (Curve): Scaling law of the benchmark (Eq. 2).
+        chance (float): Accuracy at random guessing, a fraction.
+        unit (str): Of the scores.
+    """
+    benchmark: str
+    models: tuple[str, ...]
+    families: tuple[str, ...]
+    scores: NDArray
+    accuracies: NDArray
+    fitted: NDArray[np.bool_]
+    fitted_range: tuple[float, float]
+    curve: Curve
+    chance: float
+    unit: str
+
+    __repr__ = short_repr
+
+    @property
+    def drawn(self) -> NDArray[np.bool_]:
+        """Models with a score and an accuracy, `(M,)`."""
+        return np.isfinite(self.scores) & np.isfinite(self.accuracies)
+
+
+def capability_points(predictor: Predictor, losses: Losses,
+                      observed: AccuracyTable,
+                      families: Mapping[str, str]) -> list[CapabilityPoints]:
+    """Return what `capability_picture` draws, by benchmark of both tables.
+
+    Args:
+        predictor (Predictor): Its salience vectors and curves are used.
+        losses (Losses): Of M models, as in `Predictor.predict`.
+        observed (AccuracyTable): Of these models, in any order.
+        families (Mapping[str, str]): Family of each model.
+
+    Raises:
+        InputError: As in `Predictor.features`, a model has no accuracies or
+            no family, or there is no common benchmark.
+    """
+    features = predictor.features(losses)
+    for model in features.models:
+        if model not in families:
+            raise InputError('families', 'the family of every model',
+                             f'none of {model!r}', 'Name its family.')
+    table = observed.select(features.models)
+    common = [name for name in predictor.names if name in table.benchmarks]
+    if not common:
+        raise InputError('capability_points',
+                         'accuracies on a benchmark of the predictor',
+                         f'only {list(table.benchmarks)}',
+                         'Give accuracies on its benchmarks.')
+    unit = ('unit of the losses'
+            if features.columns.scored is None else 'nats per character')
+    points = []
+    for name in common:
+        part = predictor.benchmark(name)
+        points.append(
+            CapabilityPoints(
+                name, features.models,
+                tuple(families[model] for model in features.models),
+                part.model.scores(features.values), table.column(name),
+                np.isin(features.models, part.fit_models),
+                (part.intervals.score_low, part.intervals.score_high),
+                part.model.curve, part.chance, unit))
+    return points
 
 
 @picture
@@ -62,28 +146,6 @@ def convergence_picture(
     explain(figure, _score_label(everything[0].unit), 'accuracy',
             _handles(everything, look))
     return figure
-
-
-def plot_capability(points: CapabilityPoints,
-                    ax: Optional[Axes] = None) -> Axes:
-    """Draw accuracy against capability score on one benchmark, with the curve.
-
-    Args:
-        points (CapabilityPoints): One of what `capability_points` returns.
-        ax (Optional[Axes]): Where to draw, by default in a new figure.
-
-    Returns:
-        Axes: The axes that were drawn on.
-    """
-    look = _family_looks([points])
-    with drawing(ax) as axes:
-        _draw_points(axes, points, look)
-        axes.set(
-            title=wrapped(points.benchmark, 40),
-            xlabel=_score_label(points.unit),
-            ylabel='accuracy')
-        axes.legend(handles=_handles([points], look))
-    return axes
 
 
 def _family_looks(points: Iterable[CapabilityPoints]) -> dict[str, Look]:

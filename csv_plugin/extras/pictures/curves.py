@@ -1,25 +1,15 @@
-"""Curves, a panel per benchmark: a training, orders of runs, coverage."""
+"""Curves, a panel per benchmark: of a training, and of orders of runs."""
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from numpy.typing import NDArray
-from scipy.stats import binom
 
 from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.benchmark_signal import SURE_ORDER, BenchmarkSignal
-from csv_plugin.extras.coverage import Coverage
-from csv_plugin.extras.pictures.style import (GREY, diagonal, explain,
-                                              few_ticks, handle, is_leftmost,
-                                              log_axis, look, pad, panels,
-                                              picture, wrapped)
-
-#: Share of samples in which the coverage of correct intervals is in the band.
-BAND = 0.95
-#: Coverage of fewer predictions is not drawn.
-LEAST_PREDICTIONS = 20
+from csv_plugin.extras.pictures.style import (GREY, explain, few_ticks, handle,
+                                              is_leftmost, log_axis, look,
+                                              panels, picture, wrapped)
 
 
 @picture
@@ -86,48 +76,3 @@ def order_picture(rows: Sequence[BenchmarkSignal]) -> Figure:
         handle(f'{SURE_ORDER:.0%}', color=GREY, ls=':')
     ])
     return figure
-
-
-@picture
-def coverage_picture(coverage: Coverage) -> Figure:
-    """Observed coverage against the level; first pooled, then by benchmark.
-
-    A benchmark with fewer than `LEAST_PREDICTIONS` has no panel.
-
-    The band shows where chance alone leaves correct intervals (binomial). In
-    the pooled panel it is that of one benchmark's number of models, as the
-    errors of one model on several benchmarks go together.
-    """
-    parts = [('all benchmarks', coverage.n_models.max(), coverage.pooled)]
-    parts += [
-        part for part in zip(coverage.benchmarks, coverage.n_models,
-                             coverage.covered.T)
-        if part[1] >= LEAST_PREDICTIONS
-    ]
-    lowest = min(
-        min(share.min(),
-            _band(coverage.levels, n)[0].min()) for _, n, share in parts)
-    figure, (row, ) = panels(len(parts), size=(2.2, 2.25))
-    own = look(0)
-    band: dict[str, Any] = dict(color=GREY, alpha=0.2, lw=0)
-    for axes, (name, n, share) in zip(row, parts):
-        diagonal(axes)
-        few_ticks(axes, 'xy')
-        axes.fill_between(
-            coverage.levels, *_band(coverage.levels, n), zorder=1, **band)
-        axes.plot(coverage.levels, share, zorder=3, **own.marked_line)
-        axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
-        axes.set_title(f'{wrapped(name)}\n{n} models')
-    explain(figure, 'level of the intervals',
-            'share that contains the real accuracy', [
-                handle('held-out models', **own.marked_line),
-                handle('right intervals', color=GREY, lw=0.9, ls='--'),
-                Patch(label=f'{BAND:.0%} by chance', **band)
-            ])
-    return figure
-
-
-def _band(levels: NDArray, n: int) -> NDArray:
-    """Ends of the band of n intervals at each level, `(2, levels)`."""
-    ends = np.array([[0.5 - BAND / 2], [0.5 + BAND / 2]])
-    return binom.ppf(ends, n, levels) / n

@@ -1,15 +1,9 @@
 """Recipes: the benchmarks of a validation set, with their numbers of texts."""
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
-
-import yaml
 
 from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.extras.text_sampling.host_datasets import benchmark_name
-from csv_plugin.io.files import FilePath, read_bytes
 
 
 @dataclass(frozen=True)
@@ -49,42 +43,6 @@ SOURCES = {
 PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
 
 
-def read_recipe(path: FilePath) -> tuple[TextSource, ...]:
-    """Read a recipe: a YAML list with the fields of each `TextSource`.
-
-    Raises:
-        InputError: The file cannot be read, or contains no such list.
-    """
-    file = os.fspath(path)
-    try:
-        records = yaml.safe_load(read_bytes(file))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(file, 'YAML', f'this error: {error}',
-                         'Repair it.') from None
-    if not isinstance(records, list) or not records:
-        raise InputError(file, 'a list of sources',
-                         repr(records)[:80], "Begin each with '- name:'.")
-    recipe = tuple(_source(file, record) for record in records)
-    check_unique(f'sources of {file}', [source.name for source in recipe])
-    return recipe
-
-
-def _source(file: str, record: Any) -> TextSource:
-    # The record may have other fields, or be no mapping.
-    with suppress(TypeError):
-        source = TextSource(**record)
-        types = [type(value) for value in vars(source).values()]
-        if types == [str, str, int, bool]:
-            has_name = source.name and '/' not in source.name
-            if has_name and source.count >= 1:
-                return source
-    raise InputError(
-        file, 'sources with a name without slashes, a dataset and a count '
-        'above 0, perhaps chain_of_thought: true',
-        repr(record)[:200],
-        'Correct this source; put its texts in quotation marks.')
-
-
 def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
     """Return the recipe that the command line asks for.
 
@@ -106,6 +64,5 @@ def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
                              'Write for example gsm8k=100.')
         source = SOURCES.get(name) or TextSource(benchmark_name(name), name, 1)
         recipe.append(replace(source, count=int(count)))
-    # Two configs of one benchmark need other names, in a file for --recipe.
     check_unique('sources of --sample', [source.name for source in recipe])
     return tuple(recipe)

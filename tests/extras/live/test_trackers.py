@@ -6,7 +6,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from csv_plugin.extras.live.trackers import (STEP, TRACKERS, TensorBoardLog,
-                                             mlflow_name)
+                                             TrackerLog, mlflow_name)
 from csv_plugin.triage.judging import forecast
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, run_dumps
@@ -84,7 +84,7 @@ def test_points_by_step_in_the_run_that_is_under_way(monkeypatch, triages,
     run = Run()
     monkeypatch.setitem(sys.modules, name,
                         module(name, run, run if is_active else None))
-    log = TRACKERS[name]('project')
+    log = TrackerLog(name, 'project')
     for triage in (triages[0], *triages):
         log.add(triage)
     log.close()

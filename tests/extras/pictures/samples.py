@@ -10,12 +10,9 @@ from matplotlib.figure import Figure
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.training import TrainingCurve
-from csv_plugin.extras.capability_points import CapabilityPoints
-from csv_plugin.extras.coverage import Coverage
-from csv_plugin.extras.pictures import (capability_picture,
-                                        convergence_picture, coverage_picture,
-                                        methods_picture, order_picture,
-                                        training_curve_picture,
+from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
+                                        convergence_picture, methods_picture,
+                                        order_picture, training_curve_picture,
                                         trajectory_picture)
 from csv_plugin.triage.trajectories import RunTrajectory
 
@@ -112,14 +109,6 @@ def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
         })
 
 
-def some_coverage(n_benchmarks: int) -> Coverage:
-    levels = np.array([0.5, 0.8, 0.9])
-    return Coverage(
-        tuple(map(name_of, range(n_benchmarks))), levels,
-        np.tile(levels[:, None] + 0.03, n_benchmarks), levels + 0.02,
-        np.full(n_benchmarks, 20))
-
-
 def some_orders(names: Sequence[str]) -> list[SimpleNamespace]:
     """Of runs that scores, or losses, tell apart."""
     return [
@@ -147,8 +136,6 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
         'capability': capability_picture(points),
         'convergence': convergence_picture([('step 0', few),
                                             ('the last step', few)]),
-        'coverage': coverage_picture(
-            replace(some_coverage(n), benchmarks=tuple(names))),
         'methods': methods_picture(
             replace(some_predictions(n), benchmarks=tuple(names))),
         'order': order_picture(some_orders(names)),

@@ -6,15 +6,14 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from scipy.stats import binom
 
 from csv_plugin.extras import pictures
 from csv_plugin.extras.pictures.style import plain
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
-                                           some_coverage, some_curve,
-                                           some_orders, some_points,
-                                           some_predictions, some_triage)
+                                           some_curve, some_orders,
+                                           some_points, some_predictions,
+                                           some_triage)
 
 
 @pytest.mark.slow
@@ -188,21 +187,6 @@ def test_trajectories_and_forecasts():
     assert words(figure) == [
         'run-0', 'run-1', 'predicted', 'its interval', 'forecast'
     ]
-
-
-def test_coverage():
-    coverage = replace(some_coverage(2), n_models=np.array([20, 19]))
-    pooled, exam = pictures.coverage_picture(coverage).axes
-    for axes, share in ((pooled, coverage.pooled), (exam,
-                                                    coverage.covered[:, 0])):
-        np.testing.assert_array_equal(axes.lines[-1].get_xydata(),
-                                      np.stack([coverage.levels, share], 1))
-        corners = axes.collections[0].get_paths()[0].vertices
-        for level in coverage.levels:
-            ends = corners[corners[:, 0] == level, 1]
-            expected = binom.ppf([0.025, 0.975], 20, level) / 20
-            assert [ends.min(), ends.max()] == list(expected)
-    assert pooled.get_title() == 'all benchmarks\n20 models'
 
 
 def test_order_picture():

@@ -8,16 +8,12 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 import csv_plugin as cp
-from csv_plugin.extras.pictures.accuracy_by_score import plot_capability
-from tests.extras.pictures.samples import (some_points, some_predictions,
-                                           some_triage)
+from tests.extras.pictures.samples import some_predictions, some_triage
 
 NAN = float('nan')
 NAMES = ['$x_1$', r'$\frac{', *map(str, range(10))]
 
 PLOTS = {
-    'capability':
-    lambda ax: plot_capability(some_points(r'$\frac{'), ax),
     'leaderboard':
     lambda ax: cp.plot_leaderboard(
         replace(some_predictions(2), models=tuple(NAMES)), ax=ax),

@@ -1,4 +1,4 @@
-"""Recipes in files and on the command line."""
+"""Recipes: that of the paper, and those of the command line."""
 from collections import Counter
 
 import pytest
@@ -7,16 +7,8 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.text_sampling.host_datasets import (benchmark_name,
                                                            find_config)
 from csv_plugin.extras.text_sampling.recipes import (PAPER_RECIPE, SOURCES,
-                                                     TextSource, read_recipe,
+                                                     TextSource,
                                                      recipe_of_samples)
-
-RECIPE = """
-- {name: sums, dataset: gsm8k_gen_17d0dc, count: 3}
-- name: chains
-  dataset: bbh_gen_98fba6
-  count: 4
-  chain_of_thought: true
-"""
 
 
 def test_the_default_is_that_of_the_paper():
@@ -25,27 +17,6 @@ def test_the_default_is_that_of_the_paper():
     assert counts.pop('bbh_cot') == 50 and set(counts.values()) == {100}
     assert 'ceval' not in counts and len(counts) == 5
     assert [s.name for s in PAPER_RECIPE if s.chain_of_thought] == ['bbh_cot']
-
-
-def test_recipe_of_a_file(tmp_path):
-    (tmp_path / 'mine.yaml').write_text(RECIPE)
-    assert read_recipe(tmp_path / 'mine.yaml') == (TextSource(
-        'sums', 'gsm8k_gen_17d0dc',
-        3), TextSource('chains', 'bbh_gen_98fba6', 4, True))
-
-
-@pytest.mark.parametrize('change, message', [
-    (('count: 3', 'count: 0'), "a count above 0.*found .*'count': 0"),
-    (('count: 3', 'n: 3'), 'a dataset and a count.*found .*sums'),
-    (('name: sums', 'name: a/b'), 'without slashes'),
-    (('chains', 'sums'), "'sums' twice"),
-    ((RECIPE, 'name: sums'), 'a list of sources'),
-    (('count: 3', 'count: !!python/name:os.system 3'), 'os.system'),
-])
-def test_bad_recipes(change, message, tmp_path):
-    (tmp_path / 'bad.yaml').write_text(RECIPE.replace(*change))
-    with pytest.raises(InputError, match=message):
-        read_recipe(tmp_path / 'bad.yaml')
 
 
 def test_samples():

@@ -8,7 +8,7 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study
-from csv_plugin.extras.capability_points import capability_points
+from csv_plugin.extras.pictures import capability_points
 from tests.tables import Tables, small_tables
 
 
