@@ -191,3 +191,12 @@ def test_the_combination_is_the_best_weighted_mean():
         weight * .1 + .5 * (1 - weight), abs=0.001)
     assert both.high - both.value == pytest.approx(
         1.959964 * math.sqrt(variances[weight]), rel=1e-3)
+
+
+def test_differences_of_accuracies_are_100_points_at_most():
+    noise = {'items': Noise(0.5)}
+    for value, ends in ((.9, (.9 - .98, 1)), (-.9, (-1, .98 - .9))):
+        found = judged(PREDICTED, 'x', value, noise, .95, 1)
+        assert (found.low, found.high) == pytest.approx(ends, abs=1e-3)
+    assert judged(LOSS, '', .9, noise, .95, 1).high == pytest.approx(
+        .9 + .98, abs=1e-3)

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.lm.loading import (load_causal_lm, load_scoring_lm,
+from csv_plugin.lm.loading import (_in_words, load_causal_lm, load_scoring_lm,
                                    load_tokenizer)
 from tests.lm import code_folders
 from tests.lm.models import make, tokenizer
@@ -147,3 +147,14 @@ def test_a_model_that_cannot_be_reached(name, found, monkeypatch, capfd):
         with pytest.raises(InputError, match=f'found {found}. Name its '):
             load(name)
     assert capfd.readouterr() == ('', '')
+
+
+@pytest.mark.parametrize('error, reason', [
+    ("We couldn't connect to it", 'no connection to the hub'),
+    ('offline mode is enabled', 'no connection to the hub'),
+    ('a gated model', 'OSError: a gated model'),
+])
+def test_what_the_hub_answers(error, reason):
+    with pytest.raises(InputError, match=reason):
+        with _in_words('model', 'no/model'):
+            raise OSError(error)

@@ -254,7 +254,9 @@ def test_back_tests_and_folds_are_heads_of_fewer_models():
     assert 'train for more steps' in exam.notes[1]
     table = training().losses
     loss = np.nansum(table.losses, axis=1)
-    units = made.predictor.columns.units
+    columns = made.predictor.columns
+    units = columns.units
+    assert columns.uniform.tolist() == [1] + [0] * (len(units) - 1)
     weights = made.predictor.matrix.toarray() * table.n_chars.sum()
     worse = worse_models(loss)
     assert not worse[:, loss.argmin()].any() and worse[:, loss.argmax()].all()
