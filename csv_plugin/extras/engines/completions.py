@@ -1,5 +1,4 @@
 """Servers of vLLM and SGLang as an engine."""
-import json
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -170,14 +169,13 @@ class CompletionsEngine(RowEngine):
         answer = self._ask('POST', self._dialect.path, request)
         try:
             pairs = self._dialect.pairs(answer)
-        except (AttributeError, KeyError, IndexError, TypeError,
-                ValueError) as error:
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
             raise InputError(
                 self._url + self._dialect.path,
                 'log-probabilities of all ids of the prompt',
                 self._shown(answer),
                 'Give the right kind of server, or use another engine '
-                '(docs/engines.md).') from self._cause(error)
+                '(docs/engines.md).') from None
         return RowScores(
             np.array([row[0], *(index for index, _ in pairs)]),
             np.array([log_prob for _, log_prob in pairs]))
@@ -188,10 +186,9 @@ class CompletionsEngine(RowEngine):
         answer = self._ask('GET', '/v1/models')
         try:
             cards = {card['id']: card for card in answer['data']}
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                where, 'a list of models', self._shown(answer),
-                'Check the address of the server.') from self._cause(error)
+        except (KeyError, TypeError):
+            raise InputError(where, 'a list of models', self._shown(answer),
+                             'Check the address of the server.') from None
         if self._model not in cards:
             raise InputError(where, repr(self._model),
                              self._shown(', '.join(map(str, cards))),
@@ -200,10 +197,10 @@ class CompletionsEngine(RowEngine):
 
     def _version(self) -> Any:
         """The version, which vLLM reports."""
-        status, content = self._send('GET', '/version')
+        _, content = self._send('GET', '/version')
         try:
-            return json.loads(content)['version'] if status == 200 else None
-        except (KeyError, TypeError, ValueError):
+            return parse_json(content, '', '')['version']
+        except (KeyError, TypeError, InputError):
             return None
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
@@ -234,10 +231,9 @@ class CompletionsEngine(RowEngine):
                 if tries < RETRIES:
                     continue
                 found = type(error).__name__ if self._key else str(error)[:200]
-                raise InputError(self._url + path, 'an answer',
-                                 f'the error {found!r}',
-                                 'Start the server and check its address.'
-                                 ) from self._cause(error)
+                raise InputError(
+                    self._url + path, 'an answer', f'the error {found!r}',
+                    'Start the server and check its address.') from None
             if status not in BUSY:
                 break
         return status, content
@@ -272,10 +268,6 @@ class CompletionsEngine(RowEngine):
     def _shown(self, answer: Any) -> str:
         """A part of an answer for an error; it may contain the key."""
         return repr(answer)[:200] if self._key is None else _HIDDEN
-
-    def _cause(self, error: Exception) -> Optional[Exception]:
-        """The cause of an error; it may quote the answer."""
-        return error if self._key is None else None
 
     def _known(self, text: Any, default: str) -> str:
         """A text of the server for dumps, unless the key is in it."""
