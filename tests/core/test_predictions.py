@@ -336,8 +336,10 @@ def test_the_mark_of_a_disagreement_is_explained():
             for cell in table.cells('hard', 'ridge')] == [True, False, False]
     assert sum(line.startswith('! ') for line in table.legend()) == 1
     assert not any('!' in line for line in cube().legend())
-    helped = replace(cube(), with_scores=np.array(True))
-    assert {cell[-1] for cell in helped.cells('easy')} == {'+'}
+    some = np.zeros(cube().values.shape, bool)
+    some[0] = True
+    helped = replace(cube(), with_scores=some)
+    assert [cell[-1] == '+' for cell in helped.cells('easy')].count(True) == 1
     assert [line[:2] for line in helped.legend()[1:]] == ['+ ']
 
 
