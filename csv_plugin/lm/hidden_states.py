@@ -3,7 +3,6 @@ import hashlib
 import os
 from collections.abc import Sequence
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import Optional
 
@@ -28,7 +27,7 @@ from csv_plugin.lm.engines.windows import (Window, cut_windows,
                                            pad, target_rows)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
-#: Texts of a part of a file; a run that is killed loses at most one part.
+#: Texts whose states are computed together.
 PART = 50
 
 
@@ -125,10 +124,8 @@ def kept_states(path: Path,
     """Final hidden states at all tokens, computed once and kept in a file.
 
     An existing file is used if it is not damaged and belongs to the same
-    weights, of which a sample is compared, and to the same tokens. Otherwise
-    the states are computed in parts, each in a file next to it, so that a
-    run that is repeated computes only the missing parts. They are stored in
-    bfloat16 if the model computes in bfloat16, else in float32.
+    weights, of which a sample is compared, and to the same tokens. States are
+    stored in bfloat16 if the model computes in bfloat16, else in float32.
 
     Args:
         path (Path): The file, created if necessary.
@@ -151,20 +148,11 @@ def kept_states(path: Path,
     dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
     parts = []
     for first in progress(range(0, len(texts), PART)):
-        if not any(map(len, ids[first:first + PART])):
-            continue
-        file = path.with_suffix(f'.part{first}')
-        states = _read_states(file, key)
-        if states is None:
+        if any(map(len, ids[first:first + PART])):
             part = texts.texts[first:first + PART]
-            states = hidden_states(model, tokenizer, part).to(dtype)
-            _write_states(file, states, key)
-        parts.append(states)
+            parts.append(hidden_states(model, tokenizer, part).to(dtype))
     states = torch.cat(parts)
     _write_states(path, states, key)
-    # Also parts of other models.
-    for file in path.parent.glob(f'{escape(path.stem)}.part*'):
-        file.unlink()
     return states
 
 

@@ -1,4 +1,4 @@
-"""Hidden states in a file, computed in parts that survive a killed run."""
+"""Hidden states in a file, computed in parts."""
 from pathlib import Path
 
 import numpy as np
@@ -133,37 +133,6 @@ def test_a_damaged_file_is_made_anew(path):
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         assert _read_states(path, 'key') is None
-
-
-def test_a_stopped_run_is_continued(path, calls):
-    """From complete parts, not from cut ones or of other models."""
-
-    def stopped(files):
-        for i, file in enumerate(files):
-            if i == 3:
-                raise KeyboardInterrupt
-            yield file
-
-    with pytest.raises(KeyboardInterrupt):
-        keep(path, progress=stopped)
-    assert not path.exists()
-    second = path.with_suffix('.part2')
-    second.write_bytes(second.read_bytes()[:-1])
-    calls.clear()
-    with pytest.raises(KeyboardInterrupt):
-        keep(path, progress=stopped)
-    assert calls == ALL[1:2]
-    other = path.with_name('other.safetensors')
-    for part in path.parent.glob('states.part*'):
-        part.with_stem('other').write_bytes(part.read_bytes())
-    calls.clear()
-    assert_states(keep(path), scoring_lm())
-    assert calls == ALL[3:]
-    assert not list(path.parent.glob('states.part*'))
-    calls.clear()
-    assert_states(keep(other, scoring_lm(1)), scoring_lm(1))
-    assert calls == ALL
-    assert {*path.parent.iterdir()} == {path, other}
 
 
 def test_a_part_of_empty_texts_has_no_states(path, calls):

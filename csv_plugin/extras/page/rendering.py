@@ -59,8 +59,8 @@ class Page:
 def render(page: Page) -> str:
     """Return the page as one HTML document.
 
-    Every text is escaped; the Content-Security-Policy contains the hashes of
-    script and style; pictures are data: URIs.
+    Every text is escaped; the Content-Security-Policy allows no script,
+    and the style by its hash; pictures are data: URIs.
     """
     environment = Environment(
         loader=PackageLoader('csv_plugin.extras.page'),
@@ -73,16 +73,17 @@ def render(page: Page) -> str:
         percent=percent,
         points=points,
         signed=partial(points, sign='+'),
-        key=_key,
         interval=partial(_interval, page.board.predictions.chance),
         ends=_ends,
         data_uri=_data_uri)
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
-    style, script = (
-        _source(environment, f'page.{kind}') for kind in ('css', 'js'))
+    assert environment.loader is not None
+    # Into the page it goes unescaped.
+    style = Markup(environment.loader.get_source(environment, 'page.css')[0])
     predictions = page.board.predictions
     several = len(predictions.benchmarks) > 1
-    overall = Overall.of(predictions).of_methods_with_means()
+    means = Overall.of(predictions)
+    overall = means.of_methods_with_means()
     comparisons = [
         method_errors(predictions, label) for label in predictions.methods
     ]
@@ -97,14 +98,13 @@ def render(page: Page) -> str:
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if several else None,
+        order=_by_mean(means),
         filled=filled if filled.has_both else None,
         filled_name=FILLED,
         comparisons=comparisons,
         blocks=_blocks(predictions.benchmarks),
         style=style,
         style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
         levels=range(N_LEVELS, 0, -1),
         fitted_on=fitted_on,
         error_header=ERROR_HEADER,
@@ -145,9 +145,11 @@ def _finding(predictions: Predictions, errors: MethodErrors) -> str:
     return found
 
 
-def _key(value: Optional[float]) -> str:
-    """Sort key of a row: all digits, empty for an unknown number."""
-    return '' if value is None or math.isnan(value) else f'{value}'
+def _by_mean(overall: Overall) -> list[int]:
+    """Places of the models, the best predicted or real mean first."""
+    means = np.where(
+        np.isnan(overall.values[:, 0]), overall.real, overall.values[:, 0])
+    return np.argsort(-means, kind='stable').tolist()
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
@@ -173,12 +175,6 @@ def _shown(value: Any) -> Any:
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
-
-
-def _source(environment: Environment, name: str) -> Markup:
-    """The style or the script, which goes into the page unescaped."""
-    assert environment.loader is not None
-    return Markup(environment.loader.get_source(environment, name)[0])
 
 
 def _hash(source: str) -> str:

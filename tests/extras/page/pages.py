@@ -45,14 +45,12 @@ def make_page(board: Leaderboard, **parts) -> Page:
 
 
 class Reader(HTMLParser):
-    """Elements, and the text outside of script and style."""
+    """Elements, the style, and the text outside of it."""
 
     def __init__(self, document: str):
         super().__init__()
         self.tags: list[tuple[str, dict]] = []
-        self.words = ''
-        self.code = {'script': '', 'style': ''}
-        self.inside = ''
+        self.words = self.style = self.inside = ''
         self.feed(document)
 
     def handle_starttag(self, tag, attrs):
@@ -63,13 +61,10 @@ class Reader(HTMLParser):
         self.inside = ''
 
     def handle_data(self, data):
-        if self.inside in self.code:
-            self.code[self.inside] += data
+        if self.inside == 'style':
+            self.style += data
         else:
             self.words += data
-
-    def cells(self, value: str) -> list[dict]:
-        return [a for _, a in self.tags if a.get('data-value') == value]
 
 
 def awkward_board() -> Leaderboard:
