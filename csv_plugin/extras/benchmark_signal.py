@@ -52,14 +52,11 @@ where on {SURE_ORDER:.0%} of the pairs or more are in order at every
 checkpoint."""
 
 
-class Run(NamedTuple):
+class _Run(NamedTuple):
     """One run on one benchmark, at its n checkpoints with a score.
 
-    Args:
-        name (str): Its name.
-        shares (NDArray): Shares of the run done, rising up to 1, `(n,)`.
-        scores (NDArray): Accuracies, `(n,)`.
-        by_losses (NDArray): Accuracies predicted from losses, or NaN, `(n,)`.
+    Shares of the run done, rising up to 1; accuracies; and those predicted
+    from losses, or NaN.
     """
     name: str
     shares: NDArray[np.float64]
@@ -178,7 +175,7 @@ def benchmark_signals(
 
 
 def _runs(places: Mapping[str, tuple[NDArray, NDArray]], scores: NDArray,
-          by_losses: NDArray) -> list[Run]:
+          by_losses: NDArray) -> list[_Run]:
     """The runs with a score at their end and at another checkpoint."""
     runs = []
     for name, (rows, shares) in places.items():
@@ -186,11 +183,11 @@ def _runs(places: Mapping[str, tuple[NDArray, NDArray]], scores: NDArray,
         if known[-1] and known.sum() > 1:
             rows = rows[known]
             runs.append(
-                Run(name, shares[known], scores[rows], by_losses[rows]))
+                _Run(name, shares[known], scores[rows], by_losses[rows]))
     return runs
 
 
-def _judge(benchmark: str, runs: Sequence[Run],
+def _judge(benchmark: str, runs: Sequence[_Run],
            with_losses: bool) -> BenchmarkSignal:
     final = np.array([run.scores[-1] for run in runs])
     mean = final.mean() or 1.0
@@ -211,7 +208,7 @@ def _judge(benchmark: str, runs: Sequence[Run],
         tuple(order_by_losses) if with_losses else ())
 
 
-def _common_shares(runs: Sequence[Run]) -> list[float]:
+def _common_shares(runs: Sequence[_Run]) -> list[float]:
     """Shares below 1 at which some run, and before which every run, is."""
     first = max(run.shares[0] for run in runs)
     shares = np.unique(np.concatenate([run.shares for run in runs]).round(3))
@@ -220,7 +217,7 @@ def _common_shares(runs: Sequence[Run]) -> list[float]:
     return shares[(shares >= early) & (shares < 1)].tolist()
 
 
-def _at(run: Run, column: str, share: float) -> float:
+def _at(run: _Run, column: str, share: float) -> float:
     """Value of a run at a share: that of its latest checkpoint."""
     latest = np.searchsorted(run.shares.round(3), share, side='right') - 1
     return float(getattr(run, column)[latest])
@@ -272,43 +269,28 @@ def signal_rows(rows: Sequence[BenchmarkSignal]) -> list[list[str]]:
     """Return a header and a row per benchmark, the best signal first."""
     shares = _shown(sorted({share for row in rows for share in row.shares}))
     with_losses = any(row.order_by_losses for row in rows)
-    table = []
+    header = ['benchmark', 'signal to noise', 'rises']
+    header += [f'order at {shown_share(share)}' for share in shares]
+    if with_losses:
+        header += [f'by losses at {shown_share(share)}' for share in shares]
+    header.append('verdict')
+    if with_losses:
+        header.append('by losses from')
+    table = [header]
     for row in sorted(rows, key=_signal, reverse=True):
-        cells = {
-            'benchmark': row.benchmark,
-            'signal to noise': _number(row.signal_to_noise),
-            'rises': _number(100 * row.rising)
-        }
-        orders = [('order at', row.order)]
-        if with_losses:
-            orders.append(('by losses at', row.order_by_losses))
-        for words, order in orders:
-            at = dict(zip(row.shares, order))
-            cells |= {
-                f'{words} {shown_share(share)}':
-                _number(100 * at.get(share, np.nan))
-                for share in shares
-            }
-        cells['verdict'] = row.verdict
+        orders = [row.order, row.order_by_losses][:1 + with_losses]
+        cells = [
+            row.benchmark,
+            _number(row.signal_to_noise),
+            _number(100 * row.rising),
+            *(_number(100 * dict(zip(row.shares, order)).get(share, np.nan))
+              for order in orders for share in shares), row.verdict
+        ]
         if with_losses:
             start = row.apart_from_by_losses
-            cells['by losses from'] = '-' if np.isnan(start) else shown_share(
-                start, ' %')
+            cells.append('-' if np.isnan(start) else shown_share(start, ' %'))
         table.append(cells)
-    return [list(table[0]), *(list(cells.values()) for cells in table)]
-
-
-def _signal_table(rows: Sequence[BenchmarkSignal]) -> str:
-    """The same in Markdown."""
-    header, *cells = signal_rows(rows)
-    return tabulate([list(map(markdown, row)) for row in cells],
-                    header,
-                    tablefmt='pipe',
-                    disable_numparse=True,
-                    colalign=[
-                        'left' if name in ('benchmark', 'verdict') else 'right'
-                        for name in header
-                    ])
+    return table
 
 
 def _signal(row: BenchmarkSignal) -> float:
@@ -326,11 +308,15 @@ def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
         command (str): The command that made them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [
-        f'# {title}',
-        _signal_table(rows), LEGEND,
-        indent(visible(command), '    ')
-    ]
+    header, *cells = signal_rows(rows)
+    words = ('benchmark', 'verdict')
+    table = tabulate(
+        [list(map(markdown, row)) for row in cells],
+        header,
+        tablefmt='pipe',
+        disable_numparse=True,
+        colalign=['left' if name in words else 'right' for name in header])
+    parts = [f'# {title}', table, LEGEND, indent(visible(command), '    ')]
     write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
     records = [record(row) for row in rows]
     write_csv(folder / 'benchmarks.csv', list(records[0]),
@@ -345,18 +331,16 @@ def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
 
 def record(row: BenchmarkSignal) -> dict[str, Any]:
     """Return one benchmark as plain values; None where there is no number."""
-    numbers: dict[str, Optional[float]] = {
-        name: value if np.isfinite(value) else None
-        for name, value in ((name, getattr(row, name))
-                            for name in ('signal', 'noise', 'signal_to_noise',
-                                         'rising', 'apart_from',
-                                         'apart_from_by_losses'))
-    }
+    names = ('signal', 'noise', 'signal_to_noise', 'rising', 'apart_from',
+             'apart_from_by_losses')
+    numbers = {name: getattr(row, name) for name in names}
     return {
         'benchmark': row.benchmark,
         'runs': len(row.runs),
-        **numbers, 'verdict': row.verdict
-    }
+        **{name: value if np.isfinite(value) else None
+           for name, value in numbers.items()},
+        'verdict': row.verdict
+    }  # yapf: disable
 
 
 def _shown(shares: Sequence[float]) -> list[float]:
