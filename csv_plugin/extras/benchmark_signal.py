@@ -68,20 +68,13 @@ class _Run(NamedTuple):
 class BenchmarkSignal:
     """Signal, noise and order of the scores of a benchmark.
 
-    Args:
-        benchmark (str): Its name.
-        runs (tuple[str, ...]): Runs with a score at their last checkpoint.
-        signal (float): Range of the final scores over their mean.
-        noise (float): Standard deviation of a run's last `LAST` scores,
-            median over the runs, over the same mean.
-        rising (float): Share of the pairs of checkpoints of a run with the
-            higher score later, mean over the runs: 0.5 for noise.
-        shares (tuple[float, ...]): Shares of the training, below 1.
-        order (tuple[float, ...]): Share of the pairs of runs whose scores
-            there are in the order of the final ones; NaN where all of these
-            are equal.
-        order_by_losses (tuple[float, ...]): The same of accuracies predicted
-            from losses, or empty.
+    Signal and noise are the range of the final scores and the median standard
+    deviation of a run's last `LAST` scores, both over the mean final score.
+    `rising` is the share of the pairs of checkpoints of a run with the higher
+    score later. `order` is, at each share of the training below 1, the share
+    of the pairs of runs whose scores there are in the order of the final ones;
+    NaN where all of these are equal. `order_by_losses` is the same of
+    accuracies predicted from losses, or empty.
     """
     benchmark: str
     runs: tuple[str, ...]
@@ -141,15 +134,9 @@ def benchmark_signals(
         by_losses: Optional[NDArray] = None) -> tuple[BenchmarkSignal, ...]:
     """Judge benchmarks by the scores of the checkpoints of several runs.
 
-    The last checkpoint of a run counts as its end.
-
-    Args:
-        models (Sequence[str]): Names of M checkpoints.
-        benchmarks (Sequence[str]): Names of B benchmarks.
-        scores (NDArray): Accuracies, `(M, B)`; NaN where it was not run.
-        checkpoints (Mapping[str, Checkpoint]): Run and step by model.
-        by_losses (Optional[NDArray]): Accuracies of held-out runs, predicted
-            from losses, `(M, B)`.
+    The last checkpoint of a run counts as its end. `scores` are accuracies,
+    and `by_losses` those of held-out runs predicted from losses, both `(M,
+    B)`; NaN where a checkpoint was not run.
 
     Raises:
         InputError: Fewer than `LEAST_RUNS` runs have two checkpoints with
@@ -236,17 +223,9 @@ def predicted_by_others(features: FeatureTable,
                         progress: Progress = iter) -> NDArray[np.float64]:
     """Predict accuracies of checkpoints from losses, by fits to other runs.
 
-    Args:
-        features (FeatureTable): Losses of the checkpoints.
-        accuracies (AccuracyTable): Of the M checkpoints, `(M, B)`.
-        runs (Sequence[str]): Run of each checkpoint; folds divide no run.
-        progress (Progress): Wraps the benchmarks.
-
-    Returns:
-        NDArray: Fractions, `(M, B)`; NaN without a score.
-
-    Raises:
-        InputError: As in `fit_predictor`.
+    `runs` names the run of each checkpoint; folds divide no run. Returns
+    fractions, `(M, B)`, NaN without a score. Raises InputError as
+    `fit_predictor` does.
     """
     predicted = np.full(accuracies.values.shape, np.nan)
 

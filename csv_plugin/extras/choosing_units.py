@@ -121,14 +121,7 @@ def choose_columns(tables: ModelTables,
                    seed: int = 0) -> ModelTables:
     """Return tables with the n units that predict the main benchmarks best.
 
-    Args:
-        tables (ModelTables): All units.
-        models (Sequence[str]): Models to choose by.
-        n (int): How many units.
-        seed (int): Seed of the folds of families.
-
-    Raises:
-        InputError: As in `choose_units`.
+    They are chosen by `models`; errors as in `choose_units`.
     """
     units = choose_units(
         tables.features,
@@ -234,21 +227,11 @@ def nested_predictions(features: FeatureTable,
                        solver: Solver,
                        seed: int = 0,
                        progress: Progress = iter) -> HeldOut:
-    """Predict each model by units that were chosen by other families.
+    """Predict each model by n units that were chosen by other families.
 
-    Args:
-        features (FeatureTable): Losses of every model of `accuracies`.
-        accuracies (AccuracyTable): Observed, `(M, B)`.
-        families (Sequence[str]): Family of each model of `accuracies`.
-        n (int): How many units.
-        by (Sequence[str]): The benchmarks to choose them by.
-        solver (Solver): Fits to them.
-        seed (int): Seed of the folds.
-        progress (Progress): Wraps the folds.
-
-    Returns:
-        HeldOut: `(M, B)`; NaN where nothing can be learned from other
-        families.
+    `by` names the benchmarks to choose them by, and `families` has the family
+    of each of the M models of `accuracies`. Returns `(M, B)`, NaN where
+    nothing can be learned from other families.
     """
     groups, models = np.asarray(families), np.asarray(accuracies.models,
                                                       object)
@@ -285,13 +268,7 @@ def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
     """Return a predictor with intervals as wide as nested errors are large.
 
     The cross-validated error of a benchmark becomes that of the nested
-    predictions if it is larger, and its intervals grow alike.
-
-    Args:
-        predictor (Predictor): Fitted to the chosen units.
-        accuracies (AccuracyTable): Its training scores, `(M, B)`.
-        families (Sequence[str]): Family of each model of `accuracies`.
-        nested (HeldOut): From `nested_predictions`, `(M, B)`.
+    predictions, `(M, B)`, if it is larger, and its intervals grow alike.
     """
     groups = np.asarray(families)
     return replace(

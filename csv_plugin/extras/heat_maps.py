@@ -58,15 +58,9 @@ class HeatMap:
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     """Cut a text where its tokens meet.
 
-    Tokens that meet inside a character stay together, with the mean weight
-    of those that were counted, by bytes. Bytes that no token covers form a
-    piece without a weight.
-
-    Args:
-        text (Text): The text.
-        spans (TokenSpans): Its n tokens, in bytes.
-        weights (NDArray): Salience weight of each token, NaN if it was not
-            counted, `(n,)`.
+    Tokens that meet inside a character stay together, with the mean weight, by
+    bytes, of those that were counted. Bytes that no token covers form a piece
+    without a weight. Weights are one per token, NaN if it was not counted.
 
     Raises:
         InputError: The tokens belong to another text, or there is not one

@@ -42,21 +42,11 @@ def write_training(out: Path,
                    wide: bool = False) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
-    Args:
-        out (Path): Folder to write to.
-        predictors (Mapping[str, Predictor]): The one that was trained, then
-            its baselines, by method; 'uniform' is among them.
-        losses (LossTable): Losses of all models.
-        collection (Collection): Their accuracies, families and splits.
-        curve (Optional[TrainingCurve]): None if the training had no steps.
-        command (str): The command that reproduces the files.
-        remarks (Sequence[str]): Notes of the report on all benchmarks.
-        verbose (bool): As in `learning_notes`.
-        reported (Container[str]): As in `learning_notes`.
-        wide (bool): As in `summary`.
-
-    Returns:
-        str: The `summary` of the study.
+    The first of `predictors` is the one that was trained; its baselines
+    follow, 'uniform' among them. `losses` are those of all models. `curve` is
+    None if the training had no steps. `remarks` are notes of the report on all
+    benchmarks. Returns the `summary` of the study, which takes `verbose`,
+    `reported` and `wide`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)

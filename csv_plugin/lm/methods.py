@@ -88,17 +88,9 @@ def train_auto(training: Training,
                progress: Progress = iter) -> Trained:
     """Choose feature columns and solver by cross-validation, and converge.
 
-    Args:
-        training (Training): Models to fit to.
-        states (Optional[Tensor]): Hidden states of a scoring LM at the
-            target tokens, `(T, H)`; without them, columns are made of the
-            losses alone.
-        validation (Sequence[str]): Not used.
-        settings (Optional[HeadSettings]): Not used.
-        progress (Progress): Wraps the benchmarks.
-
-    Raises:
-        InputError: As in `Training.fit`.
+    States are those of a scoring LM at the target tokens, `(T, H)`; without
+    them, columns are made of the losses alone. `validation` and `settings` are
+    not used. Raises InputError as `Training.fit` does.
     """
     fits: dict[str, tuple[Task, SalienceFit]] = {}
     sets = feature_sets(training.losses, training.texts, training.targets,
@@ -115,15 +107,8 @@ def train_paper(training: Training,
                 progress: Progress = iter) -> Trained:
     """Algorithm 2 as printed: gradient steps, stopped by validation models.
 
-    Args:
-        training (Training): Train and validation models.
-        states (Optional[Tensor]): Hidden states of a scoring LM at the
-            target tokens, `(T, H)`; they are needed.
-        validation (Sequence[str]): Models that choose the step; the others
-            are fitted to.
-        settings (Optional[HeadSettings]): How to train; by default as the
-            paper does.
-        progress (Progress): Wraps the gradient steps.
+    It needs states, `(T, H)`, of a scoring LM at the target tokens. Settings
+    are by default those of the paper.
 
     Raises:
         InputError: There are no states, the models are not of both kinds,

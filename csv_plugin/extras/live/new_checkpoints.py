@@ -22,19 +22,11 @@ Stamp = tuple[tuple[str, int, int], ...]
 class CheckpointJob:
     """Reads the checkpoints of a training that have no losses yet.
 
-    Losses are looked for in the folder of the predictions, so a job that was
-    killed goes on where it was.
-
-    Args:
-        pattern (str): Folders whose names end with the step, such as
-            `runs/mix1/checkpoint-*`; see `checkpoint_folders`.
-        live (LivePredictions): Reads them.
-        complain (Callable[[str], None]): Gets why a checkpoint cannot be
-            read, once until its files change.
-        stop (threading.Event): Leaves the rest for another time.
-        tokenizer (Optional[str]): Folder or name; by default the checkpoint
-            has it.
-        trust_remote_code (bool): Run code that comes with the model.
+    Losses are looked for in the folder of `live`, so a job that was killed
+    goes on where it was. `pattern` matches folders whose names end with the
+    step; see `checkpoint_folders`. `complain` gets why a checkpoint cannot be
+    read, once until its files change. `stop` leaves the rest for another time.
+    By default the checkpoint has the tokenizer.
     """
 
     def __init__(self,
@@ -61,11 +53,8 @@ class CheckpointJob:
         """Read the new checkpoints that are written completely.
 
         These have the last file of `Trainer`, or their files are as at the
-        last look. The triage is by all checkpoints so far; None if nothing
-        is new since the last call.
-
-        Args:
-            saved (bool): Whether all checkpoints are written completely.
+        last look; all are if `saved`. The triage is by all checkpoints so far;
+        None if nothing is new since the last call.
 
         Raises:
             InputError: There is no checkpoint, or as in

@@ -33,16 +33,9 @@ _ABREAST = 5
 class Page:
     """The contents of the page.
 
-    Args:
-        title (str): Line above the heading, such as the name of the run.
-        board (Leaderboard): Real and predicted accuracies.
-        outliers (Sequence[Outlier]): Accuracies that the main predictor
-            does not explain, the farthest first.
-        predictors (Sequence[PredictorFile]): The sources of the
-            predictions.
-        heat_maps (Union[list[HeatSection], Missing]): By benchmark.
-        families (Mapping[str, str]): Family by model; models may be absent.
-        pictures (Sequence[Picture]): Drawings, in order.
+    `outliers` are accuracies that the main predictor does not explain, the
+    farthest first; `heat_maps` go by benchmark; `families` go by model, of
+    which some may be absent.
     """
     title: str
     board: Leaderboard

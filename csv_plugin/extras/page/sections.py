@@ -21,13 +21,9 @@ N_LEVELS = 8
 class MethodErrors:
     """Errors of one predictor on held-out models.
 
-    Args:
-        label (str): Name of the predictor.
-        overall (float): Mean absolute difference over all cells, a fraction;
-            NaN if no model was held out.
-        by_benchmark (Mapping[str, float]): The same of each benchmark.
-        n_inside (int): Intervals that contain the real accuracy.
-        n_cells (int): Intervals of held-out models.
+    Mean absolute differences over all cells and by benchmark, fractions, NaN
+    if no model was held out; and how many of the intervals of held-out models
+    contain the real accuracy.
     """
     label: str
     overall: float
@@ -40,12 +36,8 @@ class MethodErrors:
 class HeatSection:
     """Texts with the salience weights of one benchmark.
 
-    Args:
-        benchmark (str): Its name.
-        full (float): Size of the weights that are shown in full colour.
-        rising (bool): The predicted accuracy rises with the weighted loss;
-            usually it falls.
-        maps (list[HeatMap]): The texts whose weights vary most.
+    Weights of the size `full` are shown in full colour. `rising` is true where
+    the predicted accuracy rises with the weighted loss; usually it falls.
     """
     benchmark: str
     full: float
@@ -62,13 +54,7 @@ class HeatSection:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing.
-
-    Args:
-        title (str): Its heading.
-        caption (str): How to read it.
-        svg (str): The drawing itself.
-    """
+    """A drawing as SVG, its heading, and how to read it."""
     title: str
     caption: str
     svg: str

@@ -242,16 +242,9 @@ def panels(
         n_panels: int,
         n_rows: int = 1,
         size: tuple[float, float] = _PANEL) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with panels in a grid that wraps.
+    """Return a figure, and `n_rows` lists of B axes in a grid that wraps.
 
-    Args:
-        n_panels (int): B, 1 or more.
-        n_rows (int): Rows of B panels each, which wrap together.
-        size (tuple[float, float]): Width and height of a panel, inches.
-
-    Returns:
-        tuple[Figure, list[list[Axes]]]: The figure, and `n_rows` lists of B
-        axes.
+    Rows of B panels each wrap together. `size` is that of a panel, inches.
     """
     columns = _n_columns(n_panels)
     blocks = -(-n_panels // columns)

@@ -36,16 +36,9 @@ def build_validation_set(recipe: Sequence[TextSource],
                          permissive: bool = False) -> ValidationSet:
     """Draw the texts of a validation set.
 
-    Args:
-        recipe (Sequence[TextSource]): Sources with different names.
-        seed (int): Another seed draws other items.
-        skip_missing (bool): Go on without the sources that cannot be loaded.
-        progress (Progress): Shows how many sub-tasks are loaded.
-        permissive (bool): Go on without the sources whose licence is not
-            known to allow any use; see `is_permissive`.
-
-    Returns:
-        ValidationSet: The same for the same data, recipe and seed.
+    It is the same for the same data, recipe and seed. With `skip_missing`,
+    sources that cannot be loaded are left out; with `permissive`, those whose
+    licence is not known to allow any use (`is_permissive`).
 
     Raises:
         InputError: A dataset config cannot be used, data is missing or a
@@ -135,17 +128,9 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
     drawn in the order of SHA-256 digests of the seed and the names: the order
     is the same on every machine, and other sources do not change it.
 
-    Args:
-        source (TextSource): Name of the source and number of texts.
-        subtasks (Sequence[Subtask]): Sub-tasks of the source.
-        seed (int): Another seed draws other items.
-        seen (set[str]): All texts drawn before, `squeeze`d. The texts drawn
-            now are added.
-
-    Returns:
-        tuple: `source.count` texts with ids 'source/sub-task/place', in the
-        order of sub-task and place; and the ids of the items that were drawn
-        and not used, by reason.
+    `seen` has all texts drawn before, `squeeze`d, and gets those drawn now.
+    Returns texts with ids 'source/sub-task/place', in this order; and the ids
+    of the items that were drawn and not used, by reason.
 
     Raises:
         InputError: There are too few usable items.

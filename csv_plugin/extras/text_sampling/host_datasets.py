@@ -28,11 +28,7 @@ class LoadError(Exception):
 
 
 def find_config(dataset: str) -> Path:
-    """Find the file of a dataset config.
-
-    Args:
-        dataset (str): Name of a dataset config of OpenCompass, such as
-            'mmlu_ppl_ac766d', or a file `*.py`.
+    """Find the file of a dataset config: by a name of OpenCompass, or `*.py`.
 
     Raises:
         InputError: No config has that name, or more than one.

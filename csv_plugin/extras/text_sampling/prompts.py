@@ -35,13 +35,9 @@ _BRACES = re.compile(r'\{(\w+)\}')
 class Subtask:
     """Part of a benchmark.
 
-    Args:
-        name (str): Unique in the benchmark.
-        items (Sequence[int]): Places in the split of the items that have a
-            reference.
-        render (Callable[[int], Text]): Gives the text of the item at a place,
-            with its answer marked and the place as its id.
-        examples (str): What prompts show before an item, `squeeze`d.
+    `items` are places in the split of the items with a reference; `render`
+    gives the text of one, with its answer marked and the place as its id.
+    `examples` is what prompts show before an item, `squeeze`d.
     """
     name: str
     items: Sequence[int]
@@ -202,20 +198,12 @@ def _read_prompts(config: Any) -> _Prompts:
 def split_template(template: Any,
                    columns: Sequence[str],
                    ice_token: Optional[str] = None) -> tuple[str, Item]:
-    r"""Cut a template where its item begins.
+    r"""Cut a template into the beginning of all prompts and its item.
 
-    The item begins in the first message that names a column: behind the
-    place of the in-context examples, if there is one, and behind the last
-    blank line before the first column. Messages of a chat are joined by line
-    feeds, as OpenCompass does for models without a chat template.
-
-    Args:
-        template (Any): The template of an OpenCompass `PromptTemplate`.
-        columns (Sequence[str]): Columns of an item.
-        ice_token (Optional[str]): Marks the place of in-context examples.
-
-    Returns:
-        tuple[str, Item]: The beginning of all prompts, and the item.
+    The item begins in the first message that names a column: behind the place
+    of the in-context examples (`ice_token`), if there is one, and behind the
+    last blank line before the first column. Messages of a chat are joined by
+    line feeds, as OpenCompass does for models without a chat template.
 
     Raises:
         InputError: No column is named, a column is in front of the examples,
@@ -286,14 +274,7 @@ def worked_examples(head: str, item: Item,
                     columns: Sequence[str]) -> list[tuple[str, str]]:
     """Find the examples in a template's head that have the form of its item.
 
-    Args:
-        head (str): Beginning of all prompts, with examples behind blank
-            lines.
-        item (Item): The item of the template.
-        columns (Sequence[str]): Columns of an item.
-
-    Returns:
-        list[tuple[str, str]]: Prompt and answer of each example.
+    Returns prompt and answer of each.
 
     Raises:
         InputError: There is no such example, or the template has an item for

@@ -10,13 +10,10 @@ from csv_plugin.extras.text_sampling.host_datasets import benchmark_name
 class TextSource:
     """A benchmark, and how many of its items are drawn.
 
-    Args:
-        name (str): Source of the texts, without slashes. The label-token
-            loss of a benchmark is computed on the source of the same name.
-        dataset (str): A dataset config, see `host_datasets.find_config`.
-        count (int): Number of texts, at least 1.
-        chain_of_thought (bool): Draw from the worked examples in the prompts
-            and not from the test split.
+    The label-token loss of a benchmark is computed on the source of the same
+    name. With `chain_of_thought`, items are the worked examples in the prompts
+    and not those of the test split. `dataset`: see
+    `host_datasets.find_config`.
     """
     name: str
     dataset: str
@@ -44,12 +41,10 @@ PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
 
 
 def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
-    """Return the recipe that the command line asks for.
+    """Return the recipe of `NAME=COUNT`s from the command line.
 
-    Args:
-        samples (Sequence[str]): Texts `NAME=COUNT`. The name is a key of
-            `SOURCES`, or a dataset config, whose source is then called after
-            its benchmark (`host_datasets.benchmark_name`).
+    The name is a key of `SOURCES`, or a dataset config, whose source is then
+    called after its benchmark (`host_datasets.benchmark_name`).
 
     Raises:
         InputError: A sample has no count above 0, there is no such config,

@@ -28,14 +28,9 @@ from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
 class Evaluation:
     """Heads and the scaling laws fitted to their capability scores.
 
-    Args:
-        head (ScoringHead): Heads of B benchmarks.
-        preactivations (Tensor): Preactivations of all tokens, `(T, B)`.
-        scores (NDArray): Capability scores (Eq. 1), shape `(M, B)`.
-        lines (NDArray): Intercept and slope in standardised scores, the
-            next step's first guess. Shape `(B, 2)`.
-        curve (Curve): Curves of scores in nats per character.
-        predicted (NDArray): Accuracies, fractions, shape `(M, B)`.
+    Preactivations are `(T, B)`, scores (Eq. 1) and predicted accuracies `(M,
+    B)`. `lines` are intercept and slope in standardised scores, the next
+    step's first guess, `(B, 2)`. Curves are of scores in nats per character.
     """
     head: ScoringHead
     preactivations: Tensor
@@ -49,13 +44,10 @@ class Evaluation:
 class HeadObjective:
     """Eq. 5 as a function of the heads alone.
 
-    Args:
-        states (Tensor): Hidden states, shape `(T, H)`.
-        losses (Tensor): Divided by N_c, shape `(M, T)`, float64.
-        accuracy (NDArray): NaN where not run, shape `(M, B)`.
-        floor (NDArray): Chance, as fixed lower ends of Eq. 2. `(B,)`.
-        train (NDArray): Models that are fitted to, bool, `(M,)`.
-        validation (NDArray): Models that choose the step, bool, `(M,)`.
+    States are `(T, H)`; losses are divided by N_c, `(M, T)`, float64;
+    accuracies are NaN where not run, `(M, B)`. `floor` is chance, the fixed
+    lower ends of Eq. 2, `(B,)`. `train` and `validation` are masks of the
+    models that are fitted to and that choose the step, `(M,)`.
     """
     states: Tensor
     losses: Tensor

@@ -36,12 +36,10 @@ Backtests = list[tuple[SalienceModel, NDArray]]
 
 @dataclass(frozen=True, eq=False)
 class PaperHead:
-    """Heads of Algorithm 2, and the predictor made of them.
+    """The predictor of Algorithm 2, and its heads on standardised states.
 
-    Args:
-        predictor (Predictor): Its columns are the loss and the capability
-            scores (Eq. 1) of the heads and of their repetitions.
-        heads (TrainedHeads): Fitted on standardised states.
+    Its columns are the loss and the capability scores (Eq. 1) of the heads and
+    of their repetitions.
     """
     predictor: Predictor
     heads: TrainedHeads

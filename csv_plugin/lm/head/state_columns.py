@@ -19,11 +19,9 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, eq=False)
 class StateScale:
-    """Mean and spread of hidden states over the tokens of the texts.
+    """Mean and spread of hidden states over the tokens of the texts, `(H,)`.
 
-    Args:
-        mean (NDArray): Shape `(H,)`.
-        spread (NDArray): Standard deviation, 1 where it is 0. `(H,)`.
+    The spread is the standard deviation, 1 where it is 0.
     """
     mean: NDArray[np.float64]
     spread: NDArray[np.float64]
@@ -72,11 +70,7 @@ class StateColumns:
            part: Optional[NDArray[np.bool_]] = None) -> 'StateColumns':
         """Columns of the tokens that every model of a table scored.
 
-        Args:
-            states (Tensor): At all tokens, shape `(T, H)`.
-            table (LossTable): Losses of M models on those tokens.
-            part (Optional[NDArray]): Tokens that get a weight, bool,
-                `(T,)`; all by default.
+        `part` are the tokens that get a weight, bool, `(T,)`; all by default.
 
         Raises:
             InputError: If there is not one state per token, or as in
