@@ -1,7 +1,7 @@
 """Distributed checkpoints of torch (DCP) as folders for transformers."""
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,8 +10,9 @@ from typing import Any, Optional
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.distributed import checkpoint
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from csv_plugin.core.input_error import InputError
@@ -34,7 +35,7 @@ def as_folder(path: FilePath, config: Optional[FilePath],
             weights are converted; all else is yielded as it is.
         config (Optional[FilePath]): Folder or name on the hub of a model of
             this architecture; by default config.json lies beside the weights.
-        trusted (bool): The checkpoint has pickles, which may run code.
+        trusted (bool): Read its `.metadata`, a pickle, which may run code.
 
     Raises:
         InputError: It is not trusted, there is no config, or its weights are
@@ -54,32 +55,18 @@ def as_folder(path: FilePath, config: Optional[FilePath],
             'Give --config, a model of the same architecture and size.')
     described = AutoConfig.from_pretrained(
         config or path, trust_remote_code=True)
+    weights = _weights(where, path, described)
     with TemporaryDirectory() as folder:
-        file = Path(folder, 'state.pt')
-        try:
-            dcp_to_torch_save(path, file)
-        except CheckpointException as error:  # not an Exception
-            raise InputError(where, 'all of its files, intact',
-                             ' '.join(str(error).split())[:200],
-                             'Copy the folder again.') from error
-        state = torch.load(file, weights_only=False, mmap=True)
-        save_file(
-            _weights(where, state, described),
-            Path(folder, 'model.safetensors'), {'format': 'pt'})
-        file.unlink()
+        save_file(weights, Path(folder, 'model.safetensors'), {'format': 'pt'})
         described.save_pretrained(folder)
         yield folder
 
 
-def _weights(where: str, state: Mapping[str, Any],
-             config: Any) -> dict[str, Tensor]:
+def _weights(where: str, path: FilePath, config: Any) -> dict[str, Tensor]:
     """The weights by their names in transformers."""
-    for part in _PARTS:
-        if isinstance(state.get(part), dict):
-            state = state[part]
     found = {
-        _WRAPPER.sub('', name): value.contiguous()
-        for name, value in state.items() if isinstance(value, Tensor)
+        _WRAPPER.sub('', name): value
+        for name, value in _read_weights(where, path).items()
     }
     with torch.device('meta'):
         expected = AutoModelForCausalLM.from_config(
@@ -95,3 +82,42 @@ def _weights(where: str, state: Mapping[str, Any],
                          ', '.join(found)[:80] or 'none',
                          'Convert them to the names of transformers first.')
     return weights
+
+
+def _read_weights(where: str, path: FilePath) -> dict[str, Tensor]:
+    """The tensors of the model, not those of its optimizer.
+
+    `.metadata` is a pickle.
+    """
+    reader = checkpoint.FileSystemReader(path)
+    try:
+        metadata = reader.read_metadata()
+        names = _names(metadata)
+        state: dict[str, Any] = {
+            key: torch.empty(entry.size, dtype=entry.properties.dtype)
+            for key, entry in metadata.state_dict_metadata.items()
+            if key in names
+        }
+        checkpoint.load(state, storage_reader=reader)
+    except CheckpointException as error:  # not an Exception
+        raise InputError(where, 'all of its files, intact',
+                         ' '.join(str(error).split())[:200],
+                         'Copy the folder again.') from error
+    return {names[key]: value for key, value in state.items()}
+
+
+def _names(metadata: Any) -> dict[str, str]:
+    """Names of the weights in their part of the state, by key."""
+    paths = metadata.planner_data or {}
+    found = {
+        key: paths.get(key, (key, ))
+        for key, entry in metadata.state_dict_metadata.items()
+        if isinstance(entry, TensorStorageMetadata)
+    }
+    for part in _PARTS:
+        inside = {
+            key: place[1:]
+            for key, place in found.items() if place[0] == part and place[1:]
+        }
+        found = inside or found
+    return {key: place[0] for key, place in found.items() if not place[1:]}

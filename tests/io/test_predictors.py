@@ -381,11 +381,18 @@ def test_loading_says_what_the_licence_of_the_texts_forbids(predictor, path):
 
 
 def test_no_file_is_executed():
-    """Neither a pickle is read nor a text run as code."""
+    """Neither a pickle is read nor a text run as code.
+
+    But for `.metadata` of trusted distributed checkpoints, which torch
+    unpickles: tests/lm/test_distributed_checkpoints.py.
+    """
+    unpickling = ROOT / 'csv_plugin/lm/distributed_checkpoints.py'
     forbidden = re.compile(
         r'(import|from) (pickle|dill|cloudpickle|joblib|shelve|marshal)\b|'
         r'torch\.(jit\.|hub\.)?load|from torch import.*\bload\b|'
+        r'read_metadata|FileSystemReader|dcp_to_torch|'
         r'allow_pickle|read_pickle|(?<![.\w])(eval|exec)\(')
     for folder in ('csv_plugin', 'tools', 'configs'):
         for path in (ROOT / folder).rglob('*.py'):
-            assert not forbidden.search(path.read_text('utf-8')), path
+            found = forbidden.findall(path.read_text('utf-8'))
+            assert not found or path == unpickling, path

@@ -1,5 +1,8 @@
 """Distributed checkpoints of torch, saved by its own functions."""
 import json
+import pickle
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import torch
@@ -22,8 +25,9 @@ def model(tmp_path):
 
 @pytest.mark.parametrize('wrapped', [
     lambda weights: weights,
+    # What is not of the model is not read, whatever it is.
     lambda weights: {'model': weights, 'optimizer': {'lr': torch.ones(1)},
-                     'step': 7},
+                     'step': Fraction(7)},
     lambda weights: {'app': {'model': {
         f'_orig_mod.{name}': value for name, value in weights.items()}}},
     lambda weights: {'state_dict': {
@@ -45,8 +49,6 @@ def test_what_cannot_be_converted_is_one_line(model, tmp_path):
     step, config = tmp_path / 'step', tmp_path / 'config'
     weights = model.state_dict()
     checkpoint.save({'model': weights}, checkpoint_id=step)
-    with pytest.raises(InputError, match='pickles, which may run code'):
-        load_causal_lm(step, config=config)
     with pytest.raises(InputError, match='Give --config'):
         load_causal_lm(step, True)
     checkpoint.save({'model': {'tok_embeddings': torch.ones(2)}},
@@ -62,3 +64,25 @@ def test_what_cannot_be_converted_is_one_line(model, tmp_path):
         json.dumps(model.config.to_diff_dict(), default=str))
     with pytest.raises(InputError, match='all of its files, intact'):
         load_causal_lm(step, True)
+
+
+class Touching:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path, )
+
+
+def test_nothing_is_unpickled_unless_it_is_trusted(model, tmp_path):
+    step, trace = tmp_path / 'step', tmp_path / 'trace'
+    step.mkdir()
+    (step / '.metadata').write_bytes(pickle.dumps(Touching(trace)))
+    with pytest.raises(InputError, match='pickles, which may run code'):
+        load_causal_lm(step, config=tmp_path / 'config')
+    assert not trace.exists()
+    with pytest.raises(InputError):
+        load_causal_lm(step, True, config=tmp_path / 'config')
+    assert trace.exists()
