@@ -2,11 +2,8 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
-from pathlib import Path
 from typing import Any, Union
 
-import opencompass
 from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
 from opencompass.configs.summarizers.groups.ceval import ceval_summary_groups
 from opencompass.configs.summarizers.groups.cmmlu import cmmlu_summary_groups
@@ -21,7 +18,6 @@ from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
@@ -59,8 +55,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
         files = predictor_files(summarizer.get('predictors', ()))
         groups = with_common_groups(
             summarizer.get('summary_groups', ()), datasets)
-        names = names_in_run(
-            summarizer.get('benchmarks', ()), datasets, groups)
+        names = names_in_run(summarizer.get('benchmarks', ()))
         missing = _missing(names, datasets, groups)
     absent = {
         label: path
@@ -181,74 +176,36 @@ def predictor_files(pairs: Any) -> dict[str, str]:
     return dict(pairs)
 
 
-def names_in_run(pairs: Any, datasets: Sequence[Any],
-                 groups: Sequence[Any]) -> dict[str, Name]:
+def names_in_run(pairs: Any) -> dict[str, Name]:
     """Return names in the run by benchmark of the predictors.
 
     Args:
         pairs (Any): The `benchmarks` of a config.
-        datasets (Sequence[Any]): Configs of the datasets of the run.
-        groups (Sequence[Any]): The `summary_groups` of the run.
 
     Raises:
         InputError: They are not pairs as `PredictedSummarizer` takes them,
-            a benchmark occurs twice, or a name that no benchmark is known by
-            is one typing error from a dataset or group of the run.
+            or a benchmark occurs twice.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
+    _pairs('benchmarks',
+           [name for _, name in pairs if not isinstance(name, str)],
+           "such as ('my_mmlu', 'accuracy') for a metric")
     check_unique('benchmarks of PredictedSummarizer',
                  (benchmark for benchmark, _ in pairs))
-    names = dict(pairs)
-    for name in _missing(names, datasets, groups):
-        near = [
-            known for known in _present(datasets, groups)
-            if _one_typing_error(name, known)
-        ]
-        if len(near) == 1 and _plain(name) not in _known_names():
-            _check_name(name, near, 'dataset or summary group of this run')
-    return names
+    return dict(pairs)
 
 
 def _missing(names: Mapping[str, Name], datasets: Sequence[Any],
              groups: Sequence[Any]) -> list[str]:
     """Return the names that are neither a dataset nor a group of the run."""
-    present = _present(datasets, groups)
-    plain = []
-    for name in names.values():
-        if not isinstance(name, str):
-            pair, = _pairs('benchmarks', [name],
-                           "such as ('my_mmlu', 'accuracy') for a metric")
-            name = pair[0]
-        plain.append(name)
-    return [name for name in plain if name not in present]
-
-
-def _present(datasets: Sequence[Any], groups: Sequence[Any]) -> list[str]:
-    return [
+    plain = [
+        name if isinstance(name, str) else name[0] for name in names.values()
+    ]
+    present = {
         *map(dataset_abbr_from_cfg, datasets),
         *(group['name'] for group in groups)
-    ]
-
-
-def _one_typing_error(first: str, second: str) -> bool:
-    """Return whether a character was changed, added, left out or swapped."""
-    shortest, longest = sorted([len(first), len(second)])
-    same = len(os.path.commonprefix([first, second])) + len(
-        os.path.commonprefix([first[::-1], second[::-1]]))
-    swapped = same == longest - 2 and sorted(first) == sorted(second)
-    # Beginning and end may overlap.
-    return swapped or min(same, shortest) >= longest - 1
-
-
-@cache
-def _known_names() -> frozenset[str]:
-    """Return the benchmarks that this package and OpenCompass know."""
-    folders = Path(opencompass.__file__).with_name('configs') / 'datasets'
-    return frozenset(map(_plain, [*known_benchmarks(), *os.listdir(folders)]))
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace('-', '_')
+    }
+    return [name for name in plain if name not in present]
 
 
 def check_benchmarks(
@@ -265,17 +222,15 @@ def check_benchmarks(
         InputError: No predictor predicts the benchmark.
     """
     if not any(isinstance(part, Missing) for part in predictors.values()):
+        known = predictable_benchmarks(predictors)
         for name in names:
-            _check_name(name, predictable_benchmarks(predictors),
-                        'benchmark of the predictors')
-
-
-def _check_name(name: str, known: Sequence[str], what: str) -> None:
-    if name not in known:
-        near = get_close_matches(name, known) or known
-        raise InputError(f'benchmarks of {_SUMMARIZER}',
-                         f'a {what}: {shortened(", ".join(near), 200)}',
-                         repr(name), 'Correct the name.')
+            if name not in known:
+                near = get_close_matches(name, known) or known
+                raise InputError(
+                    f'benchmarks of {_SUMMARIZER}',
+                    'a benchmark of the predictors: '
+                    f'{shortened(", ".join(near), 200)}', repr(name),
+                    'Correct the name.')
 
 
 def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:

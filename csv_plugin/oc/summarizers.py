@@ -116,8 +116,7 @@ class PredictedSummarizer(DefaultSummarizer):
         self.predictors = predictor_files(predictors)
         self.verbose = verbose
         self.complete = resolve_name(complete) if complete else None
-        self.names = names_in_run(benchmarks, self.dataset_cfgs,
-                                  self.summary_groups)
+        self.names = names_in_run(benchmarks)
 
     def _pick_up_results(self) -> Any:
         """OpenCompass's results, or an error that names a damaged file."""

@@ -154,31 +154,16 @@ def cross_validated_table(study: Study) -> str:
 
 
 def cross_validated_line(predictor: Predictor) -> str:
-    """Means of these errors over the main benchmarks; empty without any."""
-    parts = [part for part in predictor.benchmarks if part.main]
-    by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
-    kinds = {
-        ': ': [part.cv_mse for part in parts],
-        '; of the median family ': [part.typical_error**2 for part in parts],
-        '; of predictions within the accuracies that most training families '
-        'reach ': [errors.within.mse for errors in by_reach],
-        ', above them ': [errors.beyond.mse for errors in by_reach]
-    }
-    errors = ''.join(
-        _error(words, squares, len(parts)) for words, squares in kinds.items())
-    return errors and (
-        'Cross-validated error (root mean square in points, mean over the '
-        f'main benchmarks){errors}.')
-
-
-def _error(words: str, squares: Iterable[float], n_main: int) -> str:
-    """Error and its number of benchmarks; empty if none has it."""
+    """Mean of these errors over the main benchmarks; empty without any."""
+    squares = [part.cv_mse for part in predictor.benchmarks if part.main]
     known = [square for square in squares if not math.isnan(square)]
     if not known:
         return ''
-    n = len(known)
+    n, n_main = len(known), len(squares)
     fewer = f' ({n} of {n_main} benchmarks)' if n < n_main else ''
-    return f'{words}{number(percent(_mean(known)**0.5))}{fewer}'
+    return ('Cross-validated error (root mean square in points, mean over '
+            f'the main benchmarks): {number(percent(_mean(known)**0.5))}'
+            f'{fewer}.')
 
 
 def judged_benchmarks(study: Study) -> list[str]:

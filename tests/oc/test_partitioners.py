@@ -192,8 +192,7 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
      'torn: expected a readable safetensors file'),
     (dict(benchmarks=[('exan', 'exam')]),
      "a benchmark of the predictors: exam, found 'exan'. Correct the name"),
-    (dict(benchmarks=[('exam', 'exan')]),
-     "a dataset or summary group of this run: exam, found 'exan'"),
+    (dict(benchmarks=[('exam', ('exam', 'a', 'b'))]), 'for a metric, found'),
 ])  # yapf: disable
 def test_mistakes_stop_a_run_before_its_models(texts, predictor, tmp_path,
                                                change, message):

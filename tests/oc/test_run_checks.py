@@ -7,32 +7,13 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.oc.inferencers import TokenLossInferencer
-from csv_plugin.oc.run_checks import check_benchmarks, check_run, names_in_run
+from csv_plugin.oc.run_checks import check_benchmarks, check_run
 
 TEXTS = dict(
     abbr='salience_texts-0123456789ab',
     infer_cfg=dict(inferencer=dict(type=TokenLossInferencer)),
     eval_cfg=dict(evaluator=dict()))
 EXAM = dict(abbr='my_exam', infer_cfg=dict(inferencer=dict(type='Gen')))
-
-
-@pytest.mark.parametrize('has, lacks', [
-    ('ARC-e', 'ARC-c'), ('cmmlu', 'mmlu'), ('ceval', 'ceval-test'),
-    ('aime2024', 'aime2025'), ('my_exam', 'your_exam'), ('siqa', 'siqa_siqa')
-])  # yapf: disable
-def test_a_benchmark_of_another_run_is_no_typing_error(has, lacks):
-    names = [('x', lacks), ('y', (lacks, 'accuracy'))]
-    assert names_in_run(names, [dict(abbr=has)], []) == dict(names)
-
-
-@pytest.mark.parametrize('typed', ['my_exan', 'my_exm', 'my_exxam', 'my_eaxm'])
-def test_a_typing_error_is_refused(typed):
-    with pytest.raises(InputError, match="my_exam, found '" + typed):
-        names_in_run([('x', typed)], [EXAM], [])
-    with pytest.raises(InputError, match="my_exam, found '" + typed):
-        names_in_run([('x', (typed, 'accuracy'))], [EXAM], [])
-    both = [EXAM, dict(abbr=typed + 'e'), dict(abbr=typed + 'f')]
-    assert names_in_run([('x', typed)], both, []), 'it may be any of these'
 
 
 def test_benchmarks_that_are_not_run_are_named():
@@ -42,7 +23,7 @@ def test_benchmarks_that_are_not_run_are_named():
         summarizer=dict(
             type='PredictedSummarizer',
             predictors=[('predicted', str(shipped.PREDICTOR))],
-            benchmarks=[('census', 'my_exam'), ('sums', 'gsm8k')]))
+            benchmarks=[('census', 'my_exam'), ('sums', ('gsm8k', 'f1'))]))
     [missing, no_texts] = check_run(config)
     assert 'is called gsm8k:' in missing
     assert 'are not in this run' in no_texts

@@ -12,7 +12,6 @@ from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.extras.live.trackers import TensorBoardLog
-from csv_plugin.extras.predictor_cards import predictor_card
 from csv_plugin.io.tables import read_rows, write_csv
 from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
@@ -135,20 +134,6 @@ def test_study(tmp_path):
         assert table.count('<td') == n_rows * table.count('<th ')
     notes = learning_notes(study.predictor, verbose=True)
     assert page.count('<li>') == len(notes) > len(benchmarks) * len(FEW)
-
-
-def test_card():
-    """Of benchmarks, texts and models that others named."""
-    predictor = replace(
-        train(FEW[:2]),
-        licences={name: name
-                  for name in FEW},
-        versions=dict.fromkeys(FEW, FEW[2]),
-        scoring_lm=FEW[3])
-    for name in FEW:
-        card = predictor_card(name, predictor)
-        check_screen(card)
-        assert check_markdown(card).count('<h1>') == 1
 
 
 @pytest.fixture(scope='module')
