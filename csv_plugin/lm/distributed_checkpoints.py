@@ -1,7 +1,7 @@
 """Distributed checkpoints of torch (DCP) as folders for transformers."""
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -92,11 +92,18 @@ def _read_weights(where: str, path: FilePath) -> dict[str, Tensor]:
     reader = checkpoint.FileSystemReader(path)
     try:
         metadata = reader.read_metadata()
-        names = _names(metadata)
-        state: dict[str, Any] = {
-            key: torch.empty(entry.size, dtype=entry.properties.dtype)
+        tensors = {
+            key: entry
             for key, entry in metadata.state_dict_metadata.items()
-            if key in names
+            if isinstance(entry, TensorStorageMetadata)
+        }
+        paths = metadata.planner_data or {}
+        names = _names({key: paths.get(key, (key, )) for key in tensors})
+        state: dict[str, Any] = {
+            key:
+            torch.empty(
+                tensors[key].size, dtype=tensors[key].properties.dtype)
+            for key in names
         }
         checkpoint.load(state, storage_reader=reader)
     except CheckpointException as error:  # not an Exception
@@ -106,18 +113,12 @@ def _read_weights(where: str, path: FilePath) -> dict[str, Tensor]:
     return {names[key]: value for key, value in state.items()}
 
 
-def _names(metadata: Any) -> dict[str, str]:
-    """Names of the weights in their part of the state, by key."""
-    paths = metadata.planner_data or {}
-    found = {
-        key: paths.get(key, (key, ))
-        for key, entry in metadata.state_dict_metadata.items()
-        if isinstance(entry, TensorStorageMetadata)
-    }
+def _names(paths: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Names in their part of the state, by key, of tensors by their paths."""
     for part in _PARTS:
         inside = {
-            key: place[1:]
-            for key, place in found.items() if place[0] == part and place[1:]
+            key: path[1:]
+            for key, path in paths.items() if path[0] == part and path[1:]
         }
-        found = inside or found
-    return {key: place[0] for key, place in found.items() if not place[1:]}
+        paths = inside or paths
+    return {key: path[0] for key, path in paths.items() if not path[1:]}
