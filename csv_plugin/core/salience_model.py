@@ -43,8 +43,9 @@ class LogTerms:
                              '0 or more, as their logarithms were fitted to',
                              f'{lowest}',
                              'Change the sign of log-likelihoods.')
-        return (self.coefficients *
-                self.typical) @ (1 + relative_logs(values, self.typical)).T
+        logs = relative_logs(values, self.typical)
+        logs += 1
+        return (self.coefficients * self.typical) @ logs.T
 
 
 def relative_logs(values: NDArray, typical: NDArray) -> NDArray:
@@ -52,7 +53,9 @@ def relative_logs(values: NDArray, typical: NDArray) -> NDArray:
 
     Ratios below `LEAST_RATIO` count as this.
     """
-    return np.log(np.maximum(values / typical, LEAST_RATIO))
+    logs = values / typical
+    np.maximum(logs, LEAST_RATIO, out=logs)
+    return np.log(logs, out=logs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ Hashimoto, "Improving Pretraining Data Using Perplexity Correlations", ICLR
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -29,8 +30,8 @@ from csv_plugin.core.salience.base import (SalienceFit, SharedFeatures, Task,
 from csv_plugin.core.salience.ridge import (PENALTIES, Problems,
                                             RidgeRegressions, Solutions,
                                             Uniform, errors_by_floor)
-from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
-                                            SalienceModel, relative_logs)
+from csv_plugin.core.salience_model import (LEAST_RATIO, LEAST_TYPICAL,
+                                            LogTerms, SalienceModel)
 from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 #: An error larger by this share makes the weight of a setting e times smaller.
@@ -43,6 +44,11 @@ FLOOR_GAIN = 0.2
 POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
+#: Tolerance of solutions that are averaged; see `ridge.TOLERANCE`.
+PATH_TOLERANCE = 1e-2
+#: Weaker penalties have no hope where errors have risen by this factor, and
+#: floors where they have always been larger than those of another by this one.
+RISE, FAR = 1.5, 4
 #: Least number of units with equal weights.
 LEAST_UNITS = 8
 #: Logarithms that differ less than this, in standard deviations, may differ by
@@ -211,9 +217,8 @@ class Ridges:
     def of(cls, ridge: RidgeRegressions, task: Task, masks: NDArray,
            penalties: tuple[float, ...]) -> 'Ridges':
         """Fit to a task."""
-        floors = floor_candidates(task.chance)
-        path = ridge.path(Problems.of_folds(task, masks, floors), penalties)
-        errors = errors_by_floor(path, task, masks, floors)
+        path, errors = _path(ridge, task, masks, penalties,
+                             floor_candidates(task.chance))
         likely = _best_floor([_logs(errors)])
         rows = likely * (len(masks) + 1) + np.arange(len(masks) + 1)
         return cls(ridge, task, masks, penalties, errors, likely,
@@ -224,10 +229,31 @@ class Ridges:
         """See `EnsembleMember.average`."""
         floors, path = floor_candidates(self.task.chance)[[floor]], self.path
         if floor != self.likely:
-            problems = Problems.of_folds(self.task, self.masks, floors)
-            path = self.ridge.path(problems, self.penalties)
+            path, _ = _path(self.ridge, self.task, self.masks, self.penalties,
+                            floors)
         average = _average(path, weights)
         return average.exponents, self.ridge.models(average, floors[0])
+
+
+def _path(ridge: RidgeRegressions, task: Task, masks: NDArray,
+          penalties: tuple[float, ...],
+          floors: NDArray) -> tuple[list[Solutions], NDArray]:
+    """Solutions at all penalties and their errors, `(S, L)`.
+
+    A floor without hope stays at the penalty that it has reached.
+    """
+
+    def hopeful(solutions: Solutions) -> NDArray:
+        errors.extend(errors_by_floor([solutions], task, masks, floors))
+        least = np.maximum(np.min(errors, axis=0), LEAST_ERROR)
+        hope = (errors[-1] <= RISE * least) & (least <= FAR * least.min())
+        return np.repeat(hope, len(masks) + 1)
+
+    errors: list[NDArray] = []
+    problems = Problems.of_folds(task, masks, floors)
+    path = ridge.path(problems, penalties, PATH_TOLERANCE, hopeful)
+    first = errors_by_floor(path[:1], task, masks, floors)
+    return path, np.concatenate([first, *(part[None] for part in errors)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,8 +265,8 @@ class Logarithms:
 
     @property
     def values(self) -> NDArray:
-        """Shape `(n, K)`; computed on every access, to save memory."""
-        return relative_logs(self.losses.values, self.losses.once(_typical))
+        """Shape `(n, K)`; only the last ones are kept, to save memory."""
+        return _last_logs(self.losses)
 
     @property
     def uniform(self) -> NDArray:
@@ -268,11 +294,12 @@ class EqualWeights:
     """Equal weights of the first units, a `EnsembleMember`.
 
     There are R fits: without each held-out part, and to all n models. `sizes`,
-    `(S,)`, are numbers of units, falling from K. `orders`, `(R, K)`, are
-    indices of units, those most correlated with accuracy first.
+    `(S,)`, are numbers of units, falling from K. `n_sizes`, `(R, K)`, is the
+    number of sizes of which a unit is a part, more for those more correlated
+    with accuracy.
     """
     sizes: NDArray
-    orders: NDArray
+    n_sizes: NDArray
     uniform: NDArray
     floors: NDArray
     lines: _Lines
@@ -286,26 +313,19 @@ class EqualWeights:
         """Fit to logarithms of losses over typical ones, `(n, K)`."""
         rows = np.vstack([masks, np.ones((1, len(values)), dtype=bool)])
         sizes = _halves(values.shape[1])
-        orders = _orders(values, accuracy, rows)
-        lines = _fit(values, accuracy, rows, floors, sizes, orders)
+        n_sizes = _n_sizes(_correlations(values, accuracy, rows), sizes)
+        lines = _fit(values, accuracy, rows, floors, sizes, n_sizes)
         predicted = accuracy_at(lines.exponents(), floors[:, None, None, None])
         errors = held_out_mse(predicted[:, :, :-1], accuracy, masks)
-        return cls(sizes, orders, uniform, floors, lines, errors.T)
+        return cls(sizes, n_sizes, uniform, floors, lines, errors.T)
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
         """See `EnsembleMember.average`."""
         exponents = np.tensordot(weights, self.lines.exponents()[floor], 1)
         slopes = weights * self.lines.slopes[:, :, floor] / self.sizes
-        # A unit has a part in the scores of all sizes above its place.
-        n_sizes = np.sum(
-            self.sizes[:, None] > np.arange(self.sizes[0]), axis=0)
-        gradient = np.empty(self.orders.shape)
-        np.put_along_axis(
-            gradient,
-            self.orders,
-            np.cumsum(slopes, axis=1)[:, n_sizes - 1],
-            axis=1)
+        gradient = np.take_along_axis(
+            np.cumsum(slopes, axis=1), self.n_sizes - 1, axis=1)
         offset = self.lines.offsets[:, :, floor] @ weights
         return exponents, SalienceModel.from_linear(gradient, offset,
                                                     self.floors[floor],
@@ -322,6 +342,12 @@ def _typical(losses: SharedFeatures) -> NDArray:
     """The mean of each column; 1 where all losses are about 0. `(K,)`."""
     means = losses.values.mean(axis=0)
     return np.where(means >= LEAST_TYPICAL, means, 1)
+
+
+@lru_cache(maxsize=1)
+def _last_logs(losses: SharedFeatures) -> NDArray:
+    logs = losses.logs - np.log(losses.once(_typical))
+    return np.maximum(logs, np.log(LEAST_RATIO), out=logs)
 
 
 def _lowest(losses: SharedFeatures) -> float:
@@ -389,30 +415,43 @@ def _halves(n: int) -> NDArray:
     return sizes[sizes >= min(n, LEAST_UNITS)]
 
 
-def _orders(values: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
-    """Indices of units, `(R, K)`, by correlation with ranks of accuracies."""
+def _correlations(values: NDArray, accuracy: NDArray,
+                  rows: NDArray) -> NDArray:
+    """Correlations of units with ranks of accuracies but for a factor of a
+    row, `(R, K)`.
+    """
     centred = values - values.mean(axis=0)
     ranks = np.zeros(rows.shape)
     for row, rank in zip(rows, ranks):
         rank[row] = rankdata(accuracy[row])
         rank[row] -= rank[row].mean()
     shares = rows / rows.sum(axis=1, keepdims=True)
-    variances = shares @ centred**2 - (shares @ centred)**2
+    means, products = shares @ centred, ranks @ centred
+    variances = shares @ np.square(centred, out=centred) - means**2
     deviations = np.sqrt(
         np.where(variances > LEAST_SPREAD**2, variances, np.inf))
-    return np.argsort(ranks @ centred / deviations, axis=1, kind='stable')
+    return products / deviations
+
+
+def _n_sizes(correlations: NDArray, sizes: NDArray) -> NDArray:
+    """Number of sizes of which each unit is a part, `(R, K)`."""
+    counts = np.ones(correlations.shape, int)
+    for row, count in zip(correlations, counts):
+        units = np.arange(len(row))
+        for size in sizes[1:]:
+            units = units[np.argpartition(row[units], size - 1)[:size]]
+            count[units] += 1
+    return counts
 
 
 def _fit(values: NDArray, accuracy: NDArray, rows: NDArray, floors: NDArray,
-         sizes: NDArray, orders: NDArray) -> _Lines:
+         sizes: NDArray, n_sizes: NDArray) -> _Lines:
     shape = len(rows), len(sizes)
     scores = np.empty((*shape, len(values)))
     slopes, offsets = np.empty((2, *shape, len(floors)))
-    for r, (row, order) in enumerate(zip(rows, orders)):
-        weights = np.zeros((len(sizes), len(order)))
-        for weight, size in zip(weights, sizes):
-            weight[order[:size]] = 1 / size
-        scores[r] = weights @ values.T
+    least = np.arange(1, len(sizes) + 1)[:, None]
+    for r, (row, n) in enumerate(zip(rows, n_sizes)):
+        scores[r] = (n >= least).astype(float) @ values.T / sizes[:, None]
         for s, score in enumerate(scores[r]):
             line = fit_lines(score[row, None], accuracy[row], floors)
             slopes[r, s], offsets[r, s] = line[0][:, 0], line[1]
@@ -438,6 +477,6 @@ def fit_lines(scores: NDArray, accuracy: NDArray,
         np.ones((len(floors), len(scores))),
         floors,
         n_free=design.shape[1])
-    solution = lines.solve(0.0, lines.start(), tolerance=1e-7)
+    solution = lines.solve(0.0, lines.start(), tolerance=1e-4)
     slopes = solution[:, 1:] * inverse
     return slopes, solution[:, 0] - slopes @ centre

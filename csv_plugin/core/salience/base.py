@@ -19,6 +19,9 @@ from csv_plugin.core.splits import grouped_folds
 #: back-tests, which most often are those of the next benchmark as well.
 MOST_PARTS = 4
 
+#: Smaller losses have the logarithm of this one.
+TINY = np.finfo(float).tiny
+
 Made = TypeVar('Made')
 
 
@@ -33,6 +36,7 @@ class SharedFeatures:
         self._table, self._rows = values, np.arange(len(values))
         self._parts = lru_cache(MOST_PARTS)(self._part)
         self._made: dict[Callable[..., Any], Any] = {}
+        self._logs = lru_cache(1)(lambda: np.log(np.maximum(values, TINY)))
 
     def __repr__(self) -> str:
         return 'SharedFeatures({} models x {} columns)'.format(*self.shape)
@@ -45,8 +49,16 @@ class SharedFeatures:
     @property
     def values(self) -> NDArray:
         """Shape `(n, K)`; a selection is copied on every access."""
-        whole = np.array_equal(self._rows, np.arange(len(self._table)))
-        return self._table if whole else self._table[self._rows]
+        return self._of_rows(self._table)
+
+    @property
+    def logs(self) -> NDArray:
+        """Logarithms, `(n, K)`; those of all models are kept."""
+        return self._of_rows(self._logs())
+
+    def _of_rows(self, table: NDArray) -> NDArray:
+        whole = np.array_equal(self._rows, np.arange(len(table)))
+        return table if whole else table[self._rows]
 
     @property
     def mean_loss(self) -> NDArray:

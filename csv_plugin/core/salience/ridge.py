@@ -11,7 +11,7 @@ inner products of the features are needed. Regressions on the same models are
 solved together, by Newton steps with a line search; each step is found by
 conjugate gradients.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -352,12 +352,17 @@ class RidgeRegressions:
         return InnerProducts.of(
             self.centre.centred(self.features.values), self.centre.free)
 
-    def path(self, problems: Problems,
-             penalties: tuple[float, ...]) -> list[Solutions]:
+    def path(self,
+             problems: Problems,
+             penalties: tuple[float, ...],
+             tolerance: float = TOLERANCE,
+             hopeful: Optional[Callable[[Solutions], NDArray]] = None
+             ) -> list[Solutions]:  # yapf: disable
         """Follow regressions from uniform weights to ever freer ones.
 
         Returns solutions at an infinite penalty, where `g` is 0, then at each
-        of the falling penalties.
+        of the falling penalties. `hopeful` gets those at a penalty and returns
+        the mask `(Q,)` of regressions to follow; others stay where they are.
         """
         columns = self.centre.free
         curves = Regressions(
@@ -373,8 +378,11 @@ class RidgeRegressions:
         if penalties:
             follower = _PenaltyPath(self, problems, path[0])
         for penalty in penalties:
-            follower.follow(penalty, TOLERANCE)
+            follower.follow(penalty, tolerance)
             path.append(follower.solutions)
+            if hopeful:
+                hope = hopeful(path[-1])
+                follower.rows = follower.rows[hope[follower.rows]]
         return path
 
     def refined(self, problems: Problems, solutions: Solutions,
@@ -429,6 +437,8 @@ class _PenaltyPath:
                                start.free.copy())
         self._tangents = np.tanh(start.exponents / 2)
         self._last_move: Optional[_Iterate] = None
+        #: Those that are still moved.
+        self.rows = np.arange(len(problems.masks))
 
     @property
     def solutions(self) -> Solutions:
@@ -438,16 +448,18 @@ class _PenaltyPath:
                          self._exponents(slice(None)))
 
     def follow(self, penalty: float, tolerance: float) -> None:
-        """Minimise all Q objectives, from the current place.
+        """Minimise the objectives of `rows`, from the current place.
 
         The first step repeats the total move of the last penalty.
         """
-        strength = penalty * self.products.largest
-        rows = np.arange(len(self._masks))
+        if not len(self.rows):
+            return
+        strength, rows = penalty * self.products.largest, self.rows
         before = [part.copy() for part in self._place]
         value = self._objective(rows, strength)
         if self._last_move:
-            value = self._line_search(rows, strength, value, self._last_move)
+            move = _Iterate(*(part[rows] for part in self._last_move))
+            value = self._line_search(rows, strength, value, move)
         last = np.zeros(len(rows))
         for _ in range(MAX_STEPS):
             new = self._step(rows, strength, value)
@@ -458,10 +470,10 @@ class _PenaltyPath:
             rows, value, last = rows[going], new[going], gain[going]
             if not len(rows):
                 break
-        if self.products.others is not None:
-            self._place.penalised[:] = self.products.times(
-                self._place.multipliers)
-            self._tangents = np.tanh(self._exponents(slice(None)) / 2)
+        if self.products.others is not None and tolerance <= TOLERANCE:
+            self._place.penalised[self.rows] = self.products.times(
+                self._place.multipliers[self.rows])
+            self._tangents[self.rows] = np.tanh(self._exponents(self.rows) / 2)
         self._last_move = _Iterate(
             *(now - then for now, then in zip(self._place, before)))
 
