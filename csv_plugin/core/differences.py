@@ -21,8 +21,7 @@ from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
-from scipy.stats import t
+from scipy.special import stdtr
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.input_error import InputError
@@ -69,7 +68,7 @@ class AccuracyDifferences:
     def probability(self) -> NDArray[np.float64]:
         """Probability that B has the higher measured accuracy, `(K, ...)`."""
         return np.asarray(
-            t.cdf(self.difference / self.deviation, self.freedom))
+            stdtr(self.freedom, self.difference / self.deviation))
 
     def rank_ranges(
             self, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -310,6 +309,8 @@ def _weights(first: NDArray, second: NDArray, n: int) -> NDArray[np.float64]:
 def _fit_parts(sizes: NDArray, squares: NDArray, between: NDArray,
                weights: NDArray) -> NDArray[np.float64]:
     """Fit the parts of the squared scale of a t distribution, `(3,)`."""
+    from scipy.optimize import nnls
+
     # Without pairs within a family, all count as such: the part is unknown.
     two = between & ~between.all()
     columns = np.stack([np.ones_like(sizes), two, sizes], axis=1)

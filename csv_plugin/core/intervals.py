@@ -27,8 +27,7 @@ from typing import Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from csv_plugin.core.held_out_errors import FoldPredictions
 from csv_plugin.core.input_error import InputError
@@ -142,15 +141,15 @@ class Intervals:
             self.variance, self.folds.curve.slopes(scores))[self.fold]
         # At both ends the ratio of the quantiles would be no number.
         upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
-        error *= t.ppf(upper, self.n_families) / norm.ppf(upper)
+        error *= stdtrit(self.n_families, upper) / ndtri(upper)
         low = -_upper_quantile(error - by_fold, level, self.n_models)
         high = _upper_quantile(error + by_fold, level, self.n_models)
         scores = model.scores(values)
         predicted = model.curve.accuracies(scores)
         # With fewer than one degree of freedom there is no distribution.
         freedom = max(self.n_families - CURVE_PARAMETERS, 1)
-        half = t.ppf(upper,
-                     freedom) * self.backtest_error * self.growth(scores)
+        half = stdtrit(freedom,
+                       upper) * self.backtest_error * self.growth(scores)
         half *= deviation(self.variance, model.curve.slopes(scores))
         half = np.where(self.extrapolated(scores), half, 0)
         low = np.minimum(low, predicted - half)
@@ -189,6 +188,7 @@ def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
 
     Sizes are absolute errors, `(N,)`; without one, it is `[1, 0]`.
     """
+    from scipy.optimize import nnls
     columns = np.stack([np.ones_like(slopes), slopes**2], axis=1)
     parts = np.array([1.0, 0.0])
     for _ in range(_ROUNDS if len(sizes) else 0):
@@ -282,7 +282,7 @@ def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
     """
     variance = item_variance(predicted, n_items) * inverse(n_items)
     # Near a level of 1, (1 + level) / 2 would round to it.
-    half = norm.isf((1 - level) / 2) * np.sqrt(OWN_SHARE * variance)
+    half = -ndtri((1 - level) / 2) * np.sqrt(OWN_SHARE * variance)
     return (np.minimum(low, np.maximum(predicted - half, 0)),
             np.maximum(high, np.minimum(predicted + half, 1)))
 

@@ -6,7 +6,6 @@ is then undefined is NaN.
 """
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from csv_plugin.core.input_error import InputError
 
@@ -28,6 +27,7 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
     NaN if all observed or all predicted accuracies are equal.
     """
+    from scipy.stats import rankdata
     pairs = _complete(observed, predicted)
     if pairs.shape[1] == 0 or np.ptp(pairs, axis=1).min() == 0:
         return float('nan')

@@ -3,7 +3,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from csv_plugin.core import metrics
 from csv_plugin.core.formatting import short_repr
@@ -198,6 +197,7 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
 
     Columns of `(M, P)` are ranked apart. NaN stays NaN.
     """
+    from scipy.stats import rankdata
     return np.asarray(
         rankdata(-np.asarray(values), method='min', axis=0, nan_policy='omit'),
         np.float64)

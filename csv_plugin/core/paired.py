@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest, t
+from scipy.special import stdtr, stdtrit
 
 from csv_plugin.core.input_error import InputError
 
@@ -100,7 +100,7 @@ def judged(kind: str, benchmark: str, value: float, noises: Mapping[str,
            level: float, margin: float) -> Difference:
     """Return a difference whose interval has noise of some origins."""
     error, freedom = total_noise(noises.values())
-    half = error * float(t.ppf((1 + level) / 2, freedom))
+    half = error * float(stdtrit(freedom, (1 + level) / 2))
     low, high = value - half, value + half
     gain = value
     if kind in (LOSS, SCORE):
@@ -108,11 +108,11 @@ def judged(kind: str, benchmark: str, value: float, noises: Mapping[str,
     else:
         low, high = max(low, -1), min(high, 1)
     # Without any noise, the sign is certain.
-    probability = t.cdf(gain /
-                        error, freedom) if error else (1 + np.sign(gain)) / 2
+    probability = stdtr(freedom, gain /
+                        error) if error else (1 + np.sign(gain)) / 2
     return Difference(kind, benchmark, value, error, low, high,
                       float(probability), margin,
-                      half + error * float(t.ppf(POWER, freedom)), {
+                      half + error * float(stdtrit(freedom, POWER)), {
                           origin: noise.error
                           for origin, noise in noises.items()
                       })
@@ -251,6 +251,7 @@ class PairedAnswers:
 
 def _mcnemar(only_a: int, only_b: int) -> float:
     """Probability that equal models differ so much on so many items."""
+    from scipy.stats import binomtest
     n = only_a + only_b
     return float(binomtest(only_b, n).pvalue) if n else 1.0
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from csv_plugin.core.salience_model import SalienceModel, side
 from csv_plugin.core.scaling_law import CHANCE_MARGIN
@@ -87,7 +87,7 @@ def usual_limit(learned: NDArray, reference: NDArray,
 
     Exponents of both scores, `(n,)`, are by fits without the model, or NaN.
     """
-    quantile = t.ppf((1 + LEVEL) / 2, n_families - 1)
+    quantile = stdtrit(n_families - 1, (1 + LEVEL) / 2)
     usual = disagreement(learned, reference)
     return float(quantile) * float(np.sqrt(np.nanmean(usual**2)))
 

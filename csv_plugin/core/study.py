@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import gmean
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable, standard_error
@@ -90,6 +89,7 @@ class Study:
 
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean without NaN; NaN if nothing is left."""
+    from scipy.stats import gmean
     numbers = [value for value in values if not np.isnan(value)]
     return float(gmean(numbers)) if numbers else float('nan')
 

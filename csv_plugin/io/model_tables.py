@@ -22,7 +22,6 @@ from csv_plugin.io.containers import metadata_of
 from csv_plugin.io.files import FilePath, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.measured_file import read_measured
-from csv_plugin.io.parquet_tables import read_numbers
 from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
                                   models_in, read_benchmarks, read_models,
                                   read_rows)
@@ -253,6 +252,7 @@ def _read(file: str, losses: bool) -> ModelColumns:
         return _of_csv(file,
                        'a number' if losses else 'a number or an empty cell')
     if ending == '.parquet':
+        from csv_plugin.io.parquet_tables import read_numbers
         names, columns, values = read_numbers(file, 'model')
         if not names or not columns:
             raise InputError(

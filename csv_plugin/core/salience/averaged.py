@@ -19,7 +19,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.input_error import InputError
@@ -45,10 +44,10 @@ POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
 #: Tolerance of solutions that are averaged; see `ridge.TOLERANCE`.
-PATH_TOLERANCE = 1e-2
+PATH_TOLERANCE = 1e-5
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
-RISE, FAR = 1.5, 4
+RISE, FAR = 3, 4
 #: Least number of units with equal weights.
 LEAST_UNITS = 8
 #: Logarithms that differ less than this, in standard deviations, may differ by
@@ -420,6 +419,7 @@ def _correlations(values: NDArray, accuracy: NDArray,
     """Correlations of units with ranks of accuracies but for a factor of a
     row, `(R, K)`.
     """
+    from scipy.stats import rankdata
     centred = values - values.mean(axis=0)
     ranks = np.zeros(rows.shape)
     for row, rank in zip(rows, ranks):

@@ -5,7 +5,6 @@ from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import ttest_1samp
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import (LEAST_FAMILIES, HeldOut,
@@ -186,6 +185,7 @@ def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
     correlated. Both fits have the same folds. False with fewer than
     `LEAST_FAMILIES`.
     """
+    from scipy.stats import ttest_1samp
     errors = [(held_out_predictions(task, each) - task.accuracy)**2
               for each in (other, fit)]
     names, member = np.unique(task.families, return_inverse=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.input_error import InputError
@@ -120,6 +119,7 @@ class _Regressions:
 
     def follow(self, penalty: float) -> SalienceModel:
         """Minimise all objectives from the current places; models `(Q,)`."""
+        from scipy.optimize import minimize
         for row, place in zip(self._rows, self._places):
             side = (0, None) if place[1:].sum() > 0 else (None, 0)
             place[:] = minimize(
