@@ -118,7 +118,7 @@ def ridge_cv(features, accuracies, families):
     from sklearn.linear_model import RidgeCV
     from sklearn.model_selection import GroupKFold
     rows = ~np.isnan(accuracies.values).any(axis=1)
-    values = features.values[rows]
+    values = features.select(accuracies.models).values[rows]
     values = (values - values.mean(axis=0)) / np.maximum(
         values.std(axis=0), 1e-12)
     accuracy, groups = accuracies.values[rows], np.array(families)[rows]
