@@ -21,7 +21,7 @@ from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.input_error import InputError
@@ -77,7 +77,7 @@ class AccuracyDifferences:
         By the last benchmark. Models that cannot be told apart at this level
         may be in either order.
         """
-        least = t.ppf((1 + level) / 2, self.freedom[-1, 0, 0])
+        least = stdtrit(self.freedom[-1, 0, 0], (1 + level) / 2)
         above = self.difference[-1] > least * self.deviation[-1]
         return 1 + above.sum(axis=1), len(above) - above.sum(axis=0)
 
