@@ -4,10 +4,9 @@ The 500 texts that come with the package, which everybody may use:
 
     salience texts --out outputs/texts --shipped
 
-The 550 texts of the paper, or those whose licences allow any use:
+The 550 texts of the paper:
 
     salience texts --out outputs/texts
-    salience texts --out outputs/texts --permissive
 
 Texts of other benchmarks, by source or by the name of a dataset config:
 
@@ -54,15 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                '(default 0)', int, 0)  # yapf: disable
     add_flag(parser, '--skip-missing', 'go on without sources that cannot be '
              'loaded (default: stop)')  # yapf: disable
-    add_flag(
-        parser, '--permissive', 'go on without sources whose licence is not '
-        'known to allow any use (default: take them)')
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
     if args.shipped or args.lm_eval_task:
-        for name in ('permissive', 'skip_missing', 'seed'):
+        for name in ('skip_missing', 'seed'):
             if getattr(args, name):
                 option = f'--{name.replace("_", "-")}'
                 raise InputError(option, 'texts to be drawn', 'none',
@@ -105,8 +101,7 @@ def draw(args: argparse.Namespace) -> None:
     if args.sample:
         recipe = recipe_of_samples(args.sample)
     validation_set = build_validation_set(recipe, args.seed, args.skip_missing,
-                                          partial(tqdm, desc='load'),
-                                          args.permissive)
+                                          partial(tqdm, desc='load'))
     write_validation_set(args.out, validation_set)
     print(describe(validation_set.manifest))
     _print_end(args)

@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                           'families of models, as in training (default: each '
                           'model is one of its own)'),
         ('texts', 'JSONL', 'validation set of the first predictor, to show '
-         'its tokens (default: no tokens)'),
-        ('title', 'TEXT', 'line above the heading (default: the name of the '
-         'folder)')):
+         'its tokens (default: no tokens)')):
         add_option(parser, f'--{name}', metavar, text)
     add_option(parser, '--out', 'HTML',
                'the page (default WORK_DIR/report.html)', Path)
@@ -58,7 +56,6 @@ def run(args: argparse.Namespace) -> None:
         accuracies=args.scores,
         models=args.models,
         texts=args.texts,
-        title=args.title,
         progress=partial(tqdm, desc='models', delay=2))
     if args.models:
         for model, folder in page.board.folders.items():

@@ -24,12 +24,6 @@ _FORBIDDEN = {
     r'ND|no-?deriv\w*': 'sharing changed copies',
     'research(?: use)? only': 'uses other than research',
 }
-#: Licences that allow any use and any change, and ask at most that authors and
-#: the licence are named. Blanks stand for hyphens too.
-_PERMISSIVE = re.compile(
-    r'0?BSD( [0-4] clause)?|Apache 2(\.0)?|CC BY( \d\.\d)?|CC0( 1\.0)?|ISC|'
-    r'MIT|MIT 0|ODC BY( 1\.0)?|PDDL( 1\.0)?|Public domain|Unlicense',
-    re.IGNORECASE)
 _FIELDS = dict.fromkeys(('text_id', 'text', 'source', 'licence'), 'a text')
 _REMEDY = 'Repair the line: one JSON object per line.'
 
@@ -199,15 +193,6 @@ def subtask_name(text: Text) -> str:
     'anatomy'
     """
     return text.text_id.partition('/')[2].rpartition('/')[0]
-
-
-def is_permissive(licence: str) -> bool:
-    """Return whether a licence is known to allow any use, by its whole name.
-
-    >>> is_permissive('Apache-2.0'), is_permissive('CC BY-SA 4.0')
-    (True, False)
-    """
-    return bool(_PERMISSIVE.fullmatch(licence.strip().replace('-', ' ')))
 
 
 def forbidden_uses(licence: str) -> list[str]:

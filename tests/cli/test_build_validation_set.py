@@ -62,18 +62,8 @@ def test_missing_data(main, capsys):
     assert len(read_texts('out/texts.jsonl')) == 4
 
 
-def test_permissive_licences_only(main, capsys):
-    samples = ['--sample', 'gsm8k=4', '--sample', 'cmmlu=9']
-    assert main(['--out', 'out', *samples, '--permissive']) == 0
-    shown = capsys.readouterr().out
-    assert 'cmmlu: skipped: not permissive: CC BY-NC-SA 4.0' in shown
-    assert read_texts('out/texts.jsonl').licences == {'gsm8k': 'MIT'}
-
-
 @pytest.mark.parametrize('arguments, message', [
-    (['--sample', 'cmmlu=1', '--permissive'], 'whose licence allows any use'),
     (['--shipped', '--skip-missing'], 'Leave --skip-missing out'),
-    (['--shipped', '--permissive'], 'Leave --permissive out'),
     (['--shipped', '--seed', '3'], 'Leave --seed out'),
     (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
     (['--sample', 'nothing=10'], "dataset 'nothing'"),

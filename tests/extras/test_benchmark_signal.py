@@ -64,13 +64,6 @@ def test_the_first_steps_of_a_long_run_are_left_out():
     assert trust.shares == (0.1, )
 
 
-def test_four_pairs_of_five_in_order_are_enough():
-    scores = rising(*np.arange(1, 7) / 10)
-    scores[:, 1] = scores[[2, 1, 0, 3, 4, 5], 1]
-    trust = judge(scores)
-    assert trust.order == (1, 0.8, 1, 1) and trust.apart_from == 0.1
-
-
 def test_the_last_order_alone_may_be_chance():
     """Of two, but there may be no other."""
     scores = rising(0.1, 0.2, 0.3)[:, 2:]

@@ -50,10 +50,6 @@ def choose(tables: Tables, n: int, **more) -> tuple[str, ...]:
                         **more)
 
 
-def with_values(tables: Tables, values: np.ndarray) -> Tables:
-    return replace(tables, features=replace(tables.features, values=values))
-
-
 def test_each_skill_is_measured(world):
     """Though the second best unit measures the same as the best."""
     first, second = choose(world, 2)
@@ -104,14 +100,6 @@ def test_missing_accuracies(world):
     values[::8, 0] = values[1::8, 1] = np.nan
     holes = replace(world, accuracies=replace(world.accuracies, values=values))
     assert set(choose(holes, 6)) <= {*FIRST, *SECOND}
-
-
-def test_scale_and_constant_units_do_not_matter(world):
-    """A unit in other units, and one on which no models differ."""
-    values = world.features.values.copy()
-    values[:, 0] = 1
-    values[:, 12] *= 10
-    assert set(choose(with_values(world, values), 6)) <= {*FIRST, *SECOND}
 
 
 def test_all_units(world):

@@ -321,19 +321,6 @@ def test_what_scores_helped_to_say_has_no_flag():
                   for m, b in np.argwhere(helped.disagrees[:, :, 0])}
 
 
-def test_the_order_of_models_and_benchmarks_does_not_matter(fitted):
-    predictor, features, real = fitted
-    known = holes(real, 'ad')
-    table = predict(predictor, features, known)
-    order = features.models[::-1]
-    again = predict(predictor, features.select(order),
-                    known.select(order, NAMES[::-1]))
-    np.testing.assert_array_equal(
-        again.select(features.models).with_scores, table.with_scores)
-    np.testing.assert_allclose(
-        again.select(features.models).values, table.values, rtol=1e-12)
-
-
 def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
     _, features, real = fitted
     train = features.select(features.models[:9])
@@ -344,17 +331,3 @@ def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
         np.testing.assert_array_equal(
             predict(each, features, real).values,
             each.predict(features).values)
-
-
-def test_a_score_from_few_items_changes_less(fitted):
-    predictor, features, real = fitted
-    alone = predictor.predict(features).values
-    known = holes(real, 'a', slice(0, 5))
-    moved, widths = [], []
-    for n_items in (2, 20, 200, 0):
-        table = predict(predictor, features,
-                        replace(known, n_items=np.full(4, n_items)))
-        moved.append(np.abs(table.values - alone)[:5, 1].mean())
-        widths.append((table.high - table.low)[:5, 1].mean())
-    assert np.all(np.diff(widths) < 0)
-    assert moved[0] < .2 * moved[-1] < moved[2]

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.text_sets import (forbidden_uses, is_permissive, read_texts,
-                                     write_texts)
+from csv_plugin.io.text_sets import forbidden_uses, read_texts, write_texts
 from tests.core import strategies
 
 SMALL = TextSet((
@@ -106,17 +105,6 @@ def test_bad_files_are_refused_with_the_line(tmp_path, content, message):
 ])  # yapf: disable
 def test_names_of_licences_say_what_they_forbid(licence, n):
     assert len(forbidden_uses(licence)) == n
-
-
-@pytest.mark.parametrize('licence, allows_all', [
-    ('MIT', True), ('apache-2.0', True), ('Apache 2', True),
-    ('BSD-3-Clause', True), ('CC0', True), ('CC0-1.0', True),
-    ('CC-BY-4.0', True), ('CC BY', True), ('CC BY-SA 4.0', False),
-    ('CC BY-NC 4.0', False), ('CC BY-ND 4.0', False), ('GPL-3.0', False),
-    ('MIT, CC BY-NC 4.0', False), ('unknown', False), ('', False)
-])  # yapf: disable
-def test_licences_that_allow_any_use(licence, allows_all):
-    assert is_permissive(licence) == allows_all
 
 
 def test_texts_keep_their_licence(tmp_path):

@@ -146,13 +146,6 @@ def test_the_curve_of_auto_is_that_of_its_path(trained):
     assert curve.train[curve.best[0], 0] == pytest.approx(error)
 
 
-def test_auto_has_no_curve_where_nothing_was_learned():
-    flat = replace(ACCURACIES, values=np.full_like(ACCURACIES.values, .5))
-    constant = train_auto(replace(TRAINING, accuracies=flat))
-    assert constant.curve is None
-    np.testing.assert_allclose(predicted(constant.predictor), .5)
-
-
 def test_paper_is_algorithm_2(states):
     seen = []
     trained = train_paper(TRAINING, states, VALIDATION, FEW_STEPS,

@@ -52,7 +52,6 @@ def run_page(work_dir: FilePath,
              accuracies: Optional[FilePath] = None,
              models: Optional[FilePath] = None,
              texts: Optional[FilePath] = None,
-             title: Optional[str] = None,
              progress: Progress = iter) -> Page:
     """Predict the models of a run, beside their real accuracies.
 
@@ -64,8 +63,6 @@ def run_page(work_dir: FilePath,
             of those of OpenCompass's newest summary.
         models (Optional[FilePath]): Table of the models' families.
         texts (Optional[FilePath]): Validation set of the first predictor.
-        title (Optional[str]): Line above the heading, by default the name
-            of the folder.
         progress (Progress): Wraps the models.
 
     Raises:
@@ -86,8 +83,8 @@ def run_page(work_dir: FilePath,
                               read_texts(texts) if texts else None)
     board, columns = _leaderboard(work_dir, sources, accuracies, progress)
     return Page(
-        title or Path(work_dir).resolve().name, board,
-        outliers(board.predictions), sources, heat_maps, families,
+        Path(work_dir).resolve().name, board, outliers(board.predictions),
+        sources, heat_maps, families,
         _pictures(board, sources[0], columns, families))
 
 

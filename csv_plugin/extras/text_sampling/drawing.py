@@ -2,7 +2,7 @@
 import csv
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
@@ -19,7 +19,7 @@ from csv_plugin.extras.text_sampling.prompts import (Subtask, load_subtask,
                                                      load_worked_examples,
                                                      question, squeeze)
 from csv_plugin.extras.text_sampling.recipes import TextSource
-from csv_plugin.io.text_sets import ValidationSet, is_permissive, subtask_name
+from csv_plugin.io.text_sets import ValidationSet, subtask_name
 
 _T = TypeVar('_T')
 
@@ -32,44 +32,31 @@ REPEATED = 'an earlier text is the same'
 def build_validation_set(recipe: Sequence[TextSource],
                          seed: int = 0,
                          skip_missing: bool = False,
-                         progress: Progress = iter,
-                         permissive: bool = False) -> ValidationSet:
+                         progress: Progress = iter) -> ValidationSet:
     """Draw the texts of a validation set.
 
     It is the same for the same data, recipe and seed. With `skip_missing`,
-    sources that cannot be loaded are left out; with `permissive`, those whose
-    licence is not known to allow any use (`is_permissive`).
+    sources that cannot be loaded are left out.
 
     Raises:
         InputError: A dataset config cannot be used, data is missing or a
-            loader fails (all such sources are named), a source has too few
-            items, or no source is permissive.
+            loader fails (all such sources are named), or a source has too few
+            items.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
-    left_out = {
-        name: f'not permissive: {_licences_of(parts.values())}'
-        for name, parts in configs.items() if permissive and not all(
-            is_permissive(_licence_of(part)) for part in parts.values())
-    }
-    wanted = [source for source in recipe if source.name not in left_out]
-    if not wanted:
-        raise InputError(
-            'the recipe', 'a source whose licence allows any use',
-            _listed(left_out),
-            'Choose other sources, leave out --permissive, or take the texts '
-            'of --shipped.')
-    subtasks, skipped = _load(wanted, configs, progress)
-    loadable = len(skipped) < len(wanted)
+    subtasks, skipped = _load(recipe, configs, progress)
+    loadable = len(skipped) < len(recipe)
+    reasons = '; '.join(f'{name} ({why})' for name, why in skipped.items())
     if skipped and not (skip_missing and loadable):
         raise InputError(
             'the recipe', 'datasets that can be loaded',
-            f'{len(skipped)} that cannot: {_listed(skipped)}',
+            f'{len(skipped)} that cannot: {reasons}',
             'Fetch or repair their data as OpenCompass describes it' +
             (', or leave them out with --skip-missing.' if loadable else '.'))
     seen: set[str] = set()
     texts: list[Text] = []
     records = []
-    for source in wanted:
+    for source in recipe:
         if source.name not in skipped:
             drawn, passed_over = sample_texts(source, subtasks[source.name],
                                               seed, seen)
@@ -86,12 +73,8 @@ def build_validation_set(recipe: Sequence[TextSource],
             csv_plugin=__version__, opencompass=version('opencompass')),
         recipe=[asdict(source) for source in recipe],
         sources=records,
-        skipped=left_out | skipped)
+        skipped=skipped)
     return ValidationSet(text_set, manifest)
-
-
-def _listed(reasons: Mapping[str, str]) -> str:
-    return '; '.join(f'{name} ({why})' for name, why in reasons.items())
 
 
 def _load(

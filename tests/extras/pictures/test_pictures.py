@@ -5,7 +5,6 @@ from math import nan
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
 from csv_plugin.extras import pictures
 from csv_plugin.extras.pictures.style import plain
@@ -77,23 +76,6 @@ def test_capability_points_and_curve():
     assert (curve.get_xdata()[0], curve.get_xdata()[-1]) == (0.6, 1.4)
     assert (beyond.get_linestyle(), curve.get_linestyle()) == ('--', '-')
     assert [text.get_text() for text in empty.texts] == ['no scores']
-
-
-def test_a_family_looks_alike_everywhere():
-    first = some_points('one')
-    second = replace(first, benchmark='two', families=first.families[::-1])
-    figure = pictures.capability_picture([first, second])
-    drawn = [{(line.get_label(), line.get_color(), line.get_marker())
-              for line in axes.lines if line.get_marker() != 'None'}
-             for axes in figure.axes]
-    assert drawn[0] == drawn[1]
-    shown = {
-        name: to_hex(handle.get_color())
-        for name, handle in zip(
-            words(figure), figure.legends[0].legend_handles)
-    }
-    assert all(shown[family] == to_hex(colour)
-               for family, colour, _ in drawn[0])  # yapf: disable
 
 
 def test_methods_picture():

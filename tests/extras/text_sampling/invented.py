@@ -1,5 +1,4 @@
 """Invented benchmark data, laid out as OpenCompass's loaders expect it."""
-import csv
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,23 +42,6 @@ def bbh(root: Path, n_items: int) -> None:
                     for i in range(n_items)
                 ]
             }))
-
-
-def ceval(root: Path, n_items: int) -> None:
-    """Like the real data, the test split has no answers."""
-    subjects = {
-        config['name']
-        for config in read_config('ceval_ppl_1cd8bf').values()
-    }
-    for name in subjects:
-        for split, columns in (('dev', 7), ('val', 7), ('test', 6)):
-            path = root / f'data/ceval/formal_ceval/{split}/{name}_{split}.csv'
-            header = ['id', 'question', 'A', 'B', 'C', 'D', 'answer'][:columns]
-            rows = [[i, f'{name}{split}第{i}题', '甲', '乙', '丙', '丁',
-                     'C'][:columns] for i in range(n_items)]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open('w', encoding='utf-8', newline='') as file:
-                csv.writer(file).writerows([header, *rows])
 
 
 def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -207,41 +207,6 @@ def test_sources_that_cannot_be_loaded_are_named(invented_data):
         assert '--skip' not in str(raised.value)
 
 
-MIXED = '''from mmengine.config import read_base
-with read_base():
-    from opencompass.configs.datasets.gsm8k.gsm8k_gen_17d0dc import \\
-        gsm8k_datasets
-    from opencompass.configs.datasets.bbh.bbh_gen_98fba6 import bbh_datasets
-gsm8k_datasets[0]['reader_cfg']['test_split'] = 'train'
-mixed_datasets = [gsm8k_datasets[0], bbh_datasets[0], bbh_datasets[1]]
-mixed_datasets[1]['path'] = BBH
-del gsm8k_datasets, bbh_datasets
-'''
-
-
-@pytest.fixture
-def mixed(invented_data, tmp_path):
-    """A source whose sub-tasks have two licences and two splits."""
-    path = tmp_path / 'mixed.py'
-    bbh = str(invented_data / 'data' / 'BBH' / 'data')
-    path.write_text(MIXED.replace('BBH', repr(bbh)))
-    return TextSource('mixed', str(path), 9)
-
-
-def test_permissive_licences_only(mixed):
-    """Sources of other licences are left out, and need no data."""
-    recipe = (SOURCES['cmmlu'], RECIPE[0], mixed)
-    built = build_validation_set(recipe, permissive=True)
-    assert built.texts == build_validation_set(RECIPE[:1]).texts
-    assert set(built.texts.licences.values()) == {'MIT'}
-    assert built.manifest['skipped'] == {
-        'cmmlu': 'not permissive: CC BY-NC-SA 4.0',
-        'mixed': 'not permissive: MIT, unknown'
-    }
-    with pytest.raises(InputError, match='cmmlu .not permissive: CC BY-NC'):
-        build_validation_set(recipe[:1], permissive=True)
-
-
 @pytest.mark.long
 @pytest.mark.skipif(
     not (SHARED / 'data').is_dir(),

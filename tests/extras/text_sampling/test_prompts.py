@@ -149,15 +149,6 @@ def test_a_request_to_think_without_a_chain_is_left_out(data):
         config).render(1)) == ('Q: Is navigate 1 even?\nA: ', '(1)', '')
 
 
-def test_items_without_an_answer_are_left_out(data):
-    invented.ceval(data, 3)
-    configs = read_config('ceval_ppl_1cd8bf')
-    task = load_subtask('law', configs['ceval-law'])
-    assert parts(task.render(2)) == ('lawval第2题\nA. 甲\nB. 乙\nC. 丙\nD. 丁\n答案: ',
-                                     'C', '')
-    assert not load_subtask('law', configs['ceval-test-law']).items
-
-
 def test_worked_examples_need_no_data():
     """BBH's prompts have three for each of 27 tasks."""
     texts = []
@@ -261,12 +252,6 @@ def test_configs_that_cannot_be_used(infer, reader, message):
     rows = [dict(x='1', a='b', task_id='c')]
     with pytest.raises(InputError, match=message):
         subtask(rows, infer, **reader)
-
-
-def test_a_train_split_without_answers_is_refused():
-    infer = prompt_of('</E>{x}:', dict(type='TopkRetriever'), ice_token='</E>')
-    with pytest.raises(InputError, match=r"one of \['x', .*found 'a'"):
-        subtask([dict(x='1', a='b')], infer, train=[dict(x='2', c='b')])
 
 
 SENTENCES = {1: 'Good: {x}', 2: 'Good: {y}'}

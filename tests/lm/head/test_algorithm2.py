@@ -76,31 +76,6 @@ def token_weights(world, heads):
     return heads.head.weights(world.states).numpy().T
 
 
-@pytest.mark.parametrize('activation', ['softplus', 'linear', 'relu'])
-def test_gradient_is_that_of_autograd_at_fixed_alpha_and_beta(activation):
-    world = World(noise=0.03)
-    values = world.accuracies.values.copy()
-    values[2, 1] = np.nan
-    objective = world.with_values(values).objective()
-    evaluation = objective.evaluate(random_head(activation), None)
-    theta = evaluation.head.theta.clone().requires_grad_()
-    bias = evaluation.head.bias.clone().requires_grad_()
-    act = {'softplus': torch.nn.functional.softplus, 'linear': lambda z: z,
-           'relu': torch.relu}[activation]  # yapf: disable
-    weights = act(world.states @ theta + bias)
-    losses = torch.from_numpy(world.table.losses[:10])
-    scores = losses @ weights / (4 * N_TOKENS)
-    alpha, beta = (
-        torch.from_numpy(part)
-        for part in (evaluation.curve.alpha, evaluation.curve.beta))
-    fitted = 0.25 + 0.75 * torch.sigmoid(alpha * (scores - beta))
-    residual = fitted - torch.from_numpy(values[:10])
-    (residual[~torch.isnan(residual)]**2).sum().backward()
-    for gradient, expected in zip(
-            objective.gradient(evaluation), (theta.grad, bias.grad)):
-        assert (gradient - expected).norm() < 1e-6 * expected.norm()
-
-
 def test_gradient_is_that_of_the_eliminated_objective():
     objective = World(noise=0.03).objective()
 

@@ -205,18 +205,6 @@ def test_errors_are_those_on_families_held_out(head, name):
     assert inside.all() and (table.high > table.low)[:, column].all()
 
 
-def test_families_are_dealt_by_the_seed():
-    """With more families than folds."""
-    families = {model: f'g{i % 10}' for i, model in enumerate(MODELS)}
-    first, dealt_anew = (
-        trained(settings=FEW_STEPS, families=families,
-                seed=seed).predictor.benchmark('exam') for seed in (0, 1))
-    assert len(first.intervals.folds.coefficients) == 5
-    assert first.cv_mse != dealt_anew.cv_mse
-    np.testing.assert_array_equal(first.model.curve.alpha,
-                                  dealt_anew.model.curve.alpha)
-
-
 def test_it_sees_nothing_of_other_models():
     values = ACCURACIES.values.copy()
     values[20:] = np.nan
