@@ -132,7 +132,7 @@ def _answers(place: str) -> Answers:
     """Grades of a model by benchmark and item."""
     path, model = _split(place)
     if path.is_dir():
-        from csv_plugin.extras.importers.lm_eval_answers import \
+        from csv_plugin.extras.importers.lm_eval_samples import \
             read_lm_eval_answers
         return read_lm_eval_answers(path)
     table = read_accuracy_columns(path)

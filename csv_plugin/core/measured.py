@@ -5,73 +5,45 @@ records agree on a fact if they are the same there, or if one is silent.
 """
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any
 
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.input_error import InputError
 
 #: Facts about the weights, which are the same for all numbers of a model.
 WEIGHTS = 'model', 'revision', 'commit', 'dtype', 'quantization', 'adapter'
-#: Facts that must be the same for all models on a benchmark.
-SETTINGS = 'metric', 'shots', 'n_items', 'part'
+#: Facts that are the same for all models on a benchmark. The part is 'all' or
+#: 'some' of its items.
+METRIC, SHOTS = 'metric', 'number of few-shot examples'
+N_ITEMS, PART = 'number of items', 'part of the items'
+SETTINGS = METRIC, SHOTS, N_ITEMS, PART
+#: Facts that are better the same for all models on a benchmark.
+VERSION, TEMPLATE = 'version of the task', 'chat template'
+SYSTEM, TURNS = 'system prompt', 'few-shot examples as turns'
+_PROMPTS = VERSION, TEMPLATE, SYSTEM, TURNS
 #: Facts that change numbers a little from model to model.
 _FORMATS = 'dtype', 'quantization'
-#: Facts that are better the same, and how messages call facts.
-_PROMPTS = 'version', 'template', 'system'
-LABELS = {
-    **{fact: fact for fact in (*WEIGHTS, *SETTINGS)},
-    'shots': 'number of few-shot examples',
-    'n_items': 'number of items',
-    'part': 'part of the items',
-    'version': 'version of the task',
-    'template': 'chat template',
-    'system': 'system prompt',
-}  # yapf: disable
+#: Facts that are reported where files are silent.
+_MISSED = (*{*WEIGHTS} - {'commit'}, SHOTS, PART, VERSION, TEMPLATE, SYSTEM)
 
 
 @dataclass(frozen=True)
 class Measured:
     """What a file states about an accuracy or about losses of one model.
 
-    Facts are None where the file is silent.
-
     Args:
         name (str): The model, as the imported table calls it.
         task (str): The benchmark; empty for losses on a validation set.
         file (str): Where the record was read.
-        model (Optional[str]): Name or folder of the weights.
-        revision (Optional[str]): Branch, tag or step of the weights.
-        commit (Optional[str]): Hash of the weights' repository.
-        dtype (Optional[str]): Number format, such as 'bfloat16'.
-        quantization (Optional[str]): How weights were quantized, or 'none'.
-        adapter (Optional[str]): Weights on top of the model's, or 'none'.
-        metric (Optional[str]): Metric and filter, such as 'acc,none'.
-        shots (Optional[str]): Number of few-shot examples; several if they
-            differ within a group of tasks.
-        n_items (Optional[int]): Number of items.
-        part (Optional[str]): 'all' or 'some' of the items of the benchmark.
-        version (Optional[str]): Version of the task.
-        template (Optional[str]): Hash of the chat template, or 'none'.
-        system (Optional[str]): The system prompt, or 'none'.
+        facts (Mapping[str, Any]): Text or number by fact; None or no entry
+            where the file is silent, 'none' if it states that there is none.
     """
     name: str
     task: str = ''
     file: str = ''
-    model: Optional[str] = None
-    revision: Optional[str] = None
-    commit: Optional[str] = None
-    dtype: Optional[str] = None
-    quantization: Optional[str] = None
-    adapter: Optional[str] = None
-    metric: Optional[str] = None
-    shots: Optional[str] = None
-    n_items: Optional[int] = None
-    part: Optional[str] = None
-    version: Optional[str] = None
-    template: Optional[str] = None
-    system: Optional[str] = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -82,37 +54,12 @@ class Measured:
 def check_measured(records: Sequence[Measured]) -> None:
     """Check that numbers may stand in one table.
 
-    Different versions of a task, chat templates, system prompts and number
-    formats are warnings, as are facts that files do not state.
-
     Raises:
-        InputError: As in `check_weights`, or models were measured on a
-            benchmark by several metrics, with several numbers of few-shot
-            examples or on several numbers of items.
+        InputError: As in `check_weights` and `check_settings`.
     """
     check_weights(records)
-    for fact in SETTINGS:
-        for values, tasks in _differences(records, fact).items():
-            raise InputError(
-                f'results on {", ".join(map(repr, tasks))}',
-                f'one {LABELS[fact]} for all models', values,
-                'Measure them alike, or leave the benchmark out.')
-    warn_of_prompts(records)
-    if cut := {r.task: r.n_items for r in records if r.part == 'some'}:
-        few = ', '.join(f'{task} ({n})' for task, n in cut.items())
-        warnings.warn(
-            f'results are of some of the items of {shortened(few, 80)}',
-            stacklevel=3)
-    silent = {
-        LABELS[fact]: {r.name
-                       for r in records if getattr(r, fact) is None}
-        for fact in LABELS if fact not in ('metric', 'n_items', 'commit')
-    }
-    if any(silent.values()) and len(records) > 1:
-        stated = ', '.join(f'{label} ({counted(len(names), "model")})'
-                           for label, names in silent.items() if names)
-        warnings.warn(
-            f'not compared, as files do not state it: {stated}.', stacklevel=3)
+    check_settings(records)
+    warn_of_differences(records)
 
 
 def check_weights(records: Iterable[Measured]) -> None:
@@ -129,21 +76,47 @@ def check_weights(records: Iterable[Measured]) -> None:
                 'NAME=FILE, or only benchmarks of one.')
 
 
-def warn_of_prompts(records: Sequence[Measured]) -> None:
-    """Warn of models with other prompts, or with weights in other formats."""
-    for fact in _PROMPTS:
+def check_settings(records: Iterable[Measured],
+                   facts: Sequence[str] = SETTINGS) -> None:
+    """Raise an `InputError` if models differ in a setting of a benchmark."""
+    for fact in facts:
         for values, tasks in _differences(records, fact).items():
-            warnings.warn(
-                f'results on {shortened(", ".join(tasks), 80)} do not have '
-                f'one {LABELS[fact]}: {values}. Leave out models, or run them '
-                'alike.',
-                stacklevel=4)
-    for fact in _FORMATS:
-        if values := differing(records, fact):
-            warnings.warn(
-                f'models were run with several values of {fact}: {values}. It '
-                'changes losses and accuracies a little.',
-                stacklevel=4)
+            raise InputError(
+                f'results on {", ".join(map(repr, tasks))}',
+                f'one {fact} for all models', values,
+                'Measure them alike, or leave the benchmark out.')
+
+
+def warn_of_differences(records: Sequence[Measured]) -> None:
+    """Warn of other prompts and formats, of some items and of silence."""
+    lines = [
+        f'results on {shortened(", ".join(tasks), 80)} do not have one '
+        f'{fact}: {values}. Leave out models, or run them alike.'
+        for fact in _PROMPTS
+        for values, tasks in _differences(records, fact).items()
+    ]
+    lines += [
+        f'models were run with several values of {fact}: {values}. It '
+        'changes losses and accuracies a little.' for fact in _FORMATS
+        if (values := differing(records, fact))
+    ]
+    few = {
+        r.task: r.facts.get(N_ITEMS)
+        for r in records if r.facts.get(PART) == 'some'
+    }
+    if few:
+        tasks = ', '.join(f'{task} ({n})' for task, n in few.items())
+        lines.append('results are of some of the items of '
+                     f'{shortened(tasks, 80)}')
+    silent = [(fact, {r.name
+                      for r in records if r.facts.get(fact) is None})
+              for fact in _MISSED]
+    missed = ', '.join(f'{fact} ({counted(len(names), "model")})'
+                       for fact, names in silent if names)
+    if missed and len(records) > 1:
+        lines.append(f'not compared, as files do not state it: {missed}.')
+    for line in lines:
+        warnings.warn(line, stacklevel=4)
 
 
 def differing(records: Iterable[Measured],
@@ -153,19 +126,18 @@ def differing(records: Iterable[Measured],
 
     Args:
         records (Iterable[Measured]): Those to compare.
-        fact (str): A field of a record.
+        fact (str): One of theirs.
         owner (str): The field that tells records apart.
     """
     records = tuple(records)
-    commits = {record.commit for record in records}
+    commits = {record.facts.get('commit') for record in records}
     if fact == 'revision' and len(commits) == 1 and None not in commits:
         return ''  # A branch and a tag may be the same commit.
     first: dict[str, str] = {}
     for record in records:
-        value = getattr(record, fact)
-        if fact == 'template' and owner == 'name' and value != 'none':
-            # Every model has a template of its own.
-            value = value and 'some'
+        value = record.facts.get(fact)
+        if fact == TEMPLATE and value not in (None, 'none'):
+            value = 'some'  # Every model has a template of its own.
         if value is not None:
             first.setdefault(str(value), getattr(record, owner))
     if len(first) < 2:
@@ -174,15 +146,15 @@ def differing(records: Iterable[Measured],
 
 
 def _grouped(records: Iterable[Measured],
-             field: str) -> dict[str, list[Measured]]:
+             owner: str) -> dict[str, list[Measured]]:
     groups: dict[str, list[Measured]] = {}
     for record in records:
-        groups.setdefault(getattr(record, field), []).append(record)
+        groups.setdefault(getattr(record, owner), []).append(record)
     return groups
 
 
 def _differences(records: Iterable[Measured],
-                 fact: str) -> Mapping[str, list[str]]:
+                 fact: str) -> dict[str, list[str]]:
     """The tasks with each difference between models."""
     found: dict[str, list[str]] = {}
     for task, group in _grouped(records, 'task').items():

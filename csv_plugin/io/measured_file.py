@@ -15,17 +15,14 @@ _REMEDY = 'Import the numbers again, or remove the file.'
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
-    """Write `measured.json`, an object a record with what is stated.
+    """Write `measured.json`, an object a record.
 
     Raises:
         InputError: The file cannot be written.
     """
     path = Path(folder) / MEASURED
-    stated = [{
-        fact: value
-        for fact, value in asdict(record).items() if value is not None
-    } for record in records]
-    write_text(path, json.dumps(stated, indent=1) + '\n')
+    rows = [asdict(record) for record in records]
+    write_text(path, json.dumps(rows, indent=1) + '\n')
     return path
 
 
@@ -39,7 +36,10 @@ def read_measured(table: FilePath) -> tuple[Measured, ...]:
     if not path.is_file():
         return ()
     try:
-        return tuple(Measured(**record) for record in read_json(path, _REMEDY))
-    except TypeError as error:
+        return tuple(
+            Measured(**record, facts={**facts})
+            for record in read_json(path, _REMEDY)
+            for facts in [record.pop('facts')])
+    except (AttributeError, KeyError, TypeError) as error:
         raise InputError(str(path), 'records of numbers', str(error),
                          _REMEDY) from error

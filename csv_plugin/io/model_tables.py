@@ -130,7 +130,7 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     check_models_in(losses_path, features.models, models_path, info)
     check_models_in(scores_path, accuracies.models, losses_path,
                     features.models)
-    check_weights({*read_measured(losses_path), *read_measured(scores_path)})
+    check_weights((*read_measured(losses_path), *read_measured(scores_path)))
     return ModelTables(features, with_all_models(accuracies, features.models),
                        info, os.fspath(models_path))
 

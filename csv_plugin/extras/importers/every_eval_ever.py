@@ -5,27 +5,29 @@ format for scores of any evaluation, one record per model. Its converters of
 other programs fill different fields.
 """
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
                                         seem_fractions)
 from csv_plugin.core.input_error import InputError, check_list
-from csv_plugin.core.measured import (Measured, check_weights, differing,
-                                      warn_of_prompts)
-from csv_plugin.extras.importers.json_rows import JsonPart, read_json_part
+from csv_plugin.core.measured import (METRIC, N_ITEMS, SHOTS, Measured,
+                                      check_settings, check_weights,
+                                      warn_of_differences)
+from csv_plugin.extras.importers.accuracy_cells import (Cell, accuracy_table,
+                                                        chance_levels)
+from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
+                                                   read_json_part)
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 
 #: Versions of the format; the fields that are read are the same in all.
 VERSIONS = '0.1', '0.2', '0.3'
@@ -39,8 +41,6 @@ _ACCURACY = re.compile(
 _SAME = {'acc': 'accuracy', 'em': 'exact match'}
 _LARGEST = {'proportion': 1, 'percent': 100, 'percentage': 100}
 _REMEDY = 'Check it by the tool of Every Eval Ever.'
-#: An accuracy and what is stated about it.
-_Score = tuple[float, Measured]
 
 
 def read_every_eval_ever(
@@ -74,13 +74,13 @@ def read_every_eval_ever(
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
     left_out, paths = LeftOut(), [*paths]
-    models: dict[str, list[_Score]] = {}
+    models: dict[str, list[Cell]] = {}
     for path in _files(paths):
         for score in _scores(path, benchmarks, left_out):
             models.setdefault(score[1].name, []).append(score)
     models = usable({m: partial(_of_one_model, models[m])
                      for m in models}, 'model', left_out)
-    by_name: dict[str, dict[str, list[_Score]]] = {}
+    by_name: dict[str, dict[str, list[Cell]]] = {}
     for model, scores in models.items():
         for score in scores:
             of_name = by_name.setdefault(score[1].task, {})
@@ -101,39 +101,13 @@ def read_every_eval_ever(
             f'{", ".join(missing) or "an evaluation"}',
             '; '.join(left_out.lines) or 'none',
             'Name evaluations whose metric is an accuracy.')
-    known = {*known_benchmarks(), *(chance or {}), *benchmarks}
-    guessed = [name for name in names if name in known] or names
-    for name in sorted({*names} - {*guessed}):
-        left_out.add('evaluation', 'give its chance level, --chance NAME=0.25',
-                     name)
-    table = _table({name: columns[name] for name in guessed}, chance or {})
-    left_out.warn()
-    warn_of_prompts(table.measured)
-    return table
-
-
-def _table(columns: Mapping[str, Mapping[str, _Score]],
-           chance: Mapping[str, float]) -> AccuracyTable:
-    models = sorted({model for cells in columns.values() for model in cells})
-    infos = benchmark_infos([*columns], chance)
-    n_items = []
-    for name, cells in columns.items():
-        stated = {s.n_items for _, s in cells.values() if s.n_items}
-        if len(stated) > 1:
-            warnings.warn(
-                f'accuracies on {name!r} are of {min(stated)} to '
-                f'{max(stated)} items: the least counts for all.',
-                stacklevel=3)
-        n_items.append(min(stated, default=infos[name].n_items))
-    values = np.array([[
-        cells[model][0] if model in cells else np.nan
-        for cells in columns.values()
-    ] for model in models])
-    table = AccuracyTable(
-        tuple(models), tuple(columns), values,
-        np.array([info.chance for info in infos.values()]),
-        np.array(n_items, np.int64),
-        tuple(s for cells in columns.values() for _, s in cells.values()))
+    infos = chance_levels(names, benchmarks, chance or {}, left_out)
+    columns = {name: columns[name] for name in infos}
+    with_scores = sorted(
+        {model
+         for cells in columns.values()
+         for model in cells})
+    table = accuracy_table(with_scores, columns, infos)
     for name, column, guessing in zip(columns, table.values.T,
                                       table.chance.tolist()):
         if seem_fractions(column[~np.isnan(column)], guessing):
@@ -141,28 +115,30 @@ def _table(columns: Mapping[str, Mapping[str, _Score]],
                              'scores from 0 to 100, as in their max_score',
                              fractions_found(guessing),
                              'Correct max_score of the records.')
+    left_out.warn()
+    warn_of_differences(table.measured)
     return table
 
 
-def _of_one_model(scores: list[_Score]) -> list[_Score]:
+def _of_one_model(scores: list[Cell]) -> list[Cell]:
     check_weights(measured for _, measured in scores)
     return scores
 
 
-def _column(name: str, models: Mapping[str, Sequence[_Score]],
-            left_out: LeftOut) -> dict[str, _Score]:
+def _column(name: str, models: Mapping[str, Sequence[Cell]],
+            left_out: LeftOut) -> dict[str, Cell]:
     """The accuracies on an evaluation, all by the same metric."""
     uses = Counter(
         metric for scores in models.values()
-        for metric in {str(measured.metric)
+        for metric in {measured.facts[METRIC]
                        for _, measured in scores})
     metric = max(sorted(uses), key=lambda metric: uses[metric])
     cells = {}
     for model, scores in models.items():
-        same = [s for s in scores if s[1].metric == metric]
+        same = [s for s in scores if s[1].facts[METRIC] == metric]
         # Without trials on a few of the items.
-        most = max((s.n_items or 0 for _, s in same), default=0)
-        wanted = [s for s in same if (s[1].n_items or 0) == most]
+        most = max(map(_n_items, same), default=0)
+        wanted = [score for score in same if _n_items(score) == most]
         if len(wanted) < len(same):
             left_out.add('result', 'another record has more items',
                          f'{name} of {model}')
@@ -175,11 +151,12 @@ def _column(name: str, models: Mapping[str, Sequence[_Score]],
         else:
             left_out.add('result', f'other models have the {metric}',
                          f'{name} of {model}')
-    if shots := differing([s for _, s in cells.values()], 'shots'):
-        raise InputError(f'results on {name!r}',
-                         'one number of few-shot examples', shots,
-                         'Import the records of each number apart.')
+    check_settings([measured for _, measured in cells.values()], (SHOTS, ))
     return cells
+
+
+def _n_items(score: Cell) -> int:
+    return score[1].facts[N_ITEMS] or 0
 
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
@@ -191,10 +168,10 @@ def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
 
 
 def _scores(path: Path, wanted: Sequence[str],
-            left_out: LeftOut) -> Iterator[_Score]:
+            left_out: LeftOut) -> Iterator[Cell]:
     """The accuracies in a record, on all or some evaluations."""
     try:
-        record = read_json_part(path, _REMEDY, finite=False)
+        record = read_json_part(path, _REMEDY)
         version = record.get('schema_version', str)
         if version.rpartition('.')[0] not in VERSIONS:
             raise InputError(
@@ -220,43 +197,44 @@ def _scores(path: Path, wanted: Sequence[str],
 
 def _weights(path: Path, model: JsonPart) -> Measured:
     """What a record states about the model."""
-    stated = partial(_inside, model.fields, 'additional_details')
+    stated = partial(inside, model.fields, 'additional_details')
     args = arguments({'model_args': stated('model_args')})
     return Measured(
-        model.get('id', str),
-        file=str(path),
-        revision=stated('revision') or args.get('revision'),
-        commit=stated('sha'),
-        dtype=stated('dtype') or stated('precision'),
-        quantization=quantization(args))
-
-
-def _inside(value: Any, *names: str) -> Any:
-    """A field of objects inside each other; None if one is missing."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+        model.get('id', str), '', str(path), {
+            'revision': stated('revision') or args.get('revision'),
+            'commit': stated('sha'),
+            'dtype': stated('dtype') or stated('precision'),
+            'quantization': quantization(args)
+        })
 
 
 class _NoAccuracy(Exception):
     """The metric of a result is not an accuracy."""
 
 
-def _score(result: JsonPart, measured: Measured) -> _Score:
+def _score(result: JsonPart, measured: Measured) -> Cell:
     config = result.part('metric_config')
     details = result.part('score_details')
     metric, named = _metric(measured.task, config)
     if metric is None or config.fields.get('lower_is_better'):
         raise _NoAccuracy(f'{named!r} is no accuracy' if len(named) <=
                           40 else 'the metric is not named, or no accuracy')
-    counts = (_inside(details.fields, 'uncertainty', 'num_samples'),
-              _inside(result.fields, 'source_data', 'samples_number'))
+    counts = (inside(details.fields, 'uncertainty', 'num_samples'),
+              inside(result.fields, 'source_data', 'samples_number'))
+    facts = {
+        METRIC:
+        metric,
+        SHOTS:
+        inside(result.fields, 'generation_config', 'additional_details',
+               'num_fewshot'),
+        N_ITEMS:
+        next((n for n in counts if type(n) is int and n > 0), None)
+    }
     return _fraction(config, details.number('score')), replace(
-        measured,
-        metric=metric,
-        shots=_inside(result.fields, 'generation_config', 'additional_details',
-                      'num_fewshot'),
-        n_items=next((n for n in counts if type(n) is int and n > 0), None))
+        measured, facts={
+            **measured.facts,
+            **facts
+        })
 
 
 def _metric(evaluation: str, config: JsonPart) -> tuple[Optional[str], str]:

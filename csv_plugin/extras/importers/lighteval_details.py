@@ -8,11 +8,11 @@ from typing import Optional
 
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.measured import Measured
+from csv_plugin.core.measured import SHOTS, SYSTEM, TEMPLATE, VERSION, Measured
 from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,
                                                      SEVERAL_RIGHT, Answer,
                                                      Items, read_items)
-from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
+from csv_plugin.extras.importers.json_rows import (JsonPart, inside, is_number,
                                                    read_json_part,
                                                    read_parquet_rows)
 from csv_plugin.extras.importers.left_out import LeftOut
@@ -94,25 +94,23 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
                    f'results_{_date(file)}.json')
     if not results.is_file():
         return None
-    content = read_json_part(results, _REMEDY, finite=False)
-    general = content.fields.get('config_general') or {}
-    config = general.get('model_config') or {}
-    template = config.get('override_chat_template')
+    content = read_json_part(results, _REMEDY).fields
+    config = partial(inside, content, 'config_general', 'model_config')
+    template = config('override_chat_template')
     if template is not None:
         template = 'some' if template else 'none'
-    version = (content.fields.get('versions') or {}).get(task)
+    version = inside(content, 'versions', task)
     return Measured(
-        '',
-        task,
-        str(results),
-        model=config.get('model_name'),
-        revision=config.get('revision'),
-        dtype=config.get('dtype'),
-        adapter=config.get('base_model') or 'none',
-        shots=task.rpartition('|')[2],
-        version=None if version is None else str(version),
-        template=template,
-        system=config.get('system_prompt') or 'none')
+        '', task, str(results), {
+            'model': config('model_name'),
+            'revision': config('revision'),
+            'dtype': config('dtype'),
+            'adapter': config('base_model') or 'none',
+            SHOTS: task.rpartition('|')[2],
+            VERSION: version,
+            TEMPLATE: template,
+            SYSTEM: config('system_prompt') or 'none'
+        })
 
 
 def _answer(row: JsonPart, task: str, measured: Optional[Measured]) -> Answer:

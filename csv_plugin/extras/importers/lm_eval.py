@@ -125,10 +125,11 @@ def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
     doc = row.part('doc')
     text, text_id = doc.get('text', str), doc.get('text_id', str)
     pair = row.get('bits_per_byte', list)
+    n_bytes = len(text.encode('utf-8', 'replace'))
     if not (len(pair) == 2 and all(map(is_number, pair))
-            and pair[1] == len(text.encode())):
+            and pair[1] == n_bytes):
         raise row.error('bits_per_byte',
-                        f'a log-likelihood and {len(text.encode())} bytes')
+                        f'a log-likelihood and {n_bytes} bytes')
     if text_id == _PROBE and pair[0]:
         raise InputError(
             row.where, 'no loss on the empty text', f'{-pair[0]:g} nats',

@@ -1,25 +1,22 @@
 """Accuracies on benchmarks from the results of lm-evaluation-harness."""
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
 from typing import Optional
 
-import numpy as np
-
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.input_error import InputError
-from csv_plugin.core.measured import Measured, check_measured
-from csv_plugin.extras.importers.json_rows import JsonPart, is_number
+from csv_plugin.core.input_error import InputError, check_list
+from csv_plugin.core.measured import check_measured
+from csv_plugin.extras.importers.accuracy_cells import (Cell, accuracy_table,
+                                                        chance_levels)
+from csv_plugin.extras.importers.json_rows import JsonPart, inside, is_number
 from csv_plugin.extras.importers.left_out import LeftOut, usable
-from csv_plugin.extras.importers.lm_eval_results import (REMEDY, Run,
+from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          read_runs, runs_of,
                                                          tasks_of)
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.model_paths import paths_by_model
-
-#: Metrics that are accuracies; the first that a benchmark has counts.
-METRICS = 'acc_norm', 'acc', 'exact_match'
 
 
 def read_lm_eval_accuracies(
@@ -37,7 +34,8 @@ def read_lm_eval_accuracies(
     Args:
         paths (Mapping | Iterable): Output folder of each of M models, by the
             name to call it, or folders that are named after their models.
-        benchmarks (Sequence[str]): Tasks or groups of the harness.
+        benchmarks (Sequence[str]): Tasks or groups of the harness, or
+            patterns such as 'arc*'.
         metrics (Optional[Mapping[str, str]]): Metric of some of the
             benchmarks, and perhaps a filter, such as
             `{'gsm8k': 'exact_match,strict-match'}`.
@@ -54,42 +52,47 @@ def read_lm_eval_accuracies(
             are of several weights; or those on a benchmark have several
             metrics, numbers of few-shot examples or of items.
     """
-    folders = paths_by_model(paths)
-    infos = benchmark_infos(benchmarks, chance or {})
-    named = metrics or {}
-    for benchmark in named:
-        if benchmark not in infos:
+    check_list('benchmarks', benchmarks)
+    folders, left_out = paths_by_model(paths), LeftOut()
+    for benchmark in metrics or {}:
+        if benchmark not in benchmarks:
             raise InputError('metrics', f'some of {", ".join(benchmarks)}',
                              repr(benchmark), 'Correct or add the name.')
-    left_out = LeftOut()
     runs = usable(
         {
             model: partial(read_runs, path, left_out)
             for model, path in folders.items()
         }, 'model', left_out)
-    chosen = {name: _runs(name, runs, left_out) for name in benchmarks}
-    cells = usable(
+    patterns = _by_name(benchmarks, runs)
+    infos = chance_levels([*patterns], benchmarks, chance or {}, left_out)
+    chosen = {name: _runs(name, runs, left_out) for name in infos}
+    columns = usable(
         {
-            name: partial(_cells, name, chosen[name], named.get(name),
-                          left_out)
-            for name in benchmarks
+            name:
+            partial(_cells, name, chosen[name],
+                    (metrics or {}).get(patterns[name]), left_out)
+            for name in infos
         }, 'benchmark', left_out)
     left_out.warn()
-    measured = tuple(record for column in cells.values()
-                     for _, record in column.values())
-    check_measured(measured)
-    return AccuracyTable(
-        tuple(runs), tuple(cells),
-        np.array([[
-            column[model][0] if model in column else np.nan
-            for column in cells.values()
-        ]
-                  for model in runs]),
-        np.array([infos[name].chance for name in cells]),
-        np.array([
-            max(record.n_items or 0 for _, record in column.values())
-            for column in cells.values()
-        ], np.int64), measured)
+    check_measured(
+        [record for cells in columns.values() for _, record in cells.values()])
+    return accuracy_table([*runs], columns, infos)
+
+
+def _by_name(patterns: Sequence[str],
+             runs: Mapping[str, list[Run]]) -> dict[str, str]:
+    """The benchmarks that match, or were named, each with its pattern."""
+    tasks = sorted({
+        task
+        for run in chain.from_iterable(runs.values())
+        for task in run.results
+    })
+    return {
+        task: pattern
+        for pattern in patterns
+        for task in [task for task in tasks
+                     if fnmatchcase(task, pattern)] or [pattern]
+    }
 
 
 def _runs(benchmark: str, runs: Mapping[str, list[Run]],
@@ -109,7 +112,7 @@ def _runs(benchmark: str, runs: Mapping[str, list[Run]],
 
 
 def _cells(benchmark: str, runs: Mapping[str, Run], metric: Optional[str],
-           left_out: LeftOut) -> dict[str, tuple[float, Measured]]:
+           left_out: LeftOut) -> dict[str, Cell]:
     """Accuracies on a benchmark, and their records, by model."""
     return usable(
         {
@@ -118,8 +121,7 @@ def _cells(benchmark: str, runs: Mapping[str, Run], metric: Optional[str],
         }, 'result', left_out)
 
 
-def _cell(run: Run, model: str, benchmark: str,
-          metric: Optional[str]) -> tuple[float, Measured]:
+def _cell(run: Run, model: str, benchmark: str, metric: Optional[str]) -> Cell:
     where = f'{run.path}, {benchmark}'
     scores = JsonPart(where, run.results[benchmark], REMEDY)
     key = _metric(scores, metric)
@@ -127,8 +129,8 @@ def _cell(run: Run, model: str, benchmark: str,
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(where, f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-    higher = run.stated('higher_is_better', benchmark)
-    if isinstance(higher, dict) and higher.get(key.split(',')[0]) is False:
+    higher = inside(run.content, 'higher_is_better', benchmark)
+    if inside(higher, key.partition(',')[0]) is False:
         raise InputError(where, 'a metric that is higher for better models',
                          repr(key), 'Name another metric.')
     # 0.3 has no filters.

@@ -15,18 +15,19 @@ from pathlib import Path
 from typing import Any, Optional
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.measured import (LABELS, SETTINGS, Measured,
-                                      check_weights, differing)
-from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
+from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SETTINGS, SHOTS,
+                                      SYSTEM, TEMPLATE, TURNS, VERSION,
+                                      Measured, check_weights, differing)
+from csv_plugin.extras.importers.json_rows import (inside, is_number,
                                                    read_json_part)
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.io.files import NOT_THERE, FilePath
 
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
+#: Metrics that are accuracies; the first that a benchmark has counts.
+METRICS = 'acc_norm', 'acc', 'exact_match'
 _INDENTED = re.compile(' *- ')
 _DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d')
-#: No benchmark has as many items.
-_LARGEST = 2**31
 #: Arguments of a model that are names of it; of several, the first counts.
 _NAMES = 'pretrained', 'model', 'path', 'engine'
 _ADAPTERS = 'peft', 'delta', 'lora_local_path'
@@ -41,15 +42,15 @@ class Run:
 
     Args:
         path (Path): The file.
-        content (JsonPart): What is in it.
+        content (dict[str, Any]): What is in it.
     """
     path: Path
-    content: JsonPart
+    content: dict[str, Any]
 
     @property
     def results(self) -> dict[str, Any]:
         """Metrics of tasks and groups by their names."""
-        return self.content.fields['results']
+        return self.content['results']
 
     def samples(self, task: str) -> Path:
         """Return the file with the samples of a task.
@@ -69,17 +70,12 @@ class Run:
     @cached_property
     def when(self) -> float:
         """When it was run: by the file's name, else by its content."""
-        date = self.content.fields.get('date')
         if match := _DATE.search(self.path.name):
             with suppress(ValueError):
                 return datetime.strptime(match[0],
                                          '%Y-%m-%dT%H-%M-%S').timestamp()
+        date = self.content.get('date')
         return date if is_number(date) else 0
-
-    def stated(self, field: str, name: str) -> Any:
-        """Return what a field contains about a task, or None."""
-        by_name = self.content.fields.get(field)
-        return by_name.get(name) if isinstance(by_name, dict) else None
 
     def measured(self,
                  name: str,
@@ -93,52 +89,54 @@ class Run:
             metric (Optional[str]): Metric and filter.
         """
         leaves = self.leaves(task)
-        n_items, part = self._items(task, leaves)
+        template = self._prompt('chat_template_sha', 'chat_template')
+        turns = self._prompt('fewshot_as_multiturn')
         return Measured(
-            name,
-            task,
-            str(self.path),
-            metric=metric,
-            shots=_joined(map(self._shots, leaves)),
-            n_items=n_items,
-            part=part,
-            version=_joined(
-                _version(self.stated('versions', leaf)) for leaf in leaves),
-            template=self._prompt('chat_template_sha', 'chat_template'),
-            system=self._prompt('system_instruction'),
-            **self._weights)
+            name, task, str(self.path), {
+                **self._weights,
+                **self._items(leaves), METRIC:
+                metric,
+                SHOTS:
+                _joined(map(self._shots, leaves)),
+                VERSION:
+                _joined(
+                    _version(inside(self.content, 'versions', leaf))
+                    for leaf in leaves),
+                TEMPLATE:
+                template,
+                SYSTEM:
+                self._prompt('system_instruction'),
+                TURNS:
+                None if template in (None, 'none') else turns
+            })
 
     def _prompt(self, *fields: str) -> Optional[str]:
         """The first field that is not empty; 'none' if all are."""
-        known = [field for field in fields if field in self.content.fields]
-        values = [self.content.fields[field] for field in known]
-        return next(
-            filter(None, map(_text, values)), 'none' if known else None)
-
-    @cached_property
-    def _config(self) -> dict[str, Any]:
-        config = self.content.fields.get('config')
-        return config if isinstance(config, dict) else {}
+        values = [
+            self.content[field] for field in fields if field in self.content
+        ]
+        return next((str(value) for value in values if value),
+                    'none' if values else None)
 
     @cached_property
     def _weights(self) -> dict[str, Optional[str]]:
-        config, args = self._config, arguments(self._config)
+        config = partial(inside, self.content, 'config')
+        args = arguments(config())
         adapter = next((key for key in _ADAPTERS if key in args), '')
         named = next((args[key] for key in _NAMES if key in args), None)
         # The harness calls a model by its adapter, and invents a name where
         # there are no arguments.
-        given = _text(self.content.fields.get('model_name'))
-        dtype = _text(config.get('model_dtype')) or args.get('dtype', 'auto')
-        revision = _text(config.get('model_revision')) or args.get('revision')
-        if revision is None and 'pretrained' in args:
+        given = self.content.get('model_name') or named
+        dtype = str(config('model_dtype') or args.get('dtype', 'auto'))
+        revision = config('model_revision') or args.get('revision')
+        if not revision and 'pretrained' in args:
             revision = 'main'
-        adapters = args.get(adapter), _text(config.get(f'{adapter}_sha'))
+        adapters = args.get(adapter), config(f'{adapter}_sha')
         return {
-            'model': named if adapter or not named else given or named,
+            'model': named if adapter or not named else given,
             'revision': _together('/', revision, args.get('subfolder')),
-            'commit': _text(config.get('model_sha')),
-            'dtype': _DTYPES.get(dtype,
-                                 dtype.split('torch.')[-1]),
+            'commit': config('model_sha') or None,
+            'dtype': _DTYPES.get(dtype, dtype.removeprefix('torch.')),
             'quantization': quantization(args),
             'adapter': _together('@', *adapters) or ('none' if args else None),
         }
@@ -156,14 +154,13 @@ class Run:
     @cached_property
     def _subtasks(self) -> Mapping[str, Sequence[str]]:
         """Parts of groups; of 0.4.0, by the indentation of their aliases."""
-        listed = self.content.fields.get('group_subtasks')
+        listed = self.content.get('group_subtasks')
         if isinstance(listed, dict):
             return listed
         parts: dict[str, list[str]] = {}
         above: list[tuple[int, str]] = []
-        for task, scores in self.results.items():
-            alias = scores.get('alias') if isinstance(scores, dict) else ''
-            match = _INDENTED.match(str(alias))
+        for task in self.results:
+            match = _INDENTED.match(str(inside(self.results, task, 'alias')))
             depth = len(match[0]) if match else 0
             above = [pair for pair in above if pair[0] < depth]
             if above:
@@ -172,29 +169,51 @@ class Run:
         return parts
 
     def _shots(self, task: str) -> Optional[str]:
-        config = self.stated('configs', task)
-        shots = self.stated('n-shot', task)
-        if shots is None and isinstance(config, dict):
-            shots = config.get('num_fewshot')
-        if shots is None:
-            shots = self._config.get('num_fewshot')  # 0.3
-        return _text(shots)
+        places = (('n-shot', task), ('configs', task, 'num_fewshot'),
+                  ('config', 'num_fewshot'))  # The last one is of 0.3.
+        found = (inside(self.content, *place) for place in places)
+        return next((str(shots) for shots in found if shots is not None), None)
 
-    def _items(self, task: str,
-               leaves: Sequence[str]) -> tuple[Optional[int], Optional[str]]:
+    def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
         """Number of items, and whether these are all of the benchmark."""
-        limit = self._config.get('limit')
-        counts = [self.stated('n-samples', leaf) for leaf in leaves]
-        original = _total(counts, 'original')
-        n_items = _total([self.results[task]], 'sample_len')
-        if n_items is None:
-            n_items = _total(counts, 'effective')
-        if n_items is None and is_number(limit) and 1 <= limit < _LARGEST:
-            n_items = int(limit) * len(leaves)
+        limit = inside(self.content, 'config', 'limit')
+        original = _total(
+            inside(self.content, 'n-samples', leaf, 'original')
+            for leaf in leaves)
+        n_items = _total(self._n_items(leaf, limit) for leaf in leaves)
         if n_items is not None and original is not None:
-            return n_items, 'all' if n_items >= original else 'some'
-        whole = 'all' if 'limit' in self._config else None
-        return n_items, 'some' if limit else whole
+            part: Optional[str] = 'all' if n_items >= original else 'some'
+        elif limit:
+            part = 'some'
+        else:
+            part = 'all' if 'limit' in (inside(self.content, 'config') or
+                                        ()) else None
+        return {N_ITEMS: n_items, PART: part}
+
+    def _n_items(self, task: str, limit: Any) -> Optional[float]:
+        """Items of a task that were run; None if it is not stated."""
+        run = (inside(self.results, task, 'sample_len'),
+               inside(self.content, 'n-samples', task, 'effective'), limit)
+        stated = [n for n in run if is_number(n) and n >= 1]
+        # Until 0.4.11, the effective number leaves --samples out.
+        most = _most_items(self.results.get(task))
+        return min([stated[0], *most]) if stated else None
+
+
+def _most_items(scores: Any) -> list[int]:
+    """The most items that the standard errors of accuracies allow.
+
+    With all n grades 0 or 1, a mean p has the standard error
+    sqrt(p (1 - p) / (n - 1)); with grades between, a smaller one.
+    """
+    numbers = []
+    for key, mean in (scores.items() if isinstance(scores, dict) else ()):
+        metric, comma, kind = key.partition(',')
+        error = scores.get(f'{metric}_stderr{comma}{kind}')
+        if metric in METRICS and is_number(mean) and 0 < mean < 1 and (
+                is_number(error) and error > 1e-9):
+            numbers.append(round(mean * (1 - mean) / error**2 + 1))
+    return numbers
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
@@ -228,14 +247,14 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
 
 
 def _read_run(file: Path) -> Run:
-    content = read_json_part(file, REMEDY, finite=False)
+    content = read_json_part(file, REMEDY).fields
     results, config, versions = (
-        isinstance(content.fields.get(field), dict)
-        for field in ('results', 'config', 'versions'))
+        isinstance(content.get(name), dict)
+        for name in ('results', 'config', 'versions'))
     if not results or not (config or versions):
         raise InputError(
             str(file), "'results' and 'config' of lm-evaluation-harness",
-            ', '.join(content.fields)[:80] or 'an empty object',
+            ', '.join(content)[:80] or 'an empty object',
             'Files of 0.3 to 0.4.13 are read.')
     return Run(file, content)
 
@@ -262,7 +281,7 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
     if found:
         first = found[0][1]
         check_weights(record for _, record in found
-                      if (record.part == 'some') == (first.part == 'some'))
+                      if bool(_cut(record)) == bool(_cut(first)))
         for run, record in found[1:]:
             left_out.add('run', _why_not(first, record),
                          f'{task} in {run.path.name}')
@@ -271,16 +290,17 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
 
 def _cut(record: Measured) -> float:
     """0 for a whole run, and the more the fewer items another one has."""
-    return 1 / (record.n_items or 1) if record.part == 'some' else 0
+    is_cut = record.facts[PART] == 'some'
+    return 1 / (record.facts[N_ITEMS] or 1) if is_cut else 0
 
 
 def _why_not(first: Measured, other: Measured) -> str:
-    if other.part == 'some' != first.part:
+    if _cut(other) and not _cut(first):
         return 'a run of all items counts before one of some'
     for fact in SETTINGS:
         if values := differing((first, other), fact, 'place'):
-            return (f'the newest run counts; {LABELS[fact]}: {values}. Name '
-                    'the file of another as NAME=FILE')
+            return (f'the newest run counts; {fact}: {values}. Name the file '
+                    'of another as NAME=FILE')
     return 'the newest run counts'
 
 
@@ -290,9 +310,9 @@ def tasks_of(runs: Iterable[Run], left_out: LeftOut) -> str:
     return '; '.join((', '.join(sorted(tasks)) or 'no task', *left_out.lines))
 
 
-def arguments(config: Mapping[str, Any]) -> dict[str, str]:
+def arguments(config: Any) -> dict[str, str]:
     """Return `model_args`: a text until 0.4.9, then perhaps an object."""
-    args = config.get('model_args')
+    args = inside(config, 'model_args')
     if isinstance(args, str):
         pairs = [part.partition('=')[::2] for part in args.split(',')]
         args = {key.strip(): value.strip() for key, value in pairs if key}
@@ -304,16 +324,6 @@ def arguments(config: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _total(counts: Iterable[Any], kind: str) -> Optional[int]:
-    """The items of several tasks; None if a number is missing."""
-    numbers = [
-        count.get(kind) if isinstance(count, dict) else None
-        for count in counts
-    ]
-    known = [n for n in numbers if type(n) is int and 0 <= n < _LARGEST]
-    return sum(known) if len(known) == len(numbers) else None
-
-
 def quantization(args: Mapping[str, str]) -> Optional[str]:
     """Return arguments that quantize; 'none', or None without arguments."""
     options = [
@@ -323,13 +333,14 @@ def quantization(args: Mapping[str, str]) -> Optional[str]:
     return ', '.join(options) or ('none' if args else None)
 
 
-def _text(value: Any) -> Optional[str]:
-    """A value as a text; None if it is empty or missing."""
-    return None if value is None or value == '' else str(value)
+def _total(numbers: Iterable[Any]) -> Optional[int]:
+    """The sum; None if a number is missing."""
+    known = [*numbers]
+    return int(sum(known)) if all(map(is_number, known)) else None
 
 
-def _together(sign: str, *parts: Optional[str]) -> Optional[str]:
-    return sign.join(filter(None, parts)) or None
+def _together(sign: str, *parts: Any) -> Optional[str]:
+    return sign.join(str(part) for part in parts if part) or None
 
 
 def _version(value: Any) -> Optional[str]:
@@ -341,6 +352,6 @@ def _version(value: Any) -> Optional[str]:
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
     """The different values; None if one is missing."""
-    different = set(values)
-    known = sorted(value for value in different if value is not None)
-    return ', '.join(known) if len(known) == len(different) else None
+    different = {*values}
+    return None if None in different else ', '.join(
+        sorted(map(str, different)))

@@ -14,8 +14,7 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
                                                      NO_RIGHT, SEVERAL_RIGHT,
                                                      Answer, Items, read_items)
-from csv_plugin.extras.importers.json_rows import (JsonPart, read_json_rows,
-                                                   read_plain_rows)
+from csv_plugin.extras.importers.json_rows import JsonPart, read_json_rows
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
@@ -63,7 +62,7 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
 
 def _answers(task: str, file: Path) -> list[Answer]:
     # Losses of models that diverge are NaN.
-    rows = [*read_json_rows(file, _REMEDY, finite=False)]
+    rows = [*read_json_rows(file, _REMEDY)]
     request = _first_request(file)
     if request and request.fields.get('request_type') != 'loglikelihood':
         return [GENERATED] * len(rows)
@@ -91,7 +90,7 @@ def _first_request(file: Path) -> Optional[JsonPart]:
     requests = run / 'requests' / file.parent.name / name
     if not requests.is_file():
         return None
-    return next(read_plain_rows(requests, _REMEDY))
+    return next(read_json_rows(requests, _REMEDY))
 
 
 def _is_scored(row: JsonPart) -> bool:

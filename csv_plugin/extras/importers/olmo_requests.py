@@ -15,7 +15,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
                                                      NO_RIGHT, SEVERAL_RIGHT,
                                                      read_items)
-from csv_plugin.extras.importers.json_rows import JsonPart, read_plain_rows
+from csv_plugin.extras.importers.json_rows import JsonPart, read_json_rows
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.io.files import FilePath
 
@@ -73,7 +73,7 @@ def _task(file: Path) -> str:
 
 def _texts(task: str, file: Path) -> list[Text | str]:
     documents: dict[int, list[JsonPart]] = {}
-    for row in read_plain_rows(file, _REMEDY):
+    for row in read_json_rows(file, _REMEDY):
         documents.setdefault(row.get('doc_id', int), []).append(row)
     return [
         'answers without a question, which normalise accuracies'

@@ -45,8 +45,7 @@ class TextLoss:
     measured: Optional[Measured] = None
 
     def __post_init__(self) -> None:
-        where = ', '.join(
-            filter(None, (self.where, f'loss on {self.text_id!r}')))
+        where = f'{self.where}, loss on {self.text_id!r}'.removeprefix(', ')
         if not math.isfinite(self.nats):
             raise InputError(where, 'a finite number',
                              repr(self.nats)[:80],
@@ -55,7 +54,11 @@ class TextLoss:
             raise InputError(
                 where, 'a loss of 0 or more', f'{self.nats}',
                 'Losses are -log p: change the sign of log-likelihoods.')
-        n_bytes = len(self.text[self.start:].encode())
+        try:
+            n_bytes = len(self.text[self.start:].encode())
+        except UnicodeEncodeError as error:
+            raise InputError(where, 'a text in UTF-8', str(error),
+                             'Leave it out.') from None
         if self.nats > MOST_NATS * n_bytes:
             raise InputError(
                 where, f'{MOST_NATS:g} nats or less a byte of its text',

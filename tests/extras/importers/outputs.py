@@ -79,7 +79,7 @@ def write_lm_eval_output(folder: Path, texts: TextSet, nats: Mapping[str,
         **{
             name: {
                 'acc,none': accuracy,
-                'acc_stderr,none': 0.01,
+                'acc_stderr,none': (accuracy * (1 - accuracy) / 239)**.5,
                 'sample_len': 240
             }
             for name, accuracy in accuracies.items()
@@ -120,9 +120,13 @@ def results_of(version,
     tasks = [task for task in scores if task not in groups]
     config = dict(model='hf', model_args=f'pretrained={model}', limit=limit)
     suffix = ',none' * (key >= (0, 4))
+    n = min(items, int(limit)) if limit and limit >= 1 else items
     results = {
-        name: dict([(f'acc{suffix}', accuracy), (f'acc_stderr{suffix}', .01)])
-        for name, accuracy in scores.items()
+        name: {
+            f'acc{suffix}': mean,
+            f'acc_stderr{suffix}': abs(mean * (1 - mean) / max(n - 1, 1))**.5
+        }
+        for name, mean in scores.items()
     }
     content = dict(
         results=results, versions=dict.fromkeys(tasks, 1.0), config=config)

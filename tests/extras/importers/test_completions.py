@@ -1,4 +1,6 @@
 """Answers of servers, in the classes of vLLM and as OpenAI logs them."""
+import math
+
 import pytest
 
 from csv_plugin.core.input_error import InputError
@@ -91,3 +93,11 @@ def test_answers_of_two_models_are_refused(tmp_path):
     path = write_rows(tmp_path / 'both.jsonl', rows)
     with pytest.raises(InputError, match="'c-l-80', as .* found 'zoo'"):
         read_completions(path, SET)
+
+
+def test_other_tokens_may_have_no_probability(tmp_path):
+    """Below the token of the prompt, a list of likely ones may end so."""
+    rows = read_rows(ANSWERS)
+    entries(rows[0])[1]['5'] = dict(logprob=-math.inf, decoded_token='x')
+    path = write_rows(tmp_path / 'm.jsonl', rows)
+    assert len(read_completions(path, SET)) == len(rows)

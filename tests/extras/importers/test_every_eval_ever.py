@@ -12,6 +12,7 @@ from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 DATA = Path(__file__).parent / 'data/every_eval_ever'
 #: Of the only evaluation of the public record.
 CHANCE = {'demo-source.demo_bench': .25}
+pytestmark = pytest.mark.filterwarnings('ignore:not compared')
 
 
 def record(path, model='demo-org/demo-model', name='', **changes):
@@ -55,7 +56,8 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     with pytest.warns(UserWarning) as warnings:
         table = read_every_eval_ever([tmp_path])
     assert [str(w.message).partition(':')[0] for w in warnings] == [
-        'left out 1 result (arena of a)', 'left out 1 record (5.json)'
+        'left out 1 result (arena of a)', 'left out 1 record (5.json)',
+        'not compared, as files do not state it'
     ]
     assert table.models == ('a', 'b')
     assert table.benchmarks == ('gsm8k', 'mmlu')
@@ -144,7 +146,7 @@ def test_evaluations_without_a_chance_level(tmp_path):
     """Of a folder of all kinds, those with one are read."""
     for name in ('piqa', 'house', 'home'):
         record(tmp_path / f'{name}.json', 'a', name)
-    with pytest.warns(UserWarning, match='2 evaluations .home, house.: give'):
+    with pytest.warns(UserWarning, match='2 benchmarks .home, house.: give'):
         assert read_every_eval_ever([tmp_path]).benchmarks == ('piqa', )
     with pytest.raises(InputError, match='none for house'):
         read_every_eval_ever([tmp_path], ['piqa', 'house'])

@@ -169,4 +169,5 @@ def test_settings_in_the_results_beside(tmp_path):
             (tmp_path / 'details/lab').iterdir()))
     lines = [str(warning.message) for warning in warnings]
     assert 'chat template: none of one, some of two' in lines[0]
-    assert read(tmp_path / 'details/lab/one')[0][0].measured.revision == 'main'
+    assert read(tmp_path /
+                'details/lab/one')[0][0].measured.facts['revision'] == 'main'

@@ -8,7 +8,8 @@ import pytest
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
-from tests.extras.importers.outputs import LM_EVAL, MODELS, change_json
+from tests.extras.importers.outputs import (LM_EVAL, MODELS, change_json,
+                                            write_results)
 
 PATHS = [LM_EVAL / model for model in MODELS]
 CHANCE = {'tiny_choice': 0.4, 'tiny_group': 0.4, 'tiny_answer': 0.0}
@@ -84,3 +85,18 @@ def test_a_metric_that_falls_for_better_models_is_left_out(tmp_path):
     with pytest.warns(UserWarning, match='higher for better .* .acc_norm,'):
         table = read_changed(tmp_path, change)
     assert np.array_equal(table.values, [[1], [np.nan]], True)
+
+
+def test_patterns_of_tasks(tmp_path):
+    """Tasks without an accuracy or a chance level are left out with lines."""
+    scores = {'arc_easy': .5, 'arc_challenge': .3, 'arc_odd': .2, 'piqa': .6}
+    for model in 'ab':
+        write_results(tmp_path / model, '0.4.9', scores)
+    chance = {'arc_easy': .25, 'arc_challenge': .25}
+    with pytest.warns(UserWarning, match='1 benchmark .arc_odd.: give its'):
+        table = read_lm_eval_accuracies([tmp_path / 'a', tmp_path / 'b'],
+                                        ['arc_*'], {'arc_*': 'acc'}, chance)
+    assert table.benchmarks == ('arc_challenge', 'arc_easy')
+    with pytest.raises(InputError, match="'sci.' of a model or more"):
+        read_lm_eval_accuracies([tmp_path / 'a'], ['sci*'], None,
+                                {'sci*': .25})

@@ -4,6 +4,8 @@ import math
 import pytest
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
+                                      TEMPLATE)
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
@@ -29,13 +31,14 @@ def test_every_version(tmp_path, version):
         table = read(place)
         assert table.values.tolist() == [[.62]]
     record, = table.measured
-    assert record.metric == 'acc,none' and record.shots == '5'
-    assert (record.model, record.revision) == ('lab/m', 'main')
-    assert record.part == 'all' and record.version in '01'
-    new = version in VERSIONS[3:]
-    assert (record.n_items, record.dtype, record.template,
-            record.system) == ((100, 'bfloat16', 'none', 'none') if new else
-                               (None, ) * 4)
+    stated = {METRIC: 'acc,none', SHOTS: '5', 'model': 'lab/m',
+              'revision': 'main', PART: 'all'}  # yapf: disable
+    if version in VERSIONS[3:]:
+        stated |= {N_ITEMS: 100, 'dtype': 'bfloat16', TEMPLATE: 'none',
+                   SYSTEM: 'none'}  # yapf: disable
+    else:
+        stated |= dict.fromkeys((N_ITEMS, 'dtype', TEMPLATE, SYSTEM))
+    assert {fact: record.facts[fact] for fact in stated} == stated
 
 
 @pytest.mark.parametrize('version', VERSIONS[1:])
@@ -62,10 +65,10 @@ def test_groups_of_groups(tmp_path):
     change_json(path, lambda old: old.update(content))
     run, = read_runs(path, LeftOut())
     assert run.leaves('all') == ['mmlu_a', 'mmlu_b']
-    assert run.measured('m', 'all').shots == '5'
+    assert run.measured('m', 'all').facts[SHOTS] == '5'
     change_json(path, lambda old: old['n-shot'].update(mmlu_a=0))
     run, = read_runs(path, LeftOut())
-    assert run.measured('m', 'all').shots == '0, 5'
+    assert run.measured('m', 'all').facts[SHOTS] == '0, 5'
 
 
 @pytest.mark.parametrize('model, words', [
@@ -134,7 +137,25 @@ def test_a_run_of_some_items_replaces_no_whole_one(tmp_path, version, limit):
         read(cut, tmp_path / 'c')
     whole.unlink()
     with pytest.warns(UserWarning, match='some of the items of piqa'):
-        assert read(cut).measured[0].part == 'some'
+        assert read(cut).measured[0].facts[PART] == 'some'
+
+
+@pytest.mark.filterwarnings('ignore:results are of some')
+@pytest.mark.parametrize('version', ['0.4.3', '0.4.9', '0.4.10'])
+def test_chosen_samples_are_some_by_their_standard_error(tmp_path, version):
+    """Of --samples, the effective number is that of all items."""
+    path = write_results(tmp_path / 'm', version, {'piqa': .7}, items=1838)
+    for error, part, n_items in (((.7 * .3 / 49)**.5, 'some', 50), (0, 'all',
+                                                                    1838)):
+        change_json(
+            path, lambda old: old['results']['piqa'].update(
+                {
+                    'acc_stderr,none': error,
+                    'acc_norm,none': 1.0,
+                    'acc_norm_stderr,none': 0.0
+                }))
+        facts = read(path).measured[0].facts
+        assert (facts[PART], facts[N_ITEMS]) == (part, n_items)
 
 
 @pytest.mark.filterwarnings('ignore:results are of some')
@@ -199,7 +220,7 @@ def test_names_of_number_formats(tmp_path):
         path = write_results(
             tmp_path / dtype, '0.4.2', {'piqa': .6}, model=f'm,dtype={dtype}')
         path.rename(path.with_suffix('.jsonl'))
-        assert read(tmp_path / dtype).measured[0].dtype == expected
+        assert read(tmp_path / dtype).measured[0].facts['dtype'] == expected
 
 
 def test_results_without_a_config_are_silent(tmp_path):
@@ -207,7 +228,8 @@ def test_results_without_a_config_are_silent(tmp_path):
     path = write_results(tmp_path, '0.3.0', {'piqa': .6})
     change_json(path, lambda old: old.pop('config'))
     record, = read(path).measured
-    assert (record.model, record.shots, record.part) == (None, None, None)
+    assert [record.facts[fact]
+            for fact in ('model', SHOTS, PART)] == [None] * 3
 
 
 def test_silence_is_told_once(tmp_path):

@@ -1,22 +1,23 @@
-"""Losses on benchmark items from samples of lm-evaluation-harness.
+"""Losses and grades of benchmark items from samples of lm-evaluation-harness.
 
 Read as 0.4.3 to 0.4.13 write `samples_<task>_<date>.jsonl`.
 """
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Optional
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.measured import Measured
+from csv_plugin.core.measured import SHOTS, Measured
 from csv_plugin.extras.importers.item_losses import (EMPTY, NO_RIGHT,
                                                      SEVERAL_RIGHT, Answer,
                                                      Items, read_items)
-from csv_plugin.extras.importers.json_rows import JsonPart, read_plain_rows
-from csv_plugin.extras.importers.left_out import LeftOut
-from csv_plugin.extras.importers.lm_eval_results import (REMEDY, Run,
+from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
+                                                   read_json_rows)
+from csv_plugin.extras.importers.left_out import LeftOut, usable
+from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          read_runs, runs_of)
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath
@@ -59,34 +60,80 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
         for name in groups
         for leaf in run.leaves(name)
     } | ({*tasks} - groups)
-    kinds = {
-        task: _output_type(run, task)
-        for run in runs
-        for task, scores in run.results.items() if isinstance(scores, dict)
-    }
     readers = {
-        task: partial(_read, path, runs, task, kind, left_out)
-        for task, kind in sorted(kinds.items()) if kind not in _NO_ANSWERS
+        task: partial(_losses, path, runs, task, kind, left_out)
+        for task, kind in sorted(_kinds(runs).items())
+        if kind not in _NO_ANSWERS
     }
     return read_items(path, readers, sorted(wanted), left_out)
 
 
-def _output_type(run: Run, task: str) -> Optional[str]:
-    """How a task asks a model; None of groups."""
-    config = run.stated('configs', task)
-    return config.get('output_type') if isinstance(config, dict) else None
+def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
+    """Read the grades of one model by task and item.
+
+    Of several runs of a task, the newest whole one counts, and of several
+    metrics and filters the first that is an accuracy. Items of other prompts,
+    metrics and numbers of few-shot examples have other names. What cannot be
+    used is left out with a warning.
+
+    Args:
+        path (FilePath): As in `read_lm_eval_items`.
+
+    Raises:
+        InputError: As in `read_runs` and `runs_of`, or no task has samples.
+    """
+    left_out = LeftOut()
+    runs = read_runs(path, left_out)
+    answers = usable(
+        {
+            task: partial(_grades, path, runs, task, left_out)
+            for task, kind in sorted(_kinds(runs).items()) if kind
+        }, 'task', left_out)
+    left_out.warn()
+    return answers
 
 
-def _read(path: FilePath, runs: Sequence[Run], task: str, kind: str,
-          left_out: LeftOut) -> list[Answer]:
+def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
+    """How each task asks a model; None of groups."""
+    return {
+        task: inside(run.content, 'configs', task, 'output_type')
+        for run in runs
+        for task, scores in run.results.items() if isinstance(scores, dict)
+    }
+
+
+def _samples(path: FilePath, runs: Sequence[Run], task: str,
+             left_out: LeftOut) -> tuple[Iterator[JsonPart], Measured]:
+    """The samples of the run that counts, and its record."""
+    run = runs_of(runs, Path(path).name, task, left_out)[0]
+    return read_json_rows(run.samples(task), REMEDY), run.measured('', task)
+
+
+def _grades(path: FilePath, runs: Sequence[Run], task: str,
+            left_out: LeftOut) -> dict[str, float]:
+    rows, measured = _samples(path, runs, task, left_out)
+    grades: dict[str, float] = {}
+    for row in rows:
+        metric = next((name for name in METRICS if name in row.fields), '')
+        item = (f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")} '
+                f'{metric} {measured.facts[SHOTS]}')
+        if metric and item not in grades:  # Each filter repeats the items.
+            grades[item] = row.number(metric)
+    if not grades:
+        raise InputError(measured.place, 'samples with an accuracy', 'none',
+                         'Choose tasks with acc or exact_match.')
+    return grades
+
+
+def _losses(path: FilePath, runs: Sequence[Run], task: str, kind: str,
+            left_out: LeftOut) -> list[Answer]:
     if kind not in ('multiple_choice', 'loglikelihood'):
         raise InputError(task, 'answers that were scored',
                          f'the output type {kind!r}', 'Choose other tasks.')
-    run = runs_of(runs, Path(path).name, task, left_out)[0]
-    samples, measured = run.samples(task), run.measured('', task)
-    prefix = f'{task}|{measured.shots or 0}/'
+    rows, measured = _samples(path, runs, task, left_out)
+    prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
     answers: dict[str, Answer] = {}
-    for row in read_plain_rows(samples, REMEDY):
+    for row in rows:
         name = f'{prefix}{row.fields.get("doc_id")}'
         if row.fields.get('acc') not in (None, 0, 1):
             raise InputError(task, 'a single right answer for each item',

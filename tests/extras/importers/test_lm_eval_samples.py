@@ -1,4 +1,4 @@
-"""Losses on items from samples that lm-evaluation-harness logged."""
+"""Losses and grades of items from samples of lm-evaluation-harness."""
 import json
 import math
 import time
@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import csv_plugin as cp
+from csv_plugin.cli.salience import main
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import SHOTS
+from csv_plugin.extras.importers.lm_eval_samples import read_lm_eval_answers
 from tests.extras.importers.outputs import (change_json, write_results,
-                                            write_samples)
+                                            write_rows, write_samples)
 
 TWO = ' yes', ' no'
 
@@ -47,7 +50,7 @@ def test_the_loss_of_the_right_answer(tmp_path, version):
     assert [unit.partition('[')[0] for unit in table.columns.units
             ] == ['piqa|5/0', 'piqa|5/1', 'piqa|5/2']
     assert table.values[0].tolist() == [3 / 3, 2 / 4, 1 / 4]
-    assert {record.shots for record in table.measured} == {'5'}
+    assert {record.facts[SHOTS] for record in table.measured} == {'5'}
 
 
 def test_prompts_that_differ(tmp_path):
@@ -178,3 +181,50 @@ def test_a_large_file_takes_the_time_of_its_json_and_no_memory(tmp_path):
     read(path)
     assert tracemalloc.get_traced_memory()[1] < file.stat().st_size / 4
     tracemalloc.stop()
+
+
+def write_grades(folder, right, shots=0, metric='acc', **others):
+    """Results and samples of piqa, under two filters that contradict."""
+    path = write_results(folder, '0.4.13', {'piqa': .5, **others}, shots=shots)
+    stamp = path.stem.rpartition('_')[2]
+    write_rows(
+        path.with_name(f'samples_piqa_{stamp}.jsonl'),
+        [{
+            'doc_id': i,
+            'doc_hash': f'h{i}',
+            metric: grade
+        } for grades in (right, [1 - grade for grade in right])
+         for i, grade in enumerate(grades)])
+
+
+def test_the_first_filter_counts(tmp_path):
+    write_grades(tmp_path / 'm', [1.0, 0.0, 1.0])
+    answers = read_lm_eval_answers(tmp_path / 'm')
+    assert [*answers['piqa'].values()] == [1, 0, 1]
+
+
+def test_a_decision(tmp_path, capsys):
+    write_grades(tmp_path / 'old', [1.0, 0.0] * 200)
+    write_grades(tmp_path / 'new', [1.0, 1.0] * 200)
+    places = str(tmp_path / 'old'), str(tmp_path / 'new')
+    assert main(['compare', '--answers', *places]) == 0
+    assert 'accuracy on piqa +50.00 points' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('other', [{'shots': 5}, {'metric': 'acc_norm'}])
+def test_answers_that_were_measured_otherwise_are_not_paired(
+        tmp_path, capsys, other):
+    write_grades(tmp_path / 'a', [1.0, 0.0])
+    write_grades(tmp_path / 'b', [1.0, 0.0], **other)
+    places = str(tmp_path / 'a'), str(tmp_path / 'b')
+    assert main(['compare', '--answers', *places]) == 2
+    assert 'items that both answered' in capsys.readouterr().err
+
+
+def test_tasks_without_samples_are_left_out(tmp_path):
+    write_grades(tmp_path / 'm', [1.0, 0.0], boolq=.6)
+    with pytest.warns(UserWarning, match='left out 1 task .boolq.*--log_sam'):
+        assert [*read_lm_eval_answers(tmp_path / 'm')] == ['piqa']
+    write_results(tmp_path / 'n', '0.4.13', {'boolq': .6})
+    with pytest.raises(InputError, match='--log_samples'):
+        read_lm_eval_answers(tmp_path / 'n')
