@@ -1,6 +1,6 @@
 """Comparison of two models by their losses, predictions and answers."""
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -14,8 +14,8 @@ from csv_plugin.core.losses import LossTable, TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
                                     PREDICTOR, RUNS, SCORE, TEXTS, Difference,
-                                    Noise, PairedAnswers, combine, judged,
-                                    run_noise, text_noise)
+                                    Noise, PairedAnswers, combine, run_noise,
+                                    text_noise)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience_model import SalienceModel, relative_logs
 
@@ -66,24 +66,19 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; accuracies are fractions."""
-        return {
-            'a':
-            self.models[0],
-            'b':
-            self.models[1],
-            'level':
-            self.level,
-            'verdict':
-            self.verdict,
-            'decisive':
-            self.decisive.to_dict(),
-            'differences': [part.to_dict() for part in self.differences],
-            'answers': [{
-                **vars(part), 'noise': part.noise.error
-            } for part in self.answers],
-            'notes':
-            list(self.notes)
-        }
+        a, b = self.models
+        answers = [{
+            **vars(part), 'noise': part.noise.error
+        } for part in self.answers]
+        return dict(
+            a=a,
+            b=b,
+            level=self.level,
+            verdict=self.verdict,
+            decisive=self.decisive.to_dict(),
+            differences=[part.to_dict() for part in self.differences],
+            answers=answers,
+            notes=[*self.notes])
 
 
 def compare(a: Optional[Losses] = None,
@@ -147,12 +142,18 @@ def compare(a: Optional[Losses] = None,
             notes = mixed_engines({'A': a.info, 'B': b.info})
         if predictor is not None:
             notes += _notes(models, paired.features[:2], predictor)
-    pairs = pair_answers(*answers) if answers else []
-    found += _observed(pairs, level, margin)
+    pairs: list[PairedAnswers] = []
     main = predictor.main if predictor else ()
-    found += _combined(found, main, level)
-    return Comparison(models, level, tuple(found), tuple(pairs),
-                      _decisive(found, main, decided_by), tuple(notes))
+    if answers is not None:
+        pairs = pair_answers(*answers)
+        found += _with_answers(pairs, found, main, level, margin)
+        notes += _notes_on_answers(answers, pairs, found, bool(same_recipe))
+    decisive = _decisive(found, main, decided_by)
+    if RUNS not in decisive.noises:
+        notes.append('no runs of the same recipe: the verdict is about these '
+                     'two models, not about their recipes')
+    return Comparison(models, level, tuple(found), tuple(pairs), decisive,
+                      tuple(notes))
 
 
 def _name(losses: Losses) -> str:
@@ -242,14 +243,10 @@ def _judge(paired: _Paired, quantities: Sequence[_Quantity],
         noises = {**part.noises} if part.noises else {**named}
         if has_runs:
             noises[RUNS] = run_noise(part.values[2:])
-        shift = judged(part.kind, part.benchmark,
+        found.append(
+            Difference(part.kind, part.benchmark,
                        float(part.values[1] - part.values[0]), noises, level,
-                       part.margin)
-        errors = {
-            name: noise.error
-            for name, noise in (named | noises).items()
-        }
-        found.append(replace(shift, errors=errors))
+                       part.margin, {} if TEXTS in noises else named))
     return found
 
 
@@ -268,6 +265,11 @@ def _pair(models: Sequence[Losses], predictor: Optional[Predictor]) -> _Paired:
     if tables and dumps:
         raise InputError('losses of two models', 'dumps or tables', 'both',
                          'Give losses of one kind.')
+    for table in tables:
+        if len(table.models) != 1:
+            raise InputError('table of losses', 'one model',
+                             shortened(', '.join(table.models), 60),
+                             'Select a model: table.select([name]).')
     return _pair_tables(tables, predictor) if tables else _pair_dumps(
         dumps, predictor)
 
@@ -376,49 +378,75 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     return pairs
 
 
-def _observed(pairs: Sequence[PairedAnswers], level: float,
-              margin: float) -> list[Difference]:
-    """Differences of observed accuracies, and their mean."""
-    found = [
-        judged(OBSERVED, pair.benchmark, pair.value, {ITEMS: pair.noise},
-               level, margin) for pair in pairs
-    ]
+def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
+                  main: Sequence[str], level: float,
+                  margin: float) -> list[Difference]:
+    """Observed differences, and their means with predicted ones.
+
+    Seeds move predicted and observed accuracies alike, so both have the same
+    noise of runs. The mean over benchmarks is compared with that of the main
+    ones alone.
+    """
+    predicted = {
+        part.benchmark: part
+        for part in found if part.kind == PREDICTED
+    }
+    if {pair.benchmark for pair in pairs} != {*main}:
+        predicted.pop(MEAN, None)
+    observed, combined = [], []
+    for name, value, noise in _observed(pairs):
+        noises = {ITEMS: noise}
+        if name in predicted and RUNS in predicted[name].noises:
+            noises[RUNS] = predicted[name].noises[RUNS]
+        part = Difference(OBSERVED, name, value, noises, level, margin)
+        observed.append(part)
+        if name in predicted:
+            combined.append(combine(predicted[name], part))
+    return [*observed, *combined]
+
+
+def _observed(
+        pairs: Sequence[PairedAnswers]) -> list[tuple[str, float, Noise]]:
+    """Observed differences and the noise of their items, and their mean."""
+    found = [(pair.benchmark, pair.value, pair.noise) for pair in pairs]
     if len(pairs) > 1:
         errors = [pair.noise.error for pair in pairs]
-        noise = Noise(float(np.sqrt(np.square(errors).sum())) / len(pairs))
-        value = float(np.mean([pair.value for pair in pairs]))
+        noise = Noise(float(np.linalg.norm(errors)) / len(pairs))
         found.append(
-            judged(OBSERVED, MEAN, value, {ITEMS: noise}, level, margin))
+            (MEAN, float(np.mean([pair.value for pair in pairs])), noise))
     return found
 
 
-def _combined(found: Sequence[Difference], main: Sequence[str],
-              level: float) -> list[Difference]:
-    """Means of what is predicted and observed on the same benchmarks.
-
-    That of the mean needs observations on the main benchmarks and no others.
-    """
-    predicted, observed = ({
-        part.benchmark: part
-        for part in found if part.kind == kind
-    } for kind in (PREDICTED, OBSERVED))
-    return [
-        combine(predicted[name], observed[name], level) for name in predicted
-        if name in observed and (name != MEAN or {*main, MEAN} == {*observed})
+def _notes_on_answers(answers: tuple[Answers,
+                                     Answers], pairs: Sequence[PairedAnswers],
+                      found: Sequence[Difference],
+                      same_recipe: bool) -> list[str]:
+    """Remarks on items that are left out, and on noise that is unknown."""
+    notes = []
+    n_items = [sum(map(len, one.values())) for one in answers]
+    n_alone = sum(n_items) - 2 * sum(pair.n_items for pair in pairs)
+    if n_alone:
+        notes.append(f'{n_alone} items that one of the models alone answered '
+                     'are left out')
+    bare = [
+        part.benchmark for part in found
+        if part.kind == OBSERVED and RUNS not in part.noises
     ]
+    if same_recipe and bare:
+        notes.append(f'{shortened(", ".join(bare), 60)}: observed accuracies '
+                     'without the noise of runs, which is from predicted ones')
+    return notes
 
 
 def _decisive(found: Sequence[Difference], main: Sequence[str],
               decided_by: str) -> Difference:
     """The difference that counts, the most certain of its name."""
-    accuracies = {
-        part.benchmark: part
-        for kind in (OBSERVED, PREDICTED, COMBINED)
+    named = {
+        part.benchmark or LOSS: part
+        for kind in (LOSS, OBSERVED, PREDICTED, COMBINED)
         for part in found if part.kind == kind
     }
-    losses = {LOSS: part for part in found if part.kind == LOSS}
-    named = losses | accuracies
-    usual = (MEAN, *main, *accuracies, LOSS)
+    usual = (MEAN, *main, *(name for name in named if name != LOSS), LOSS)
     decided_by = decided_by or next(name for name in usual if name in named)
     if decided_by not in named:
         raise InputError('what decides', f'one of {", ".join(named)}',

@@ -7,7 +7,7 @@ there are, which is unbiased in small strata (Rao and Wu, Journal of the
 American Statistical Association 83(401), 1988).
 """
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -27,8 +27,6 @@ TEXTS, ITEMS, RUNS, PREDICTOR = 'texts', 'items', 'runs', 'predictor'
 
 #: Resamples of a bootstrap.
 N_RESAMPLES = 1000
-#: Most texts that are drawn at a time, over all resamples.
-_DRAWS = 2**20
 #: Probability with which the smallest detectable difference is found.
 POWER = 0.8
 
@@ -41,38 +39,84 @@ class Noise(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of model B minus model A, with its interval.
+    """A difference of model B minus model A, with its noise.
 
     Args:
         kind (str): 'loss' or 'score' in the unit of the losses, where lower
             is better; 'predicted', 'observed' or 'combined' in fractions.
         benchmark (str): Such as 'mmlu', or 'mean'; empty for the mean loss.
         value (float): The difference.
-        error (float): Its standard error.
-        low (float): Lower end of its interval.
-        high (float): Upper end.
-        probability (float): That B is better.
-        margin (float): Smallest difference that matters.
-        detectable (float): Smallest difference that is found with probability
-            `POWER`.
-        errors (Mapping[str, float]): Standard errors by their origin:
+        noises (Mapping[str, Noise]): What adds up to its error, by origin:
             'texts', 'items', 'runs', 'predictor'.
+        level (float): Level of its interval.
+        margin (float): Smallest difference that matters.
+        within (Mapping[str, Noise]): Noise that is part of another one.
     """
     kind: str
     benchmark: str
     value: float
-    error: float
-    low: float
-    high: float
-    probability: float
+    noises: Mapping[str, Noise]
+    level: float
     margin: float
-    detectable: float
-    errors: Mapping[str, float]
+    within: Mapping[str, Noise] = field(default_factory=dict)
 
     @property
     def of_losses(self) -> bool:
         """True if lower is better."""
         return self.kind in (LOSS, SCORE)
+
+    @property
+    def noise(self) -> Noise:
+        """All noise; `error` is its standard error."""
+        return total_noise(self.noises.values())
+
+    @property
+    def error(self) -> float:
+        """The standard error."""
+        return self.noise.error
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """Standard errors by their origin."""
+        return {
+            origin: noise.error
+            for origin, noise in {
+                **self.within,
+                **self.noises
+            }.items()
+        }
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval; -1 or more for accuracies."""
+        low = self.value - self._half
+        return low if self.of_losses else max(low, -1.)
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval; 1 or less for accuracies."""
+        high = self.value + self._half
+        return high if self.of_losses else min(high, 1.)
+
+    @property
+    def _half(self) -> float:
+        error, freedom = self.noise
+        return error * float(stdtrit(freedom, (1 + self.level) / 2))
+
+    @property
+    def detectable(self) -> float:
+        """Smallest difference that is found with probability `POWER`."""
+        error, freedom = self.noise
+        return self._half + error * float(stdtrit(freedom, POWER))
+
+    @property
+    def probability(self) -> float:
+        """Probability that B is better."""
+        gain = -self.value if self.of_losses else self.value
+        error, freedom = self.noise
+        # Without any noise, the sign is certain.
+        return float(
+            stdtr(freedom, gain / error) if error else (1 + np.sign(gain)) / 2)
 
     @property
     def verdict(self) -> str:
@@ -91,31 +135,9 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; those of accuracies are fractions."""
-        return {**vars(self), 'errors': dict(self.errors),
-                'verdict': self.verdict}  # yapf: disable
-
-
-def judged(kind: str, benchmark: str, value: float, noises: Mapping[str,
-                                                                    Noise],
-           level: float, margin: float) -> Difference:
-    """Return a difference whose interval has noise of some origins."""
-    error, freedom = total_noise(noises.values())
-    half = error * float(stdtrit(freedom, (1 + level) / 2))
-    low, high = value - half, value + half
-    gain = value
-    if kind in (LOSS, SCORE):
-        gain = -value
-    else:
-        low, high = max(low, -1), min(high, 1)
-    # Without any noise, the sign is certain.
-    probability = stdtr(freedom, gain /
-                        error) if error else (1 + np.sign(gain)) / 2
-    return Difference(kind, benchmark, value, error, low, high,
-                      float(probability), margin,
-                      half + error * float(stdtrit(freedom, POWER)), {
-                          origin: noise.error
-                          for origin, noise in noises.items()
-                      })
+        names = ('kind', 'benchmark', 'value', 'error', 'low', 'high',
+                 'probability', 'margin', 'detectable', 'errors', 'verdict')
+        return {name: getattr(self, name) for name in names}
 
 
 def total_noise(noises: Iterable[Noise]) -> Noise:
@@ -156,15 +178,10 @@ def text_noise(contributions: NDArray,
         np.repeat(numbers, sizes - 1) for numbers in (first, sizes))
     scale = np.repeat(sizes / (sizes - 1), sizes)
     rng = np.random.default_rng(seed)
-    parts = []
-    most = max(_DRAWS // len(order), 1)
-    for first_drawn in range(0, N_RESAMPLES, most):
-        n = min(most, N_RESAMPLES - first_drawn)
-        drawn = begins + (rng.random((n, freedom)) * counts).astype(int)
-        drawn += len(order) * np.arange(n)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=n * len(order))
-        parts.append(scale * times.reshape(n, -1) @ columns)
-    sums = np.concatenate(parts)
+    sums = np.empty((N_RESAMPLES, columns.shape[1]))
+    for row in sums:
+        drawn = begins + (rng.random(freedom) * counts).astype(int)
+        row[:] = scale * np.bincount(drawn, minlength=len(order)) @ columns
     means = sums[:, :-1] / sums[:, -1:]
     return [Noise(float(error), freedom) for error in means.std(0, ddof=1)]
 
@@ -238,8 +255,11 @@ class PairedAnswers:
             p_value = _mcnemar(round(only[0]), round(only[1]))
             noise = Noise(_wald_error(n_items, *only))
         else:
-            noise, = text_noise(gain[:, None] / n_items,
+            found, = text_noise(gain[:, None] / n_items,
                                 np.full(n_items, 1 / n_items), [''] * n_items)
+            # Equal grades have no noise to draw from.
+            noise = found._replace(
+                error=max(found.error, _wald_error(n_items, 0, 0)))
         accuracies = float(pair[0].mean()), float(pair[1].mean())
         return cls(benchmark, n_items, accuracies, only, p_value, noise)
 
@@ -265,11 +285,26 @@ def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
     return float(np.sqrt(only_a + only_b - (only_b - only_a)**2 / n) / n)
 
 
-def combine(predicted: Difference, observed: Difference,
-            level: float) -> Difference:
-    """Return the mean of two differences, weighted by their precision."""
-    weights = np.array([predicted.error, observed.error])**-2.0
-    value = weights @ [predicted.value, observed.value] / weights.sum()
-    both = {'both': Noise(float(weights.sum()**-0.5))}
-    return judged(COMBINED, predicted.benchmark, float(value), both, level,
-                  predicted.margin)
+def combine(predicted: Difference, observed: Difference) -> Difference:
+    """Return the mean of two differences, weighted by their precision.
+
+    The noise of runs is the same in both, so it has no part in the weights.
+    """
+    own = [
+        total_noise(noise for origin, noise in part.noises.items()
+                    if origin != RUNS) for part in (predicted, observed)
+    ]
+    weights = np.array([noise.error for noise in own])**-2.0
+    weights /= weights.sum()
+    noises = {
+        origin: Noise(float(weight) * noise.error, noise.freedom)
+        for origin, weight, noise in zip((PREDICTOR, ITEMS), weights, own)
+    }
+    if RUNS in predicted.noises:
+        noises[RUNS] = predicted.noises[RUNS]
+    return replace(
+        predicted,
+        kind=COMBINED,
+        value=float(weights @ [predicted.value, observed.value]),
+        noises=noises,
+        within={})

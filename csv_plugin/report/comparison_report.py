@@ -1,5 +1,6 @@
 """A comparison of two models as tables to read, and as one line."""
 import math
+from dataclasses import replace
 from shlex import quote
 
 from csv_plugin.core.comparing import MEAN, Comparison
@@ -113,13 +114,13 @@ def _answer_rows(comparison: Comparison) -> list[list[str]]:
         'worth'
     ]]
     for pair in comparison.answers:
-        part = observed[pair.benchmark]
+        part = replace(observed[pair.benchmark], noises={ITEMS: pair.noise})
         # Errors fall with the square root of the number of items.
         needed = pair.n_items * (part.detectable / part.margin)**2
         worth = math.nan
         if pair.benchmark in predicted:
-            worth = pair.n_items * (part.error /
-                                    predicted[pair.benchmark].error)**2
+            error = predicted[pair.benchmark].errors[PREDICTOR]
+            worth = pair.n_items * (part.error / error)**2
         p_value = math.nan if pair.p_value is None else pair.p_value
         rows.append([
             pair.benchmark,

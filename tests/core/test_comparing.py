@@ -89,6 +89,7 @@ def test_runs_of_one_recipe_add_their_noise():
         np.sqrt(2) * np.std(means, ddof=1))
     assert found.decisive.errors['texts'] == alone.decisive.errors['texts']
     assert alone.verdict == 'better' and found.verdict == 'cannot tell'
+    assert 'about these two models' in alone.notes[0] and not found.notes
 
 
 def test_one_number_and_its_seeds_are_enough():
@@ -139,7 +140,6 @@ def test_predicted_differences():
     errors = predict_differences(predictor, {'a': a}, {'b': b})
     for part, error in zip(parts, errors.deviation):
         assert part.error == part.errors['predictor'] == error
-    assert not found.notes
     one = compare(a, b, train(['easy']))
     assert [part.kind
             for part in one.differences] == ['loss', 'score', 'predicted']
@@ -160,11 +160,6 @@ def test_the_mean_is_over_the_main_benchmarks():
     for origin in ('texts', 'runs'):
         assert found[3].errors[origin] == pytest.approx(
             without[2].errors[origin])
-    aside = tuple(replace(part, main=False) for part in predictor.benchmarks)
-    one = replace(predictor, benchmarks=(*aside[:2], side))
-    assert compare(a, b, one).decisive.benchmark == 'side'
-    none = replace(predictor, benchmarks=aside)
-    assert compare(a, b, none).decisive.benchmark == 'easy'
 
 
 def test_noise_of_texts_in_predictions_is_that_of_losses():
@@ -193,10 +188,9 @@ def test_runs_of_one_recipe_add_their_noise_to_predictions():
 
 def test_predictions_and_answers_combined():
     a, b = tokens('a', 0.4), tokens('b', 1.1)
-    answers = tuple({
-        'easy': dict(enumerate(grades)),
-        'other': dict(enumerate(grades))
-    } for grades in ([0, 1] * 50, [0, 1, 1] * 33))
+    answers = tuple({name: items(grades)
+                     for name in ('easy', 'other')}
+                    for grades in ('01' * 50, '011' * 33))
     found = compare(a, b, train(), answers)
     both, = found.of_kind('combined')
     easy = [part for part in found.differences if part.benchmark == 'easy']
@@ -208,34 +202,25 @@ def test_predictions_and_answers_combined():
 
 
 def test_what_the_predictor_was_not_made_for_is_noted():
+    runs = [tokens('r', skill) for skill in (0.3, 0.5)]
     fitted, beyond = compare(
-        tokens('fit-3', 3 / 8), tokens('b', 2.2), train()).notes
+        tokens('fit-3', 3 / 8), tokens('b', 2.2), train(),
+        same_recipe=runs).notes
     assert fitted.startswith('fit-3: among the training models')
     assert beyond.startswith('easy, hard: scores outside the range')
 
 
+def items(grades):
+    return {str(i): float(g) for i, g in enumerate(grades) if g != ' '}
+
+
 ANSWERS = ({
-    'x': {
-        '1': 1,
-        '2': 0,
-        '3': 0,
-        '4': 1
-    },
-    'y': {
-        '1': 0,
-        '2': 1
-    }
+    'x': items('1001 '),
+    'y': items('01')
 }, {
-    'x': {
-        '1': 1,
-        '2': 1,
-        '3': 0,
-        '5': 1
-    },
-    'y': {
-        '1': 0,
-        '2': 1
-    }
+    'x': items('110 1'),
+    'y': items('01'),
+    'z': items('1')
 })
 
 
@@ -243,13 +228,35 @@ def test_answers_to_the_same_items():
     found = compare(answers=ANSWERS)
     assert [(p.benchmark, p.n_items, p.only)
             for p in found.answers] == [('x', 3, (0, 1)), ('y', 2, (0, 0))]
+    assert found.notes[0].startswith('3 items that one of the models alone')
     x, y, mean = found.differences
     assert found.decisive is mean and mean.benchmark == 'mean'
     assert mean.value == pytest.approx((x.value + y.value) / 2)
     assert mean.errors['items'] == pytest.approx(
         np.hypot(x.errors['items'], y.errors['items']) / 2)
-    assert compare(answers=ANSWERS, decided_by='y').decisive is not None
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_seeds_move_observed_accuracies_as_predicted_ones():
+    a, b = tokens('a', 0.4), tokens('b', 1.1)
+    runs = [tokens('r', skill) for skill in (0.3, 0.5, 0.8)]
+    answers = tuple({name: items(grades)
+                     for name in ('easy', 'other')}
+                    for grades in ('01' * 50, '011' * 33))
+    found = compare(a, b, train(), answers, same_recipe=runs)
+    predicted, observed, both = (
+        next(part for part in found.of_kind(kind) if part.benchmark == 'easy')
+        for kind in ('predicted', 'observed', 'combined'))
+    noise = predicted.errors['runs']
+    assert noise == observed.errors['runs'] == both.errors['runs']
+    without = compare(a, b, train(), answers)
+    alone, = without.of_kind('combined')
+    assert both.value == pytest.approx(alone.value)
+    assert both.error == pytest.approx(np.hypot(alone.error, noise))
+    other = next(part for part in found.differences
+                 if part.benchmark == 'other')
+    assert [*other.errors] == ['items']
+    assert found.notes[-1].startswith('other, mean: observed accuracies with')
 
 
 def test_what_decides():
@@ -264,6 +271,9 @@ def test_what_decides():
 def test_losses_that_cannot_be_compared():
     with pytest.raises(InputError, match='dumps or tables'):
         compare(tokens('a', 1.0), table('b', losses_of(0, 1)))
+    two = FeatureTable.of_losses(['a', 'b'], UNITS, np.ones((2, 12)))
+    with pytest.raises(InputError, match='one model, found a, b'):
+        compare(two, table('b', losses_of(0, 1)))
     with pytest.raises(InputError, match='texts'):
         compare(
             tokens('a', 1.0),
@@ -281,5 +291,6 @@ def test_losses_that_cannot_be_compared():
 def test_models_that_were_scored_in_two_ways_are_noted():
     a, b = tokens('a', 1.0), tokens('b', 1.1)
     half = replace(b, info=replace(b.info, dtype='bfloat16'))
-    assert not compare(a, b).notes
+    of_models, = compare(a, b).notes
+    assert 'not about their recipes' in of_models
     assert 'scored in different ways' in compare(a, half).notes[0]

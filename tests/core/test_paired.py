@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Noise,
-                                    PairedAnswers, combine, judged, run_noise,
+from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Difference,
+                                    Noise, PairedAnswers, combine, run_noise,
                                     text_noise, total_noise)
 
 
@@ -60,12 +60,6 @@ def test_long_texts_count_more():
     assert noise.error == pytest.approx(np.std(means), rel=0.07)
 
 
-def test_resamples_of_many_texts_are_drawn_in_parts():
-    differences = np.random.default_rng(2).normal(size=5000)
-    assert noise_of(differences, [''] * 5000).error == pytest.approx(
-        5000**-0.5, rel=0.1)
-
-
 def test_a_single_text_has_no_noise_to_measure():
     with pytest.raises(InputError, match='two or more'):
         noise_of([0.1], ['a'])
@@ -79,7 +73,8 @@ def test_intervals_of_few_texts_hold_in_95_of_100_cases():
     for _ in range(400):
         differences = scale * rng.normal(size=12)
         noise = noise_of(differences, [*'aaaabbbbbbbb'])
-        part = judged(LOSS, '', differences.mean(), {'texts': noise}, .95, 1)
+        part = Difference(LOSS, '', differences.mean(), {'texts': noise}, .95,
+                          1)
         held += part.low < 0 < part.high
     assert 0.92 < held / 400 < 0.98
 
@@ -97,7 +92,7 @@ def test_equal_recipes_are_told_apart_in_5_of_100_cases():
     for _ in range(400):
         a, b, *seeds = rng.normal(size=6)
         noises = {'texts': Noise(0.1), 'runs': run_noise(seeds)}
-        verdicts.append(judged(LOSS, '', b - a, noises, .95, .1).verdict)
+        verdicts.append(Difference(LOSS, '', b - a, noises, .95, .1).verdict)
     assert 0.02 < 1 - verdicts.count('cannot tell') / 400 < 0.08
 
 
@@ -109,30 +104,31 @@ def test_equal_recipes_are_told_apart_in_5_of_100_cases():
 ])
 def test_verdicts(value, error, verdict, opposite):
     noises = {'items': Noise(error)}
-    found = judged(OBSERVED, 'x', value, noises, 0.95, 1.0)
+    found = Difference(OBSERVED, 'x', value, noises, 0.95, 1.0)
     assert found.verdict == verdict
-    assert judged(OBSERVED, 'x', -value, noises, .95, 1.0).verdict == opposite
+    assert Difference(OBSERVED, 'x', -value, noises, .95,
+                      1.0).verdict == opposite
     # Lower losses are better.
-    assert judged(LOSS, '', -value, noises, .95, 1.0).verdict == verdict
+    assert Difference(LOSS, '', -value, noises, .95, 1.0).verdict == verdict
     assert (found.probability > 0.975) == (found.low > 0)
 
 
 def test_noise_adds_up_in_quadrature():
-    found = judged(LOSS, '', 0.0, {
+    found = Difference(LOSS, '', 0.0, {
         'texts': Noise(3),
         'runs': Noise(4)
     }, 0.95, 1)
     assert found.error == 5 and found.high == pytest.approx(5 * 1.959964)
     assert found.errors == {'texts': 3, 'runs': 4}
     # Student's t of two degrees of freedom, from a table.
-    few = judged(LOSS, '', 0.0, {'runs': Noise(1, 2)}, 0.95, 1)
+    few = Difference(LOSS, '', 0.0, {'runs': Noise(1, 2)}, 0.95, 1)
     assert few.high == pytest.approx(4.302653)
     # Two samples of equal size and variance have the freedom of both.
     assert total_noise([Noise(1, 3), Noise(1, 3)]) == pytest.approx((2**.5, 6))
 
 
 def test_no_noise_at_all():
-    found = judged(OBSERVED, 'x', 0.0, {'runs': Noise(0)}, 0.95, 1)
+    found = Difference(OBSERVED, 'x', 0.0, {'runs': Noise(0)}, 0.95, 1)
     assert found.probability == 0.5 and found.verdict == 'no difference'
 
 
@@ -154,7 +150,7 @@ def test_intervals_of_answers_hold_in_95_of_100_cases(n, gain):
         u = rng.random(n)
         found = PairedAnswers.of('x', u < 0.1, (u > 0.2 - gain) & (u < 0.3))
         noises = {'items': found.noise}
-        part = judged(OBSERVED, 'x', found.value, noises, 0.95, 1)
+        part = Difference(OBSERVED, 'x', found.value, noises, 0.95, 1)
         held += part.low <= gain <= part.high
     assert 0.92 < held / 400 < 0.995
 
@@ -167,21 +163,26 @@ def test_grades_have_noise_but_no_exact_test():
     assert found.noise.error == pytest.approx(
         np.std(b - a, ddof=1) / math.sqrt(50), rel=0.1)
     assert found.only[1] - found.only[0] == pytest.approx((b - a).sum())
+    # Half an item more on either side, as for equal answers.
+    assert PairedAnswers.of('x', a, a).noise.error == pytest.approx(1 / 52)
 
 
 def test_the_detectable_difference_is_found_four_times_in_five():
     rng = np.random.default_rng(6)
-    found = judged(OBSERVED, 'x', 0, {'items': Noise(0.5)}, 0.95, 1)
+    found = Difference(OBSERVED, 'x', 0, {'items': Noise(0.5)}, 0.95, 1)
     values = found.detectable + 0.5 * rng.normal(size=4000)
     assert np.mean(values > found.high) == pytest.approx(0.8, abs=0.02)
 
 
 def test_the_combination_is_the_best_weighted_mean():
-    predicted, observed = (judged(kind, 'x', value, {'any': Noise(error)},
-                                  0.95, 1)
-                           for kind, value, error in ((PREDICTED, .1, .03),
-                                                      (OBSERVED, .5, .01)))
-    both = combine(predicted, observed, 0.95)
+    predicted, observed = (Difference(kind, 'x', value, {
+        origin: noise,
+        'runs': Noise(0.05, 4)
+    }, 0.95, 1) for kind, value, origin, noise in (
+        (PREDICTED, .1, 'predictor', Noise(.03, 2)),
+        (OBSERVED, .5, 'items', Noise(.01)),
+    ))
+    both = combine(predicted, observed)
     variances = {
         w: (w * .03)**2 + ((1 - w) * .01)**2
         for w in np.linspace(0, 1, 1001)
@@ -189,14 +190,16 @@ def test_the_combination_is_the_best_weighted_mean():
     weight = min(variances, key=variances.get)
     assert both.value == pytest.approx(
         weight * .1 + .5 * (1 - weight), abs=0.001)
-    assert both.high - both.value == pytest.approx(
-        1.959964 * math.sqrt(variances[weight]), rel=1e-3)
+    # Both differences have the same noise of runs, which counts once.
+    assert both.error == pytest.approx(
+        math.hypot(math.sqrt(variances[weight]), .05), rel=1e-3)
+    assert 4 < both.noise.freedom < 6
 
 
 def test_differences_of_accuracies_are_100_points_at_most():
     noise = {'items': Noise(0.5)}
     for value, ends in ((.9, (.9 - .98, 1)), (-.9, (-1, .98 - .9))):
-        found = judged(PREDICTED, 'x', value, noise, .95, 1)
+        found = Difference(PREDICTED, 'x', value, noise, .95, 1)
         assert (found.low, found.high) == pytest.approx(ends, abs=1e-3)
-    assert judged(LOSS, '', .9, noise, .95, 1).high == pytest.approx(
+    assert Difference(LOSS, '', .9, noise, .95, 1).high == pytest.approx(
         .9 + .98, abs=1e-3)

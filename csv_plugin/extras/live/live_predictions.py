@@ -57,7 +57,7 @@ class LivePredictions:
             together, the predictor was fitted to tables, the name of the run
             is not one for files, the budget is not positive, or the history
             cannot be used or holds this run, or the reference is not one
-            run.
+            run on these texts.
         OSError: The folder cannot be created.
 
     Attributes:
@@ -98,6 +98,10 @@ class LivePredictions:
                              'history', 'it in the history too',
                              'Leave it out of the history.')
         self._reference = _one_run(reference) if reference else {}
+        for place in [*self._reference.values()][:1]:
+            fingerprint = predictor.columns.fingerprint
+            predictor.columns.check_texts(
+                place.read(fingerprint).info.fingerprint, 'reference')
         self.comparison: Optional[Comparison] = None
         self._read: set[int] = set()
         self._stale: Optional[set[int]] = None

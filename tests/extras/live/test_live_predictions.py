@@ -7,11 +7,12 @@ import torch
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.extras.live.trackers import CurveLog
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
                                         weights)
-from tests.runs import OTHER_TEXTS
+from tests.runs import OTHER_TEXTS, dump, model_losses
 from tests.triage.pretraining import write_runs
 
 
@@ -124,10 +125,14 @@ def test_differences_to_a_reference_run(tmp_path):
         for end in ('', '/low', '/high')))
 
 
-def test_a_reference_is_one_run(tmp_path):
+def test_a_reference_is_one_run_on_the_same_texts(tmp_path):
     place = write_runs(tmp_path / 'old', {'old-1': 1.0, 'old-2': 1.3})
     with pytest.raises(InputError, match='dumps of one run, found old-1, ol'):
         LivePredictions(PREDICTOR, TEXTS, tmp_path, reference=place)
+    other = tmp_path / 'run@1.safetensors'
+    write_dump(other, dump('run@1', model_losses(1, OTHER_TEXTS), OTHER_TEXTS))
+    with pytest.raises(InputError, match='reference: expected losses on the'):
+        LivePredictions(PREDICTOR, TEXTS, tmp_path, reference=other)
 
 
 def test_bad_input(tmp_path):
