@@ -1,6 +1,6 @@
 """Comparison of two models by their losses, predictions and answers."""
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -64,12 +64,38 @@ class Comparison:
         """Return the differences of a kind, such as 'predicted'."""
         return [part for part in self.differences if part.kind == kind]
 
+    def items(self) -> list[dict[str, Any]]:
+        """Return what the answers show by benchmark, as plain values.
+
+        'needed' items would make the margin detectable, 'worth' items would
+        be as exact as the prediction; None without one.
+        """
+        observed, predicted = ({
+            part.benchmark: part
+            for part in self.of_kind(kind)
+        } for kind in (OBSERVED, PREDICTED))
+        found = []
+        for pair in self.answers:
+            name, error = pair.benchmark, pair.noise.error
+            part = replace(observed[name], noises={ITEMS: pair.noise})
+            worth = None
+            if name in predicted:
+                worth = (error / predicted[name].errors[PREDICTOR])**2
+            found.append({
+                **vars(pair),
+                'noise':
+                error,
+                # Errors fall with the square root of the number of items.
+                'needed':
+                pair.n_items * (part.detectable / part.margin)**2,
+                'worth':
+                worth and pair.n_items * worth
+            })
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; accuracies are fractions."""
         a, b = self.models
-        answers = [{
-            **vars(part), 'noise': part.noise.error
-        } for part in self.answers]
         return dict(
             a=a,
             b=b,
@@ -77,7 +103,7 @@ class Comparison:
             verdict=self.verdict,
             decisive=self.decisive.to_dict(),
             differences=[part.to_dict() for part in self.differences],
-            answers=answers,
+            answers=self.items(),
             notes=[*self.notes])
 
 

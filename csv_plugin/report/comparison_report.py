@@ -1,11 +1,9 @@
 """A comparison of two models as tables to read, and as one line."""
-import math
-from dataclasses import replace
 from shlex import quote
+from typing import Optional
 
 from csv_plugin.core.comparing import MEAN, Comparison
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.formatting import number
 from csv_plugin.core.paired import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
                                     PREDICTED, PREDICTOR, RUNS, SAME, SCORE,
                                     TEXTS, WORSE, Difference)
@@ -21,7 +19,7 @@ _TABLES = (
     ('Predicted accuracy, points', (PREDICTED, )),
     ('Observed accuracy, points', (OBSERVED, )),
     ('Predicted and observed accuracy combined, points', (COMBINED, )),
-    ('Mean loss and capability scores, nats; lower is better', (LOSS, SCORE)),
+    ('Mean loss and capability scores; lower is better', (LOSS, SCORE)),
 )
 
 
@@ -51,7 +49,7 @@ def sentence(comparison: Comparison) -> str:
         MEAN: 'mean accuracy'
     }.get(_name(part), f'accuracy on {part.benchmark}')
     return one_line(
-        f'{text}: {name} {_number(part, part.value)} {_unit(part)} '
+        f'{text}: {name} {_number(part, part.value)}{_unit(part)} '
         f'({_interval(part)}), P(B better) {part.probability:.3f}.')
 
 
@@ -65,7 +63,7 @@ def as_line(comparison: Comparison) -> str:
         f'difference={_number(part, part.value)}',
         f'low={_number(part, part.low)}',
         f'high={_number(part, part.high)}',
-        f'unit={_unit(part)}',
+        f'unit={"loss" if part.of_losses else "points"}',
         f'probability={part.probability:.4f}',
         *(f'{name}={quote(model)}'
           for name, model in zip('ab', comparison.models)),
@@ -90,7 +88,7 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
     """A header, and a row for each difference of one table."""
     origins = [
         origin for origin in (PREDICTOR, TEXTS, ITEMS, RUNS)
-        if origin in parts[0].errors
+        if any(origin in part.errors for part in parts)
     ]
     return [[
         '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
@@ -99,39 +97,32 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
         _name(part) if part.kind != SCORE else f'score of {part.benchmark}',
         _number(part, part.value),
         _interval(part), f'{part.probability:.3f}', part.verdict,
-        _number(part, part.detectable, ''),
-        *(_number(part, part.errors[origin], '') for origin in origins)
+        _number(part, part.detectable, ''), *(_number(
+            part, part.errors[origin], '') if origin in part.errors else '-'
+                                              for origin in origins)
     ] for part in parts)]
 
 
 def _answer_rows(comparison: Comparison) -> list[list[str]]:
-    observed, predicted = ({
-        part.benchmark: part
-        for part in comparison.of_kind(kind)
-    } for kind in (OBSERVED, PREDICTED))
     rows = [[
         '', 'items', 'A', 'B', 'only A', 'only B', 'p (McNemar)', 'needed',
         'worth'
     ]]
-    for pair in comparison.answers:
-        part = replace(observed[pair.benchmark], noises={ITEMS: pair.noise})
-        # Errors fall with the square root of the number of items.
-        needed = pair.n_items * (part.detectable / part.margin)**2
-        worth = math.nan
-        if pair.benchmark in predicted:
-            error = predicted[pair.benchmark].errors[PREDICTOR]
-            worth = pair.n_items * (part.error / error)**2
-        p_value = math.nan if pair.p_value is None else pair.p_value
+    for pair in comparison.items():
         rows.append([
-            pair.benchmark,
-            str(pair.n_items),
-            *(f'{100 * share:.1f} %' for share in pair.accuracies),
-            *(f'{items:g}' for items in pair.only),
-            number(p_value, '.3g'),
-            number(needed, '.0f'),
-            number(worth, '.0f')
+            pair['benchmark'],
+            str(pair['n_items']),
+            *(f'{100 * share:.1f} %' for share in pair['accuracies']),
+            *(f'{items:g}' for items in pair['only']),
+            _known(pair['p_value'], '.3g'),
+            _known(pair['needed'], '.0f'),
+            _known(pair['worth'], '.0f')
         ])
     return rows
+
+
+def _known(value: Optional[float], digits: str) -> str:
+    return '-' if value is None else f'{value:{digits}}'
 
 
 def _legend(comparison: Comparison) -> list[str]:
@@ -139,7 +130,7 @@ def _legend(comparison: Comparison) -> list[str]:
     legend = [
         f'Intervals of {100 * comparison.level:g} %. Better or worse: the '
         'interval leaves 0 out. No difference: it lies within '
-        f'{_number(part, part.margin, "")} {_unit(part)}, the margin. '
+        f'{_number(part, part.margin, "")}{_unit(part)}, the margin. '
         'Detectable: found with a probability of 80 %. SE: standard error.'
     ]
     if comparison.of_kind(PREDICTED):
@@ -154,4 +145,5 @@ def _legend(comparison: Comparison) -> list[str]:
 
 
 def _unit(part: Difference) -> str:
-    return 'nats' if part.of_losses else 'points'
+    """Losses of tables may be in any unit."""
+    return '' if part.of_losses else ' points'

@@ -50,19 +50,22 @@ def test_items_that_are_needed_and_what_the_prediction_is_worth(
                'p.safetensors', '--margin', '2')
     assert call(*options) == call(*options, '--json') == 0
     shown, _, content = capsys.readouterr().out.partition('\n{')
+    content = json.loads('{' + content)
     predicted, observed = (
-        next(
-            part for part in json.loads('{' + content)['differences']
-            if (part['kind'], part['benchmark']) == (kind, 'easy'))
+        next(part for part in content['differences']
+             if (part['kind'], part['benchmark']) == (kind, 'easy'))
         for kind in ('predicted', 'observed'))
+    items, = content['answers']
+    # Errors fall with the square root of the number of items.
+    assert observed['detectable'] * (
+        1000 / items['needed'])**.5 == pytest.approx(0.02)
+    assert observed['error'] * (1000 / items['worth'])**.5 == pytest.approx(
+        predicted['error'])
     row = next(line for line in shown.splitlines()
                if line.startswith('easy   1000'))
-    # Errors fall with the square root of the number of items.
-    needed, worth = map(float, row.split()[-2:])
-    assert observed['detectable'] * (1000 / needed)**.5 == pytest.approx(
-        0.02, rel=1e-3)
-    assert observed['error'] * (1000 / worth)**.5 == pytest.approx(
-        predicted['error'], rel=1e-3)
+    assert row.split()[-2:] == [
+        f'{items[name]:.0f}' for name in ('needed', 'worth')
+    ]
 
 
 @pytest.mark.parametrize('a, b, code, verdict', [
@@ -104,6 +107,20 @@ def test_seeds_of_one_recipe(folder, capsys):
     assert call(*places, '--same-recipe', 'losses.csv:seed:1',
                 'losses.csv:seed:2') == 5
     assert 'SE runs' in capsys.readouterr().out
+
+
+def test_noise_of_runs_is_known_of_predicted_benchmarks_alone(folder, capsys):
+    text = (folder / 'answers.csv').read_text()
+    (folder / 'answers.csv').write_text(
+        text.replace('easy/999', 'other/1').replace('easy/998', 'other/2'))
+    dumps = 'old.safetensors', 'new.safetensors'
+    call(*dumps, '--predictor', 'p.safetensors', '--answers',
+         'answers.csv:old', 'answers.csv:new', '--same-recipe', *dumps)
+    shown = capsys.readouterr().out.partition('Observed accuracy, points')[2]
+    easy, other = (
+        next(line for line in shown.splitlines() if line.startswith(name))
+        for name in ('easy', 'other'))
+    assert easy.split()[-1] != '-' and other.split()[-1] == '-'
 
 
 def test_level_and_margin(folder, capsys):
