@@ -206,7 +206,9 @@ def test_the_first_filter_counts(tmp_path):
 def test_a_decision(tmp_path, capsys):
     write_grades(tmp_path / 'old', [1.0, 0.0] * 200)
     write_grades(tmp_path / 'new', [1.0, 1.0] * 200)
-    places = str(tmp_path / 'old'), str(tmp_path / 'new')
+    # A folder, or a file of results beside its samples.
+    file, = (tmp_path / 'new').rglob('results_*.json')
+    places = str(tmp_path / 'old'), str(file)
     assert main(['compare', '--answers', *places]) == 0
     assert 'accuracy on piqa +50.00 points' in capsys.readouterr().out
 
