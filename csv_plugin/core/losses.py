@@ -14,7 +14,7 @@ from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import TextSet
 
-#: Nats by which rounding may make a loss or an entropy negative. In float32,
+#: Nats by which rounding may make a loss negative. In float32,
 #: `-log p` is the difference of two numbers of the size of the logits: those
 #: of 1000 are rounded by 3e-5, and an engine rounds a few times.
 ROUNDING = 1e-3
@@ -35,18 +35,12 @@ class TokenLosses:
         n_chars (int): Characters (code points) of the raw text.
         token_ids (Optional[NDArray]): Vocabulary index of each token, None if
             not recorded. `(n,)`.
-        entropy (Optional[NDArray]): Entropy of the distribution that predicted
-            each token, nats; NaN where unscored, None if not recorded. `(n,)`.
-        rank (Optional[NDArray]): Number of vocabulary entries with a larger
-            logit than the token, 0 for the most likely one; -1 where unscored,
-            None if not recorded. `(n,)`.
         sha256 (str): Hash of the UTF-8 text, 64 hexadecimal digits; empty if
             not recorded.
 
     Raises:
-        InputError: There is not one loss, id, entropy and rank per token, one
-            of them is out of its range, entropies or ranks are not those of
-            the scored tokens, the hash is malformed, or no text has that many
+        InputError: There is not one loss and id per token, one of them is
+            out of its range, the hash is malformed, or no text has that many
             characters in that many bytes.
     """
     text_id: str
@@ -54,16 +48,12 @@ class TokenLosses:
     spans: TokenSpans
     n_chars: int
     token_ids: Optional[NDArray[np.int64]] = None
-    entropy: Optional[NDArray[np.float64]] = None
-    rank: Optional[NDArray[np.int64]] = None
     sha256: str = ''
 
     def __post_init__(self) -> None:
-        unscored = np.isnan(np.asarray(self.losses, np.float64))
         for name, rule in _RULES.items():
             if getattr(self, name) is not None:
-                object.__setattr__(self, name,
-                                   self._checked(name, rule, unscored))
+                object.__setattr__(self, name, self._checked(name, rule))
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
@@ -76,15 +66,14 @@ class TokenLosses:
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
 
-    def _checked(self, name: str, rule: '_Rule',
-                 unscored: NDArray[np.bool_]) -> NDArray:
+    def _checked(self, name: str, rule: '_Rule') -> NDArray:
         """A field as one sound value per token."""
         where = f'{name} of text {self.text_id!r}'
         array = rule.convert(where, getattr(self, name))
         if array.shape != (len(self.spans), ):
             raise InputError(where, f'shape {(len(self.spans), )}',
                              str(array.shape), 'Give one value per token.')
-        sound = rule.sound(array, unscored)
+        sound = rule.sound(array)
         if not sound.all():
             token = int(np.argmin(sound))
             raise InputError(where, rule.expected,
@@ -125,33 +114,19 @@ def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
 
 
 class _Rule(NamedTuple):
-    """Values of a field of `TokenLosses`.
-
-    `sound` maps the values and the mask of unscored tokens to a mask.
-    """
+    """Values of a field of `TokenLosses`."""
     convert: Callable[[str, ArrayLike], NDArray]
-    sound: Callable[[NDArray, NDArray], NDArray[np.bool_]]
+    sound: Callable[[NDArray], NDArray[np.bool_]]
     expected: str
     remedy: str = 'Record it together with the losses.'
 
 
 _RULES = {
     'losses':
-    _Rule(_nats, lambda nats, _: _sound_nats(nats),
-          'finite losses of 0 or more, -log p',
+    _Rule(_nats, _sound_nats, 'finite losses of 0 or more, -log p',
           'Score the text again, in higher precision.'),
     'token_ids':
-    _Rule(_whole_numbers, lambda ids, _: ids >= 0,
-          '0 or more for every token'),
-    'entropy':
-    _Rule(
-        _nats, lambda nats, unscored:
-        (np.isnan(nats) == unscored) & _sound_nats(nats),
-        'nats, 0 or more, for every scored token, NaN for the others'),
-    'rank':
-    _Rule(_whole_numbers,
-          lambda rank, unscored: np.where(unscored, rank == -1, rank >= 0),
-          '0 or more for every scored token, -1 for the others'),
+    _Rule(_whole_numbers, lambda ids: ids >= 0, '0 or more for every token'),
 }
 
 
@@ -179,10 +154,10 @@ class TextLosses(Sequence[TokenLosses]):
     columns: Mapping[str, NDArray]
 
     def __post_init__(self) -> None:
-        unscored, n_bytes = np.isnan(self.losses), self.spans.n_bytes
+        n_bytes = self.spans.n_bytes
         sound = [(self.n_chars <= n_bytes) & (n_bytes <= 4 * self.n_chars)]
         sound += [
-            rule.sound(rule.convert(name, self.columns[name]), unscored)
+            rule.sound(rule.convert(name, self.columns[name]))
             for name, rule in _RULES.items() if name in self.columns
         ]
         if not all(part.all() for part in sound):

@@ -1,7 +1,7 @@
 """Token-loss dumps: the losses of one model, text by text.
 
-docs/formats.md describes the file. NaN, and the rank -1, stand for a token
-that the model did not score.
+docs/formats.md describes the file. NaN stands for a token that the model did
+not score.
 """
 import os
 import zlib
@@ -35,8 +35,6 @@ _OF_TOKENS = {
     'ends': _INT,
     'losses': _FLOAT,
     'token_ids': _INT,
-    'entropy': _FLOAT,
-    'rank': _INT,
 }
 _SPANS = ('starts', 'ends')
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
@@ -47,7 +45,7 @@ _N_LISTED = 10
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     """Write a dump; the file appears whole or not at all.
 
-    Losses and entropies are rounded to float32. Equal dumps make equal
+    Losses are rounded to float32. Equal dumps make equal
     files, with one version of zlib.
 
     Args:
@@ -84,7 +82,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
         path (FilePath): A file that `write_dump` wrote.
 
     Returns:
-        TokenLossDump: Texts in the order of the file. Losses and entropies
+        TokenLossDump: Texts in the order of the file. Losses
         are float64 with the float32 values of the file, NaN on tokens that
         the model did not score.
 
@@ -274,7 +272,7 @@ def _refuse(where: str, text_ids: Collection[str], problem: str,
 def _content(text: TokenLosses) -> tuple[object, ...]:
     """All values of a text, equal only if they are equal bit by bit."""
     return (text.sha256, text.n_chars, text.spans, _bits(text.losses),
-            _bits(text.token_ids), _bits(text.entropy), _bits(text.rank))
+            _bits(text.token_ids))
 
 
 def _bits(values: Optional[NDArray]) -> Optional[bytes]:

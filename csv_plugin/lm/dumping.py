@@ -58,8 +58,6 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 texts: TextSet,
                 part: Optional[Sequence[Text]] = None,
                 name: Optional[str] = None,
-                entropy: bool = False,
-                rank: bool = False,
                 context: Optional[int] = None,
                 folder: Optional[FilePath] = None,
                 progress: Progress = iter) -> TokenLossDump:
@@ -90,27 +88,28 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
 
     def scored(some: Sequence[Text],
                progress: Progress = iter) -> TokenLossDump:
-        losses = token_losses(engine, tokenizer, some, entropy, rank, context,
-                              progress)
+        losses = token_losses(engine, tokenizer, some, context, progress)
         return TokenLossDump(info, tuple(losses))
 
     if folder is None:
         return scored(wanted, progress)
-    return score_in_chunks(scored, wanted, Path(folder), entropy, rank,
-                           progress)
+    return score_in_chunks(scored, wanted, Path(folder), progress)
 
 
 def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
     """Return a dump of all texts with the losses on their answers alone.
 
     Scored: the tokens that touch the answer of their text; the others are
-    NaN. Neither entropies nor ranks may be recorded.
+    NaN.
     """
     losses = TextLosses.of(dump.texts)
     inside = answer_mask(texts, losses.spans)
     columns = {'losses': np.where(inside, losses.losses, np.nan)}
     return replace(
-        dump, texts=replace(losses, columns={**losses.columns, **columns}))
+        dump, texts=replace(losses, columns={
+            **losses.columns,
+            **columns
+        }))
 
 
 def score(model: Union[PreTrainedModel, Engine],
@@ -153,8 +152,6 @@ def score(model: Union[PreTrainedModel, Engine],
 def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
                     texts: Sequence[Text],
                     folder: Path,
-                    entropy: bool = False,
-                    rank: bool = False,
                     progress: Progress = iter) -> TokenLossDump:
     """Score texts, but read what an interrupted run has scored.
 
@@ -163,11 +160,9 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
             information about the scoring.
         texts (Sequence[Text]): The texts to score.
         folder (Path): Gets a small dump for every chunk of texts. Dumps that
-            are damaged, or of another model, engine or version, of other
-            texts or with other columns, are replaced. The caller deletes the
+            are damaged, or of another model, engine or version, or of other
+            texts, are replaced. The caller deletes the
             folder once the losses are safe.
-        entropy (bool): `score` records entropies.
-        rank (bool): `score` records ranks.
         progress (Progress): Wraps the chunks.
 
     Returns:
@@ -186,7 +181,7 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
         # take about the same time and never change.
         part = texts[chunk::n_chunks]
         file = folder / f'{chunk}.safetensors'
-        dump = _recall(file, info, part, (entropy, rank))
+        dump = _recall(file, info, part)
         if dump is None:
             scored = score(part)
             folder.mkdir(parents=True, exist_ok=True)
@@ -197,16 +192,14 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
     return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
 
 
-def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],
-            columns: tuple[bool, bool]) -> Optional[TokenLossDump]:
+def _recall(file: Path, info: DumpInfo,
+            texts: Sequence[Text]) -> Optional[TokenLossDump]:
     """The dump of these texts, if it was made as this run would make it."""
     try:
         dump = read_dump(file)
     except InputError:  # absent, or damaged by a crash of the machine
         return None
     losses = TextLosses.of(dump.texts)
-    recorded = 'entropy' in losses.columns, 'rank' in losses.columns
     wanted = [(text.text_id, text.sha256) for text in texts]
-    same = (dump.info, recorded) == (info, columns) and wanted == list(
-        zip(losses.ids, losses.hashes))
+    same = dump.info == info and wanted == list(zip(losses.ids, losses.hashes))
     return dump if same else None

@@ -86,8 +86,6 @@ class TokenLossInferencer(_LossInferencer):
 
     Args:
         model (Any): A model that `models.get_token_loss` takes.
-        entropy (bool): Record the entropy of each predictive distribution.
-        rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window in tokens, the model's own by
             default.
         unused (Any): Other arguments that OpenCompass gives every
@@ -96,13 +94,10 @@ class TokenLossInferencer(_LossInferencer):
 
     def __init__(self,
                  model: Any,
-                 entropy: bool = False,
-                 rank: bool = False,
                  context: Optional[int] = None,
                  **unused: Any) -> None:
         self.model = model
-        self.settings: dict[str, Any] = dict(
-            entropy=entropy, rank=rank, context=context)
+        self.context = context
 
     def _rows(self, path: Path, retriever: Any, *_:
               Any) -> list[dict[str, Any]]:
@@ -126,14 +121,13 @@ class TokenLossInferencer(_LossInferencer):
         texts = texts_of(retriever.index_ds)
 
         def score(part: Sequence[Text]) -> TokenLossDump:
-            return get_token_loss(self.model, texts, part, **self.settings)
+            return get_token_loss(
+                self.model, texts, part, context=self.context)
 
         return score_in_chunks(
             score,
             texts_of(retriever.test_ds).texts,
             chunks,
-            self.settings['entropy'],
-            self.settings['rank'],
             progress=partial(tqdm, unit='chunk', desc=one_line(chunks.name)))
 
 

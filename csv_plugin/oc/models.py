@@ -130,7 +130,7 @@ def get_token_loss(model: Any,
             `get_token_loss(texts, part, **settings)`.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts to score, all by default.
-        settings (Any): `entropy`, `rank`, `context` and `progress`, as in
+        settings (Any): `context` and `progress`, as in
             `lm.dumping.dump_losses`.
 
     Returns:

@@ -37,16 +37,13 @@ def row(name, **changes):
         spans=SPANS[index],
         n_chars=len(text.text),
         token_ids=[5, 2**31 - 1][:len(losses)],
-        entropy=losses,
-        rank=[-1 if np.isnan(loss) else 7 for loss in losses],
         sha256=text.sha256)
     return TokenLosses(**{**fields, **changes})
 
 
 def bare(name, **changes):
     """Losses on one of the texts, with nothing else recorded."""
-    nothing = dict(token_ids=None, entropy=None, rank=None)
-    return row(name, **{**nothing, **changes})
+    return row(name, **{'token_ids': None, **changes})
 
 
 def dump(*texts, **changes):
@@ -89,7 +86,7 @@ def nats(low):
 
 
 @st.composite
-def rows(draw, text_id, optional):
+def rows(draw, text_id, with_ids):
     """Losses on any text; numbers that float32 can hold."""
     text = Text(text_id, draw(strategies.texts))
     spans = draw(strategies.any_spans(len(text.text.encode())))
@@ -102,13 +99,9 @@ def rows(draw, text_id, optional):
 
     counts = st.integers(0, 2**31 - 1)
     fields = {'losses': tokens(nats(0), NAN)}
-    if 'token_ids' in optional:
+    if with_ids:
         ids = draw(st.lists(counts, min_size=n, max_size=n))
         fields['token_ids'] = ids
-    if 'entropy' in optional:
-        fields['entropy'] = tokens(nats(0), NAN)
-    if 'rank' in optional:
-        fields['rank'] = tokens(counts, -1)
     return TokenLosses(
         text_id,
         spans=spans,
@@ -121,5 +114,5 @@ def rows(draw, text_id, optional):
 def dumps(draw):
     """Any dump of at most four texts."""
     ids = draw(st.lists(strategies.texts, max_size=4, unique=True))
-    optional = draw(st.sets(st.sampled_from(['token_ids', 'entropy', 'rank'])))
-    return dump(*[draw(rows(text_id, optional)) for text_id in ids])
+    with_ids = draw(st.booleans())
+    return dump(*[draw(rows(text_id, with_ids)) for text_id in ids])

@@ -53,19 +53,16 @@ def test_bad_token_losses_are_refused(losses, n_chars, message):
 
 
 def recorded(**changes):
-    fields = dict(
-        token_ids=[7, 0], entropy=[NAN, 0.5], rank=[-1, 0], sha256='0a' * 32)
+    fields = dict(token_ids=[7, 0], sha256='0a' * 32)
     return TokenLosses('en', [NAN, 1.0], TARGET[0], 5, **{**fields, **changes})
 
 
 def test_token_losses_keep_what_else_was_recorded():
     assert recorded().n_scored == 1
-    text = recorded(entropy=np.float32([NAN, 0.5]), rank=np.int32([-1, 3]))
+    text = recorded(token_ids=np.int32([7, 0]))
     assert text.token_ids.tolist() == [7, 0]
-    np.testing.assert_array_equal(text.entropy, [NAN, 0.5])
-    assert text.rank.tolist() == [-1, 3]
-    empty = TokenLosses('', [], TokenSpans([], [], 0), 0, [], [], [])
-    assert empty.rank.dtype == text.rank.dtype == np.int64
+    empty = TokenLosses('', [], TokenSpans([], [], 0), 0, [])
+    assert empty.token_ids.dtype == text.token_ids.dtype == np.int64
 
 
 @pytest.mark.parametrize('changes, message', [
@@ -73,9 +70,6 @@ def test_token_losses_keep_what_else_was_recorded():
     (dict(token_ids=[1.0, 2.0]),
      "token_ids of text 'en': .* the type float64"),
     (dict(token_ids=[1, -1]), "token_ids of text 'en': .*found -1 at token 1"),
-    (dict(entropy=[NAN, NAN]), "entropy of .* found nan at token 1"),
-    (dict(entropy=[0.5, 0.5]), "entropy of .* found 0.5 at token 0"),
-    (dict(rank=[-1, -1]), 'rank of .* found -1 at token 1'),
     (dict(sha256='0A' * 32), "sha256 of text 'en': .*'0A0A"),
 ])
 def test_bad_records_are_refused(changes, message):
@@ -85,10 +79,10 @@ def test_bad_records_are_refused(changes, message):
 
 def test_the_least_losses_and_the_shortest_characters():
     """Rounding may make a loss negative; characters take 1 to 4 bytes."""
-    TokenLosses('en', [-1e-3, 1e-3], TARGET[0], 5, entropy=[-1e-3, 0])
+    TokenLosses('en', [-1e-3, 1e-3], TARGET[0], 5)
     TokenLosses('zh', [1.0], TokenSpans([0], [4], 4), 1)
     with pytest.raises(InputError, match='found -0.0011 at token 1'):
-        recorded(entropy=[NAN, -1.1e-3])
+        TokenLosses('en', [NAN, -1.1e-3], TARGET[0], 5)
 
 
 def test_a_selection_names_each_model_once():

@@ -53,19 +53,12 @@ def test_only_tokenizers_of_transformers():
 
 def test_parts_join_to_the_whole(tmp_path):
     model = models.make('llama')
-    whole = dump_losses(model, TOKENIZER, TEXTS, entropy=True, rank=True)
+    whole = dump_losses(model, TOKENIZER, TEXTS)
     shards = []
     for k in range(2):
         path = tmp_path / f'{k}.safetensors'
-        write_dump(
-            path,
-            dump_losses(
-                model,
-                TOKENIZER,
-                TEXTS,
-                TEXTS.texts[k::2],
-                entropy=True,
-                rank=True))
+        write_dump(path, dump_losses(model, TOKENIZER, TEXTS,
+                                     TEXTS.texts[k::2]))
         shards.append(read_dump(path))
     joined = merge_dumps(shards[::-1], TEXTS)
     assert joined.info == whole.info
@@ -73,9 +66,7 @@ def test_parts_join_to_the_whole(tmp_path):
         assert text.text_id == expected.text_id
         assert text.sha256 == expected.sha256
         np.testing.assert_allclose(text.losses, expected.losses, atol=1e-5)
-        np.testing.assert_allclose(text.entropy, expected.entropy, atol=1e-4)
         np.testing.assert_array_equal(text.token_ids, expected.token_ids)
-        np.testing.assert_array_equal(text.rank, expected.rank)
 
 
 def test_models_with_different_tokenizers_share_one_table(tmp_path):
@@ -212,11 +203,3 @@ def test_chunks_of_other_weights_are_not_read(tmp_path, small_chunks):
     fresh = cp.score(model, TOKENIZER, MANY, 'm')
     for kept, computed in zip(trained['m'].texts, fresh['m'].texts):
         np.testing.assert_allclose(kept.losses, computed.losses, atol=1e-4)
-
-
-def test_columns_that_are_missing_are_scored(tmp_path, small_chunks):
-    plain = dump_losses(models.make('llama'), TOKENIZER, MANY, folder=tmp_path)
-    assert plain.texts[0].entropy is None
-    dump = dump_losses(
-        models.make('llama'), TOKENIZER, MANY, entropy=True, folder=tmp_path)
-    assert np.isfinite(dump.texts[0].entropy).all()

@@ -5,7 +5,7 @@ import torch
 
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines import transformers_engine as module
-from csv_plugin.lm.engines.logit_statistics import HeadLogits
+from csv_plugin.lm.engines.logit_losses import HeadLogits
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from tests.lm.models import MODELS, make, tokenizer
@@ -27,13 +27,10 @@ def share_of_memory():
 @pytest.mark.parametrize('name', MODELS)
 def test_losses_in_fp32_are_those_of_the_cpu(name):
     model = make(name)
-    expected = token_losses(model, tokenizer(), TEXTS, entropy=True, rank=True)
-    found = token_losses(
-        model.to('cuda'), tokenizer(), TEXTS, entropy=True, rank=True)
+    expected = token_losses(model, tokenizer(), TEXTS)
+    found = token_losses(model.to('cuda'), tokenizer(), TEXTS)
     for one, other in zip(found, expected):
         np.testing.assert_allclose(one.losses, other.losses, atol=1e-4)
-        np.testing.assert_allclose(one.entropy, other.entropy, atol=1e-4)
-        assert (one.rank == other.rank).mean() > .98
 
 
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])

@@ -63,12 +63,12 @@ def test_a_config_with_texts_of_ones_own(tmp_path):
 from mmengine.config import read_base
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import salience_texts
-datasets = [salience_texts('texts.jsonl', rank=True)]
+datasets = [salience_texts('texts.jsonl', context=512)]
 del salience_texts
 ''', tmp_path)
     entry, = config.datasets
     assert entry.abbr == f'salience_texts-{tiny.TEXTS.fingerprint[:12]}'
     assert entry.path == str(tmp_path / 'texts.jsonl')
     assert entry.fingerprint == tiny.TEXTS.fingerprint
-    assert entry.infer_cfg.inferencer.rank
+    assert entry.infer_cfg.inferencer.context == 512
     assert set(config) == {'datasets'}

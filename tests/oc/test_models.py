@@ -128,8 +128,8 @@ def test_a_method_of_the_model_itself_scores_it():
         def get_token_loss(self, texts, part=None, **settings):
             return texts, part, settings
 
-    result = get_token_loss(Scorer(), tiny.TEXTS, (), rank=True)
-    assert result == (tiny.TEXTS, (), dict(rank=True))
+    result = get_token_loss(Scorer(), tiny.TEXTS, (), context=9)
+    assert result == (tiny.TEXTS, (), dict(context=9))
 
 
 def is_ours(thing):

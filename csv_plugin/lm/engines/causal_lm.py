@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.lm.engines.logit_statistics import (FullLogits, HeadLogits,
-                                                    Logits, block_starts)
+from csv_plugin.lm.engines.logit_losses import (FullLogits, HeadLogits, Logits,
+                                                block_starts)
 from csv_plugin.lm.engines.windows import Window
 
 Output = TypeVar('Output')

@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Optional, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,24 +41,8 @@ class EngineFacts:
     versions: Mapping[str, str]
 
 
-@dataclass(frozen=True, eq=False)
-class TargetStatistics:
-    """Losses of the N targets of some windows, one window after the other.
-
-    Args:
-        losses (NDArray): `-log p`, nats. Shape `(N,)`.
-        entropy (Optional[NDArray]): Entropy of each predictive distribution,
-            nats; None unless asked for. Shape `(N,)`.
-        rank (Optional[NDArray]): Number of vocabulary entries that were more
-            likely than the target; None unless asked for. Shape `(N,)`.
-    """
-    losses: NDArray[np.float64]
-    entropy: Optional[NDArray[np.float64]] = None
-    rank: Optional[NDArray[np.int64]] = None
-
-
-#: Windows, and the statistics of their targets.
-Scored = tuple[Sequence[Window], TargetStatistics]
+#: Windows, and the losses of their targets, nats, one window after the other.
+Scored = tuple[Sequence[Window], NDArray[np.floating]]
 
 
 class Engine(Protocol):
@@ -68,22 +52,20 @@ class Engine(Protocol):
     def facts(self) -> EngineFacts:
         """Properties of the engine and its model."""
 
-    def score(self, windows: Sequence[Window], entropy: bool, rank: bool,
+    def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
-        """Statistics of the targets of windows.
+        """Losses of the targets of windows.
 
         Args:
             windows (Sequence[Window]): In any order.
-            entropy (bool): Compute entropies.
-            rank (bool): Compute ranks.
             progress (Progress): Wraps the batches.
 
         Yields:
             Scored: Some of the windows; every window once, in any order.
 
         Raises:
-            InputError: The engine cannot do what is asked, or its answers
-                are not those of a language model.
+            InputError: The answers of the engine are not those of a language
+                model.
         """
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import ROUNDING
 from csv_plugin.core.progress import Progress
-from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
-                                            TargetStatistics)
+from csv_plugin.lm.engines.protocol import EngineFacts, Scored
 from csv_plugin.lm.engines.windows import Window
 
 #: Windows in one call of an engine: enough for its own batches, few enough
@@ -69,25 +68,19 @@ class RowEngine(ABC):
             Sequence[RowScores]: One answer for each row, in their order.
         """
 
-    def score(self, windows: Sequence[Window], entropy: bool, rank: bool,
+    def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
         """See `Engine`."""
-        if entropy or rank:
-            raise InputError(
-                f'engine {self.facts.engine!r}',
-                'entropy=False and rank=False: it returns losses only',
-                'a request for entropies or ranks',
-                'Leave them out, or run the model with transformers.')
         if windows and not self._is_tried:
             _try_engine(self, [window.row for window in windows])
             self._is_tried = True
         for start in progress(range(0, len(windows), WINDOWS)):
             batch = windows[start:start + WINDOWS]
             answers = _log_probs(self, [window.row for window in batch])
-            yield batch, TargetStatistics(-np.concatenate([
+            yield batch, -np.concatenate([
                 log_probs[-len(window.targets):]
                 for window, log_probs in zip(batch, answers)
-            ]))
+            ])
 
 
 def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:

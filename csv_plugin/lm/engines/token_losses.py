@@ -38,8 +38,6 @@ def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
 def token_losses(model: Union[PreTrainedModel, Engine],
                  tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text],
-                 entropy: bool = False,
-                 rank: bool = False,
                  context: Optional[int] = None,
                  progress: Progress = iter) -> list[TokenLosses]:
     """Losses of a causal LM on every token of every text.
@@ -58,8 +56,6 @@ def token_losses(model: Union[PreTrainedModel, Engine],
             padding, truncation and special tokens are not used.
         texts (Sequence[Text]): The texts to score. Their losses do not
             depend on their neighbours in a batch.
-        entropy (bool): Record the entropy of each predictive distribution.
-        rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
@@ -82,34 +78,25 @@ def token_losses(model: Union[PreTrainedModel, Engine],
         window for index, tokens in enumerate(tokenized)
         for window in cut_windows(index, tokens.ids, prefix, limit)
     ]
-    missing = {'losses': np.nan}
-    missing |= {'entropy': np.nan} if entropy else {}
-    missing |= {'rank': -1} if rank else {}
-    columns: list[dict[str, NDArray]] = [{
-        name: np.full(len(tokens.ids), value)
-        for name, value in missing.items()
-    } for tokens in tokenized]
+    losses = [np.full(len(tokens.ids), np.nan) for tokens in tokenized]
     # An error must leave the model as it was, whoever keeps the error.
-    with closing(engine.score(windows, entropy, rank, progress)) as batches:
-        for batch, statistics in batches:
+    with closing(engine.score(windows, progress)) as batches:
+        for batch, found in batches:
             ends = np.cumsum([len(window.targets) for window in batch])
-            if len(statistics.losses) != ends[-1]:
+            if len(found) != ends[-1]:
                 raise InputError(f'engine {engine.facts.engine!r}',
                                  f'losses of {ends[-1]} tokens',
-                                 str(len(statistics.losses)),
-                                 'Update the engine.')
+                                 str(len(found)), 'Update the engine.')
             for window, end in zip(batch, ends):
                 size = len(window.targets)
                 tokens = slice(window.first, window.first + size)
-                for name, column in columns[window.text].items():
-                    values = getattr(statistics, name)[end - size:end]
-                    column[tokens] = values
+                losses[window.text][tokens] = found[end - size:end]
                 _check_finite(engine, texts[window.text], window,
-                              columns[window.text]['losses'][tokens])
+                              losses[window.text][tokens])
     return [
-        TokenLosses(text.text_id, spans=tokens.spans, n_chars=len(text.text),
-                    token_ids=tokens.ids, sha256=text.sha256, **values)
-        for text, tokens, values in zip(texts, tokenized, columns)
+        TokenLosses(text.text_id, values, tokens.spans, len(text.text),
+                    tokens.ids, text.sha256)
+        for text, tokens, values in zip(texts, tokenized, losses)
     ]  # yapf: disable
 
 

@@ -6,6 +6,7 @@ from typing import Optional
 import numpy as np
 import torch
 import transformers
+from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedModel
 
@@ -14,9 +15,8 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              in_halves, input_device,
                                              logits_of, plain_head)
-from csv_plugin.lm.engines.logit_statistics import token_statistics
-from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
-                                            TargetStatistics)
+from csv_plugin.lm.engines.logit_losses import losses_of_targets
+from csv_plugin.lm.engines.protocol import EngineFacts, Scored
 from csv_plugin.lm.engines.windows import (Window, default_max_tokens,
                                            group_batches, pad, target_rows)
 
@@ -54,7 +54,7 @@ class TransformersEngine:
                 'transformers': transformers.__version__
             })
 
-    def score(self, windows: Sequence[Window], entropy: bool, rank: bool,
+    def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
         """See `Engine`."""
         if not windows:
@@ -65,20 +65,19 @@ class TransformersEngine:
             head = plain_head(model, pad(windows[:1]).to(device))
             size = self.max_tokens or default_max_tokens(
                 device, all_logits=head is None)
-            run = partial(
-                self._statistics, head=head, entropy=entropy, rank=rank)
+            run = partial(self._losses, head=head)
             for batch in progress(list(group_batches(windows, size))):
                 yield from in_halves(model, batch, run)
 
-    def _statistics(self, batch: Sequence[Window], head: Optional[nn.Linear],
-                    entropy: bool, rank: bool) -> TargetStatistics:
+    def _losses(self, batch: Sequence[Window],
+                head: Optional[nn.Linear]) -> NDArray[np.float32]:
         device = input_device(self.model)
         logits = logits_of(self.model, head, pad(batch).to(device))
         targets = torch.from_numpy(
             np.concatenate([window.targets for window in batch]))
-        return token_statistics(logits,
-                                target_rows(batch).to(logits.device),
-                                targets.to(logits.device), entropy, rank)
+        return losses_of_targets(logits,
+                                 target_rows(batch).to(logits.device),
+                                 targets.to(logits.device))
 
 
 def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:

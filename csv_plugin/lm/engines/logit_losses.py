@@ -1,4 +1,4 @@
-"""Loss, entropy and rank of tokens, without all logits in memory at once.
+"""Losses of tokens, without all logits in memory at once.
 
 Logits are computed and used in blocks, always in fp32: with bf16 logits a
 loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden states by
@@ -6,10 +6,10 @@ less than 3e-6 on a CPU and 1e-4 on a GPU (docs/performance.md).
 """
 from typing import Union
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
-
-from csv_plugin.lm.engines.protocol import TargetStatistics
 
 #: Rows (tokens) of a block, and its columns (vocabulary): few on a CPU, whose
 #: caches are small, many on a GPU, where starting a product takes time.
@@ -52,14 +52,6 @@ class HeadLogits:
             logits += self.head.bias[start:stop].float()
         return logits
 
-    def of_targets(self, targets: Tensor) -> Tensor:
-        """The logit of one target in each row, fp32, shape `(N,)`."""
-        weight = self.head.weight[targets].float()
-        logit = (self.hidden.float() * weight).sum(1)
-        if self.head.bias is not None:
-            logit += self.head.bias[targets].float()
-        return logit
-
 
 def _multiplies_16_bits(values: Tensor) -> bool:
     """Return whether a product of such numbers can be had in fp32."""
@@ -88,10 +80,6 @@ class FullLogits:
         """See `HeadLogits`."""
         return self.values[:, start:stop].to(torch.float32, copy=True)
 
-    def of_targets(self, targets: Tensor) -> Tensor:
-        """See `HeadLogits`."""
-        return self.values.gather(1, targets[:, None])[:, 0].float()
-
 
 Logits = Union[HeadLogits, FullLogits]
 
@@ -102,38 +90,30 @@ def block_starts(logits: Logits) -> range:
     return range(0, logits.n_columns, COLUMNS_ON_GPU if on_gpu else COLUMNS)
 
 
-def token_statistics(logits: Logits, rows: Tensor, targets: Tensor,
-                     entropy: bool, rank: bool) -> TargetStatistics:
-    """Statistics of N target tokens.
+def losses_of_targets(logits: Logits, rows: Tensor,
+                      targets: Tensor) -> NDArray[np.float32]:
+    """Losses of N target tokens, nats. `(N,)`.
 
     Args:
         logits (Logits): Logits at all positions.
         rows (Tensor): Position whose logits predict each target. `(N,)`.
         targets (Tensor): Token ids. Shape `(N,)`.
-        entropy (bool): Compute entropies.
-        rank (bool): Compute ranks.
     """
     parts = [
-        _statistics_of_rows(logits.rows(index), target, entropy, rank)
+        _losses_of_rows(logits.rows(index), target)
         for index, target in zip(rows.split(ROWS), targets.split(ROWS))
     ]
-    losses, entropies, ranks = (
-        torch.cat(tensors).cpu().numpy() for tensors in zip(*parts))
-    return TargetStatistics(losses, entropies if entropy else None,
-                            ranks if rank else None)
+    return torch.cat(parts).cpu().numpy()
 
 
-def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
-                        rank: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Losses, entropies and ranks, one target a row, each `(N,)`.
+def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
+    """Losses of one target a row. `(N,)`.
 
     Exponentials are taken of differences from the largest logit, so that
     large logits neither overflow nor cancel.
     """
     target_logit = torch.zeros(targets.shape, device=targets.device)
-    threshold = logits.of_targets(targets) if rank else target_logit
-    larger = torch.zeros_like(targets)
-    peaks, totals, moments = [], [], []
+    peaks, totals = [], []
     starts = block_starts(logits)
     for start in starts:
         block = logits.block(start, min(start + starts.step, logits.n_columns))
@@ -141,33 +121,12 @@ def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
         inside = column[:, 0] == targets - start
         in_block = block.gather(1, column)[:, 0]
         target_logit = in_block.where(inside, target_logit)
-        if rank:
-            larger += _count_larger(block, threshold, column, inside)
         peaks.append(block.amax(dim=1))
         block -= peaks[-1][:, None]
-        weights = block.exp() if entropy else block.exp_()
-        totals.append(weights.sum(dim=1))
-        if entropy:
-            moments.append((weights * block).sum(dim=1))
+        totals.append(block.exp_().sum(dim=1))
     peak = torch.stack(peaks).amax(dim=0)
     below = torch.stack(peaks) - peak
-    shares = below.exp() * torch.stack(totals)
-    total = shares.sum(dim=0)
-    uncertainty = torch.zeros_like(total)
-    if entropy:
-        mean = below.exp() * torch.stack(moments) + shares * below
-        uncertainty = total.log() - mean.sum(dim=0) / total
+    total = (below.exp() * torch.stack(totals)).sum(dim=0)
     losses = total.log() + (peak - target_logit)
     # An outer `autocast`, as of a model in training, makes them bfloat16.
-    return losses.float(), uncertainty.float(), larger
-
-
-def _count_larger(block: Tensor, threshold: Tensor, column: Tensor,
-                  inside: Tensor) -> Tensor:
-    """Number of entries of each row above its threshold, without the target.
-
-    The target's logit in the block may exceed the threshold by rounding.
-    """
-    larger = block > threshold[:, None]
-    is_target = larger.gather(1, column)[:, 0] & inside
-    return larger.sum(dim=1) - is_target.long()
+    return losses.float()
