@@ -44,7 +44,7 @@ POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
 #: Tolerance of solutions that are averaged; see `ridge.TOLERANCE`.
-PATH_TOLERANCE = 1e-5
+PATH_TOLERANCE = 1e-6
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
 RISE, FAR = 3, 4
