@@ -41,15 +41,15 @@ LEAST_SHARE = 0.001
 NOT_HERE = 'not predictable here'
 #: Shares of the training that the table shows, or those next to them.
 SHOWN = (0.05, 0.1, 0.25, 0.5)
-LEGEND = f"""\
-signal to noise: largest minus smallest final score of the runs, over the
-median standard deviation of a run's last {LAST} scores. rises: share of the
-pairs of checkpoints of a run with the higher score later, in percent (50 is
-noise). order at x %: share of the pairs of runs whose scores at x % of the
-training are in the order of the final ones. by losses: the same of accuracies
-predicted from losses by fits to other runs. Runs are told apart from
-where on {SURE_ORDER:.0%} of the pairs or more are in order at every
-checkpoint."""
+LEGEND = (
+    'signal to noise: largest minus smallest final score of the runs, over '
+    f"the median standard deviation of a run's last {LAST} scores. rises: "
+    'share of the pairs of checkpoints of a run with the higher score later, '
+    'in percent (50 is noise). order at x %: share of the pairs of runs whose '
+    'scores at x % of the training are in the order of the final ones. by '
+    'losses: the same of accuracies predicted from losses by fits to other '
+    f'runs. Runs are told apart from where on {SURE_ORDER:.0%} of the pairs '
+    'or more are in order at every checkpoint.')
 
 
 class _Run(NamedTuple):

@@ -40,14 +40,10 @@ _POOLED_MODELS = 10
 class ScoreImputation:
     """Distributions of accuracies on B benchmarks, with losses and without.
 
-    Args:
-        benchmarks (tuple[str, ...]): B names, unique.
-        mean (NDArray): Mean accuracies of the training models, `(B,)`.
-        totals (NDArray): Covariance of their accuracies, `(B, B)`.
-        errors (NDArray): Covariance of observed minus predicted accuracies
-            of held-out models, `(B, B)`.
-        widening (NDArray): Errors of held-out models, in standard deviations
-            by the covariances, `(B,)`.
+    Mean accuracies of the training models, `(B,)`, and their covariance
+    `totals`, `(B, B)`; the covariance of observed minus predicted accuracies
+    of held-out models, `(B, B)`; and the size of these errors in standard
+    deviations by the covariances, `widening`, `(B,)`.
     """
     benchmarks: tuple[str, ...]
     mean: NDArray[np.float64]
@@ -61,15 +57,10 @@ class ScoreImputation:
                  noise: NDArray) -> tuple[NDArray, NDArray]:
         """Predict one model from its predictions and known scores.
 
-        Args:
-            predicted (NDArray): Accuracies from its losses, `(B,)`.
-            known (NDArray): Known accuracies, NaN where not known, `(B,)`.
-            noise (NDArray): Their `sampling_noise`, `(B,)`.
-
-        Returns:
-            tuple[NDArray, NDArray]: Fractions, the known ones as they are,
-            `(B,)`; and the size of errors relative to those of predictions
-            from losses alone, at most 1, 0 where known, `(B,)`.
+        Accuracies from its losses, known ones (NaN where not known) and their
+        `sampling_noise` are `(B,)` each. Returns accuracies, the known ones as
+        they are; and the size of errors relative to those of predictions from
+        losses alone, at most 1, 0 where known; `(B,)` both.
         """
         of_totals, of_errors = map(np.linalg.inv, (self.totals, self.errors))
         covariance = np.linalg.inv(of_totals + of_errors)
@@ -220,15 +211,9 @@ def sampling_noise(accuracy: NDArray, n_items: NDArray,
                    n_fitted: NDArray) -> NDArray:
     """Return the variance of accuracies beyond that of the training models.
 
-    Args:
-        accuracy (NDArray): Fractions, NaN where not known, `(..., B)`.
-        n_items (NDArray): Number of items that they are from, 0 where not
-            known: as many as those of the training models, `(B,)`.
-        n_fitted (NDArray): Number of items of the training models, 0 where
-            not known: infinitely many, `(B,)`.
-
-    Returns:
-        NDArray: Binomial variances, `(..., B)`, NaN where not known.
+    It is binomial, `(..., B)`, NaN where an accuracy is. Without a known
+    number of items, 0, `n_items` are as many as those of the training models,
+    and `n_fitted` infinitely many; both `(B,)`.
     """
     fewer = inverse(n_items) - np.where(n_items > 0, inverse(n_fitted), 0)
     return item_variance(accuracy, n_items) * np.maximum(fewer, 0)

@@ -39,15 +39,8 @@ def hidden_states(model: PreTrainedModel,
     """Final hidden states of a causal LM at every token of every text.
 
     The state *at* a token has read that token and those to its left, behind
-    the prefix token. Texts longer than the context are cut into windows.
-
-    Args:
-        model (PreTrainedModel): A causal LM.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-        texts (Sequence[Text]): The texts to read.
-        context (Optional[int]): Longest window, prefix included; the
-            model's own by default, 0 = no limit.
-        progress (Progress): Wraps the batches.
+    the prefix token. Texts longer than `context`, by default the model's own,
+    are cut into windows; 0 is no limit.
 
     Returns:
         Tensor: float32, shape `(T, H)`, tokens of all texts in order.
@@ -125,20 +118,9 @@ def kept_states(path: Path,
 
     An existing file is used if it is not damaged and belongs to the same
     weights, of which a sample is compared, and to the same tokens. States are
-    stored in bfloat16 if the model computes in bfloat16, else in float32.
-
-    Args:
-        path (Path): The file, created if necessary.
-        model (PreTrainedModel): A causal LM.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-        texts (TextSet): The texts.
-        progress (Progress): Wraps the parts.
-
-    Returns:
-        Tensor: Shape `(T, H)`, mapped from the file if it was there.
-
-    Raises:
-        InputError: As in `hidden_states`.
+    stored in bfloat16 if the model computes in bfloat16, else in float32. They
+    are mapped from the file if it was there, `(T, H)`. Errors as in
+    `hidden_states`.
     """
     ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
     key = _identity(model, tokenizer, ids)

@@ -35,19 +35,11 @@ def feature_sets(table: LossTable,
                  states: Optional['Tensor'] = None) -> list[FeatureSet]:
     """Sets of feature columns for `Auto`, coarse columns first.
 
-    Args:
-        table (LossTable): Losses of M models on T tokens.
-        texts (TextSet): The S texts.
-        targets (TargetTokens): Their tokens.
-        states (Optional[Tensor]): Hidden states of a scoring LM at them,
-            `(T, H)`.
-
-    Returns:
-        list[FeatureSet]: One mean loss per (source, answer or not); one per
-        text; of each source with answers, columns of these alone, which are
-        shrunk toward the source's label-token loss; and, given states, Phi
-        over all tokens and over all answers. The columns of a source are
-        Phi if there are states, else one per text.
+    One mean loss per (source, answer or not); one per text; of each source
+    with answers, columns of these alone, which are shrunk toward the source's
+    label-token loss; and, given hidden states of a scoring LM at the target
+    tokens, `(T, H)`, Phi over all tokens and over all answers. The columns of
+    a source are Phi if there are states, else one per text.
     """
     sets = loss_feature_sets(table, texts, targets)
     answers = answers_by_source(table, texts, targets)

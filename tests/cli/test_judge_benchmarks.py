@@ -85,6 +85,8 @@ def test_files_and_the_screen(options, tmp_path, capsys):
     for text in (printed, (out / 'benchmarks.md').read_text()):
         assert '2 benchmarks by 30 checkpoints of 6 runs' in text
         assert 'by losses at 10%' in text and 'not predictable here' in text
+        # No line feed inside of the legend, which the screen would escape.
+        assert r'\n' not in text
     assert (out / 'benchmarks.png').stat().st_size > 1000
     # The next command names the tables of this one.
     *_, last = printed.splitlines()

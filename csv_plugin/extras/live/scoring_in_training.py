@@ -15,22 +15,12 @@ from csv_plugin.lm.dumping import dump_losses
 
 def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
                        texts: TextSet, name: str) -> TokenLossDump:
-    """Score a model between two steps of its training.
+    """Score a model between two steps of its training, in nats.
 
-    The model is scored where it is, without gradients and in evaluation
-    mode. Its modes, its gradients and the states of all random numbers are
-    afterwards what they were.
-
-    Args:
-        model (nn.Module): A causal LM of `transformers`, perhaps compiled or
-            wrapped for data-parallel training.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-        texts (TextSet): The validation set.
-        name (str): What to call the model in the dump.
-
-    Returns:
-        TokenLossDump: Losses in nats of the tokens that
-        `lm.engines.token_losses` scores.
+    It is a causal LM of `transformers`, perhaps compiled or wrapped for
+    data-parallel training. It is scored where it is, without gradients and in
+    evaluation mode. Its modes, its gradients and the states of all random
+    numbers are afterwards what they were.
 
     Raises:
         InputError: The model is not a whole model of `transformers`, or as

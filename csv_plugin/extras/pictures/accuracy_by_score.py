@@ -32,18 +32,10 @@ _CHANCE: dict[str, Any] = dict(color=GREY, lw=0.9, ls=':')
 class CapabilityPoints:
     """M models on one benchmark.
 
-    Args:
-        benchmark (str): Its name.
-        models (tuple[str, ...]): M names.
-        families (tuple[str, ...]): Family of each.
-        scores (NDArray): Capability scores, `(M,)`.
-        accuracies (NDArray): Fractions, NaN where not run, `(M,)`.
-        fitted (NDArray): Training models, bool, `(M,)`.
-        fitted_range (tuple[float, float]): Lowest and highest score of all
-            training models, not only of these; `(inf, -inf)` of none.
-        curve (Curve): Scaling law of the benchmark (Eq. 2).
-        chance (float): Accuracy at random guessing, a fraction.
-        unit (str): Of the scores.
+    Capability scores in `unit`, accuracies, NaN where not run, and training
+    models, bool, are `(M,)`. `fitted_range` has the lowest and highest score
+    of all training models, not only of these; `(inf, -inf)` of none. `curve`
+    is the scaling law of the benchmark (Eq. 2).
     """
     benchmark: str
     models: tuple[str, ...]
@@ -69,11 +61,7 @@ def capability_points(predictor: Predictor, losses: Losses,
                       families: Mapping[str, str]) -> list[CapabilityPoints]:
     """Return what `capability_picture` draws, by benchmark of both tables.
 
-    Args:
-        predictor (Predictor): Its salience vectors and curves are used.
-        losses (Losses): Of M models, as in `Predictor.predict`.
-        observed (AccuracyTable): Of these models, in any order.
-        families (Mapping[str, str]): Family of each model.
+    Losses, accuracies and families are of the same models, in any order.
 
     Raises:
         InputError: As in `Predictor.features`, a model has no accuracies or

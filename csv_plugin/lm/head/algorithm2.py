@@ -126,15 +126,9 @@ class HeadObjective:
 class TrainedHeads:
     """Heads of B benchmarks at their best steps, with their scaling laws.
 
-    Args:
-        benchmarks (tuple[str, ...]): B names.
-        head (ScoringHead): Eq. 3.
-        curve (Curve): Curves of scores in nats per character.
-        best_step (NDArray): Gradient steps before the best validation
-            error, int, `(B,)`; 0 is uniform weights.
-        train_mse (NDArray): After 0, 1, ... steps, NaN once a benchmark has
-            stopped. Shape `(steps + 1, B)`.
-        validation_mse (NDArray): Likewise.
+    Curves are of scores in nats per character. `best_step`, `(B,)`, is 0 for
+    uniform weights. The errors are those after 0, 1, ... gradient steps, NaN
+    once a benchmark has stopped, `(steps + 1, B)`.
     """
     benchmarks: tuple[str, ...]
     head: ScoringHead
@@ -192,22 +186,14 @@ def train_heads(states: Tensor,
                 progress: Progress = iter) -> TrainedHeads:
     """Algorithm 2 for all benchmarks at once; nothing in it is random.
 
-    Each benchmark keeps the parameters with its lowest validation error, as
-    if it were trained alone, and leaves out models without an accuracy.
-    Only tokens that every model of the table scored count.
+    Each benchmark keeps the parameters with its lowest validation error, as if
+    it were trained alone, and leaves out models without an accuracy. Only
+    tokens that every model of the table scored count.
 
-    Args:
-        states (Tensor): Hidden states of the scoring LM at the tokens of
-            the table, any floating type; may be mapped from a file. Shape
-            `(T, H)`.
-        table (LossTable): Losses of the models.
-        accuracies (AccuracyTable): Accuracies on benchmarks from which
-            something can be learned (`scaling_law.diagnose`).
-        train (Sequence[str]): Models to fit to.
-        validation (Sequence[str]): Models to choose the step by; the train
-            models themselves to train to convergence.
-        settings (HeadSettings): How to train.
-        progress (Progress): Wraps the steps, as `tqdm.tqdm` does.
+    States at the tokens of the table, `(T, H)`, have any floating type and may
+    be mapped from a file. From all benchmarks something can be learned
+    (`scaling_law.diagnose`). To train to convergence, the models of
+    `validation`, which choose the step, are those of `train`.
     """
     whole = HeadObjective.of(states, table, accuracies, train, validation)
     head = ScoringHead.uniform(states.shape[1], len(whole.floor),

@@ -52,20 +52,12 @@ def train_paper_head(training: Training,
                      progress: Progress = iter) -> PaperHead:
     """Algorithm 2 on the models of a training.
 
-    States are standardised first, so that one learning rate serves all
-    directions. The training is repeated without each fold of families for
-    the intervals, and on the worse models alone for the back-tests. A
-    benchmark from which nothing can be learned is predicted by its mean
-    accuracy.
-
-    Args:
-        training (Training): Train and validation models.
-        states (Tensor): Hidden states of a scoring LM at the target tokens,
-            `(T, H)`.
-        validation (Sequence[str]): Models that choose the step; the others
-            are fitted to.
-        settings (HeadSettings): How to train.
-        progress (Progress): Wraps the steps of each repetition.
+    States of a scoring LM at the target tokens, `(T, H)`, are standardised
+    first, so that one learning rate serves all directions. The training is
+    repeated without each fold of families for the intervals, and on the worse
+    models alone for the back-tests. A benchmark from which nothing can be
+    learned is predicted by its mean accuracy. Models of `validation` choose
+    the step; the others are fitted to.
 
     Raises:
         InputError: Nothing can be learned from any benchmark, or as in

@@ -44,18 +44,11 @@ class StateColumns:
     """Hidden states of a scoring LM as feature columns.
 
     Without the activation of Eq. 3, the weight of token t is `c_0 + theta .
-    h_t`, so the capability score of a model is the same weighted sum of `phi
-    = sum_t loss_t h_t / N_c`: an H-vector per model. The columns are the
-    loss per character, then `phi` of states that are standardised over the
-    tokens with a weight.
-
-    Args:
-        states (Tensor): At all tokens, any floating type, `(T, H)`; may be
-            mapped from a file.
-        scale (StateScale): Scale of the states of tokens with a weight.
-        tokens (NDArray): Indices of these tokens, rising.
-        columns (Columns): 'loss', then one column per direction.
-        n_chars (int): N_c, the characters of all raw texts.
+    h_t`, so the capability score of a model is the same weighted sum of `phi =
+    sum_t loss_t h_t / N_c`: an H-vector per model. The columns are the loss
+    per character, then `phi` of states that are standardised over the tokens
+    with a weight, whose indices are `tokens`. States are `(T, H)`, of any
+    floating type, and may be mapped from a file.
     """
     states: Tensor
     scale: StateScale

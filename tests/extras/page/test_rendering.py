@@ -70,9 +70,11 @@ def test_means_and_ranks_stand_first():
 def test_ranges_of_ranks():
     """Possible ranks stand in place of the predicted ones."""
     board = page_cells(('m0', 'm1', 'm2'), labels=('p', )).board()
-    page = make_page(replace(board, ranges={'p': ['1', '2-3', '2-3']}))
-    rows = rows_of(render(page))[:3]
-    assert [row.split()[4] for row in rows] == ['1', '2–3', '2–3']
+    for ranks in (['1', '2-3', '2-3'], ['1', '2', '3']):
+        html = render(make_page(replace(board, ranges={'p': ranks})))
+        shown = [row.split()[4] for row in rows_of(html)[:3]]
+        assert shown == [rank.replace('-', '–') for rank in ranks]
+        assert ('in either order' in html) == ('2-3' in ranks)
 
 
 def test_agreement_of_ranks():
