@@ -171,12 +171,18 @@ def compare(a: Optional[Losses] = None,
     pairs: list[PairedAnswers] = []
     main = predictor.main if predictor else ()
     if answers is not None:
-        pairs = pair_answers(*answers)
+        pairs = _pair_answers(*answers)
         found += _with_answers(pairs, found, main, level, margin)
-        notes += _notes_on_answers(answers, pairs, found, bool(same_recipe))
+        n_alone = sum(len(items) for one in answers
+                      for items in one.values()) - 2 * sum(pair.n_items
+                                                           for pair in pairs)
+        if n_alone:
+            notes.append(f'{n_alone} items that one of the models alone '
+                         'answered are left out')
     decisive = _decisive(found, main, decided_by)
-    if RUNS not in decisive.noises:
-        notes.append('no runs of the same recipe: the verdict is about these '
+    # Errors of predictors are those of single runs, too.
+    if RUNS not in decisive.noises and decisive.kind != PREDICTED:
+        notes.append('without the noise of runs, the verdict is about these '
                      'two models, not about their recipes')
     return Comparison(models, level, tuple(found), tuple(pairs), decisive,
                       tuple(notes))
@@ -384,12 +390,7 @@ def _notes(models: Sequence[str], features: NDArray,
     return notes
 
 
-def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
-    """Pair the answers of two models to the same items of each benchmark.
-
-    Raises:
-        InputError: No item has answers of both.
-    """
+def _pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     pairs = []
     for benchmark in a:
         items = sorted({*a[benchmark]} & {*b.get(benchmark, {})})
@@ -441,27 +442,6 @@ def _observed(
         found.append(
             (MEAN, float(np.mean([pair.value for pair in pairs])), noise))
     return found
-
-
-def _notes_on_answers(answers: tuple[Answers,
-                                     Answers], pairs: Sequence[PairedAnswers],
-                      found: Sequence[Difference],
-                      same_recipe: bool) -> list[str]:
-    """Remarks on items that are left out, and on noise that is unknown."""
-    notes = []
-    n_items = [sum(map(len, one.values())) for one in answers]
-    n_alone = sum(n_items) - 2 * sum(pair.n_items for pair in pairs)
-    if n_alone:
-        notes.append(f'{n_alone} items that one of the models alone answered '
-                     'are left out')
-    bare = [
-        part.benchmark for part in found
-        if part.kind == OBSERVED and RUNS not in part.noises
-    ]
-    if same_recipe and bare:
-        notes.append(f'{shortened(", ".join(bare), 60)}: observed accuracies '
-                     'without the noise of runs, which is from predicted ones')
-    return notes
 
 
 def _decisive(found: Sequence[Difference], main: Sequence[str],

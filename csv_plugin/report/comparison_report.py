@@ -65,6 +65,7 @@ def as_line(comparison: Comparison) -> str:
         f'high={_number(part, part.high)}',
         f'unit={"loss" if part.of_losses else "points"}',
         f'probability={part.probability:.4f}',
+        f'noise={"+".join(part.noises)}',
         *(f'{name}={quote(model)}'
           for name, model in zip('ab', comparison.models)),
     )))
