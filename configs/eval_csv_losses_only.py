@@ -1,7 +1,7 @@
 """Token losses of pretraining checkpoints; no benchmark is run.
 
     opencompass configs/eval_csv_losses_only.py
-    salience triage --runs outputs/losses/2* ...
+    salience triage --dumps outputs/losses/2* ...
 
 The six checkpoints that come with the project are an example. For your own
 checkpoints, put `checkpoint_models('runs/*/checkpoint-*')` in their place,

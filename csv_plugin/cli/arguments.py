@@ -7,7 +7,7 @@ import select
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import wraps
@@ -157,11 +157,12 @@ def add_several(group: Any,
                 text: str,
                 kind: Callable[[str], Any] = str,
                 default: Any = None,
-                nargs: str = '+') -> None:
+                nargs: str = '+',
+                **settings: Any) -> None:
     """Add an option, or a positional argument, that takes several values."""
     add_option(
         group, name, metavar, text, kind, default, nargs=nargs,
-        action=_Several)  # yapf: disable
+        action=_Several, **settings)  # yapf: disable
 
 
 def add_flag(group: Any, name: str, text: str) -> None:
@@ -302,18 +303,6 @@ def print_end(written_to: Sequence[FilePath], *command: FilePath) -> None:
         print(f'Next: {shlex.join(words)}', flush=True)
 
 
-def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with None in place of NaN, which JSON has not.
-
-    >>> nan_to_none({'mean': float('nan'), 'name': 'a'})
-    {'mean': None, 'name': 'a'}
-    """
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in record.items()
-    }
-
-
 def print_json(content: Any) -> None:
     """Print plain values, without NaN, for another program."""
     print(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
@@ -372,14 +361,6 @@ def positive(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f'expected a positive number, found {text!r}')
     return number
-
-
-def named_text(text: str) -> tuple[str, str]:
-    """Type of options such as `--licence NAME=TEXT`."""
-    name, _, value = text.partition('=')
-    if not name or not value:
-        raise argparse.ArgumentTypeError(f'expected NAME=TEXT, found {text!r}')
-    return name, value
 
 
 def named_number(text: str) -> tuple[str, float]:

@@ -11,34 +11,29 @@ the predictor takes losses on these alone.
 """
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_option, add_out,
-                                      add_several, add_verbose, add_wide,
-                                      check_splits, into_folder, named_text,
-                                      nan_to_none, print_end, print_json,
-                                      whole_number)
+from csv_plugin.cli.arguments import (add_option, add_out, add_verbose,
+                                      add_wide, check_splits, into_folder,
+                                      print_end, whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
-from csv_plugin.io.predictors import reach_scalars, save_predictor
+from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_markdown
-from csv_plugin.report.notes import learning_notes, shortage_notes, shortages
+from csv_plugin.report.notes import shortage_notes, shortages
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
@@ -59,14 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--choose', 'N', 'fit to the N units that predict best, '
         'chosen by the models fitted to and the main benchmarks (default: to '
         'all)', partial(whole_number, least=1))
-    add_several(
-        parser, '--licence', 'SOURCE=NAME', 'licences of the texts that the '
-        "losses are on, such as ceval='CC BY-NC-SA 4.0', for the predictor "
-        '(default: not known)', named_text, ())
     add_out(parser, 'the predictor and the tables')
     add_verbose(parser)
     add_wide(parser)
-    add_json(parser)
 
 
 @into_folder
@@ -89,32 +79,20 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
     few = shortages(tables.accuracies, tables.families, fitted)
-    warnings = shortage_notes(few, tables.accuracies.benchmarks)
-    _warn(args, warnings)
+    _warn(shortage_notes(few, tables.accuracies.benchmarks))
     tables = tables.select_benchmarks(run_on)
     title = _title(args, tables, fit, predict)
     study = _study(args, tables, fit)
-    gaps = _unpredicted(study, args.scores)
-    _warn(args, gaps)
+    _warn(_unpredicted(study, args.scores))
     shown = tables.features.models if args.leave_family_out else predict
     predictor = _write(args, tables, study, title, shown)
-    if not args.json:
-        print(summary(study, title, args.verbose, few, args.wide))
-        print_end([args.out], 'salience', 'predict', '--losses', args.losses,
-                  '--predictor', predictor)
-        return
-    notes = learning_notes(study.predictor, reported=few)
-    print_json({
-        'title': title,
-        'warnings': [*warnings, *gaps, *notes],
-        'errors': _errors(study),
-        'cross_validated': _cross_validated_errors(study.predictor)
-    })
+    print(summary(study, title, args.verbose, few, args.wide))
+    print_end([args.out], 'salience', 'predict', '--losses', args.losses,
+              '--predictor', predictor)
 
 
-def _warn(args: argparse.Namespace, lines: Sequence[str]) -> None:
-    """Print warnings, which JSON contains."""
-    for line in () if args.json else lines:
+def _warn(lines: Sequence[str]) -> None:
+    for line in lines:
         print(f'warning: {one_line(line)}', flush=True)
 
 
@@ -204,32 +182,5 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
             title,
             args.command,
             verbose=args.verbose)
-        save_predictor(
-            replace(study.predictor, licences=dict(args.licence)), predictor)
+        save_predictor(study.predictor, predictor)
     return predictor
-
-
-def _errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
-    """Errors by method and benchmark; None where there is no number."""
-    return {
-        method: {
-            benchmark: nan_to_none(asdict(measures))
-            for benchmark, measures in study.errors(method).items()
-        }
-        for method in study.predictions.methods
-    }
-
-
-def _cross_validated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
-    """Cross-validated errors by benchmark; None where there is no number."""
-    found = {}
-    for part in predictor.benchmarks:
-        found[part.benchmark] = nan_to_none({
-            'mse':
-            part.cv_mse,
-            'typical_mse':
-            part.typical_error**2
-        })
-        if part.errors_by_reach is not None:
-            found[part.benchmark] |= reach_scalars(part.errors_by_reach)
-    return found

@@ -16,9 +16,8 @@ import argparse
 from csv_plugin.cli.arguments import (add_json, add_out, add_wide,
                                       check_splits, into_folder, print_end)
 from csv_plugin.cli.table_arguments import (add_checkpoints,
-                                            add_fit_and_predict,
-                                            add_same_tables, checkpoints_of,
-                                            fit_bars)
+                                            add_fit_and_predict, add_tables,
+                                            checkpoints_of, fit_bars)
 from csv_plugin.cli.triage_checkpoints import write_and_print
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
@@ -27,7 +26,7 @@ from csv_plugin.triage.judging import judge
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_same_tables(parser)
+    add_tables(parser)
     add_checkpoints(parser)
     add_fit_and_predict(parser)
     add_out(parser, 'the tables and the picture')

@@ -11,13 +11,13 @@ import argparse
 
 from numpy.typing import NDArray
 
-from csv_plugin.cli.arguments import (add_json, add_out, into_folder,
-                                      print_end, print_json, save_picture)
-from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
+from csv_plugin.cli.arguments import (add_out, into_folder, print_end,
+                                      save_picture)
+from csv_plugin.cli.table_arguments import (add_checkpoints, add_tables,
                                             checkpoints_of, fit_bars)
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.benchmark_signal import (LEGEND, benchmark_signals,
-                                                predicted_by_others, record,
+                                                predicted_by_others,
                                                 signal_rows, write_signals)
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import read_accuracy_columns, read_model_tables
@@ -25,10 +25,9 @@ from csv_plugin.report.screen import text_table, wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_same_tables(parser, 'losses', 'models', 'benchmarks')
+    add_tables(parser, 'losses', 'models', 'benchmarks')
     add_checkpoints(parser)
     add_out(parser, 'the tables and the picture')
-    add_json(parser)
 
 
 @into_folder
@@ -44,12 +43,6 @@ def run(args: argparse.Namespace) -> None:
     with file_set():
         write_signals(args.out, rows, title, args.command)
         note = save_picture('order_picture', rows, args.out / 'benchmarks.png')
-    if args.json:
-        print_json({
-            'title': title,
-            'benchmarks': [record(row) for row in rows]
-        })
-        return
     print(title, text_table(signal_rows(rows)), wrapped([LEGEND, *note]),
           sep='\n\n')  # yapf: disable
     tables = []

@@ -47,8 +47,7 @@ VERBS = {
     _Verb('csv_plugin.cli.import_losses',
           'read losses that other programs measured'),
     'status':
-    _Verb('csv_plugin.cli.check_run',
-          'list what is missing in a run, or of a list of models'),
+    _Verb('csv_plugin.cli.check_run', 'list what is missing in a run'),
     'train':
     _Verb('csv_plugin.cli.train_scoring_head',
           'train a predictor on token losses and accuracies', 'lm,report'),

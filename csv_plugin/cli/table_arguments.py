@@ -28,8 +28,11 @@ def fit_bars() -> Progress:
     return lambda benchmarks: tqdm(benchmarks, desc=next(labels))
 
 
-def add_tables(parser: argparse.ArgumentParser) -> None:
-    """Add `--losses`, `--scores`, `--models` and `--benchmarks`, explained."""
+def add_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
+    """Add `--losses`, `--scores`, `--models` and `--benchmarks`.
+
+    All but the optional ones are required.
+    """
     for table, metavar, text in (
         ('losses', 'FILE', 'column model, and one of mean losses in nats per '
          'unit, such as a text or an item: .csv or .parquet; or a '
@@ -39,18 +42,11 @@ def add_tables(parser: argparse.ArgumentParser) -> None:
          '.parquet'), ('models', 'CSV', 'columns model, family and split'),
         ('benchmarks', 'CSV', 'columns benchmark, chance, n_items and perhaps '
          'main (0 for benchmarks that means leave out)')):
-        add_required(parser, f'--{table}', metavar, text)
-
-
-def add_same_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
-    """Add the same four options, some of which may be left out."""
-    for name, metavar in (('losses', 'FILE'), ('scores', 'FILE'),
-                          ('models', 'CSV'), ('benchmarks', 'CSV')):
-        text = f'table of {name}, as for `salience fit`'
-        if name in optional:
-            add_option(parser, f'--{name}', metavar, f'{text} (default: none)')
+        if table in optional:
+            add_option(parser, f'--{table}', metavar,
+                       f'{text} (default: none)')
         else:
-            add_required(parser, f'--{name}', metavar, text)
+            add_required(parser, f'--{table}', metavar, text)
 
 
 def add_checkpoints(parser: argparse.ArgumentParser) -> None:

@@ -19,9 +19,9 @@ from functools import partial
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_option, add_out,
-                                      add_several, add_wide, into_folder,
-                                      print_end, print_json, save_picture)
+from csv_plugin.cli.arguments import (add_flag, add_json, add_out, add_several,
+                                      add_wide, into_folder, print_end,
+                                      print_json, save_picture)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
@@ -34,15 +34,14 @@ from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    for name, text in (
-        ('dumps', 'losses of the runs to judge; this, --runs or --watch is '
-         'required'),
-        ('runs', 'the same, from OpenCompass; in place of --dumps or beside '
-         'it')):
-        add_several(parser, f'--{name}', 'PLACE', text, str, ())
-    add_option(
-        parser, '--watch', 'DIR', 'look in this place for new dumps until '
-        'Ctrl-C (default: judge once)')
+    add_several(
+        parser,
+        '--dumps',
+        'PLACE',
+        'losses of the runs to judge (required)',
+        required=True)
+    add_flag(parser, '--watch',
+             'look for new dumps until Ctrl-C (default: judge once)')
     add_checkpoints(parser)
     add_forecasts(parser, 'tokens or steps')
     add_out(parser, 'the tables and the picture')
@@ -52,17 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    places = [*args.dumps, *args.runs]
-    if args.watch:
-        places.append(args.watch)
-    if not places:
-        raise InputError('--dumps, --runs or --watch', 'one of them', 'none',
-                         'Say where the losses of the runs are.')
     if args.watch and args.json:
         raise InputError('--watch', 'no --json beside it', '--json',
                          'Read triage.json in the folder of --out.')
     job = TriageJob(
-        load_predictor(args.predictor[1]), places, args.history,
+        load_predictor(args.predictor[1]), args.dumps, args.history,
         args.checkpoints, args.budget)
     log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
 
@@ -83,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
             print_end([args.out], *again)
         return
     with until_stopped() as stop:
-        print(f'watching {args.watch}, Ctrl-C to stop', flush=True)
+        print(f'watching {", ".join(args.dumps)}, Ctrl-C to stop', flush=True)
         watch(job, show, partial(print, flush=True), stop, args.interval)
     print('stopped')
     print_end([args.out])

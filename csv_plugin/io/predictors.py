@@ -195,12 +195,7 @@ def load_predictor(path: FilePath) -> Predictor:
                          header['scoring_lm'], scores, header['licences'])
 
 
-def reach_scalars(errors: ErrorsByReach) -> dict[str, Any]:
-    """Return errors in JSON, with null where there is none.
-
-    Args:
-        errors (ErrorsByReach): Of one benchmark.
-    """
+def _reach_scalars(errors: ErrorsByReach) -> dict[str, Any]:
     return {
         'reach': errors.reach,
         'within': _to_json(errors.within),
@@ -217,7 +212,7 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
         **{name: intervals[name] for name in _OF_INTERVALS},
         'families': [_to_json(family) for family in part.families],
         'references': [reference.name for reference in part.references],
-        'errors_by_reach': None if errors is None else reach_scalars(errors),
+        'errors_by_reach': None if errors is None else _reach_scalars(errors),
     }  # yapf: disable
 
 

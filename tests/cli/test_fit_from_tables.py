@@ -1,7 +1,6 @@
 """Fits to tables: what the command writes, and what it says of bad input."""
 import csv
 import io
-import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 
 from csv_plugin.cli.salience import main as salience
 from csv_plugin.core.salience import SOLVERS
-from csv_plugin.core.split_studies import leave_families_out, split_study
+from csv_plugin.core.split_studies import leave_families_out
 from csv_plugin.core.study import Study
 from csv_plugin.io.model_tables import read_loss_features, read_model_tables
 from csv_plugin.io.predictors import load_predictor
@@ -184,42 +183,13 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
 
 
 def test_same_bytes_twice(tmp_path, arguments):
-    """With the licences of the texts."""
     contents = []
-    arguments += [*QUICK, '--licence', 'ceval=CC BY-NC-SA 4.0', 'x=MIT']
+    arguments += QUICK
     for _ in range(2):
         assert main(arguments) == 0
         contents.append([(tmp_path / 'out' / name).read_bytes()
                          for name in OUTPUTS])  # yapf: disable
     assert contents[0] == contents[1]
-    with pytest.warns(UserWarning, match='ceval.*forbids commercial use'):
-        predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
-    assert predictor.licences == {'ceval': 'CC BY-NC-SA 4.0', 'x': 'MIT'}
-
-
-def test_errors_as_json(tmp_path, arguments, tables, capsys):
-    assert main([*arguments, *QUICK, '--json']) == 0
-    content = json.loads(capsys.readouterr().out)
-    assert content['title'] == '3 models predicted from 12'
-    told = {line.split(':')[0] for line in content['warnings']}
-    assert {'pair', 'none', 'chance', 'same'} <= told
-    table = read_model_tables(*inputs(tmp_path))
-    observed = table.accuracies.select(benchmarks=content['cross_validated'])
-    study = split_study(table.features, observed, table.families,
-                        table.models_in('train', 'validation'),
-                        SOLVERS['uniform'])
-    shown = content['errors']['uniform']['easy']
-    expected = study.errors('uniform')['easy']
-    assert shown['mse'] == expected.mse and shown['n_models'] == 3
-    assert content['errors']['uniform']['pair']['mse'] is None
-    validated = content['cross_validated']
-    for part in study.predictor.benchmarks:
-        mse = part.cv_mse
-        assert validated[part.benchmark]['mse'] == (None
-                                                    if np.isnan(mse) else mse)
-    easy = study.predictor.benchmark('easy')
-    assert validated['easy']['typical_mse'] == easy.typical_error**2
-    assert validated['easy']['within'] == vars(easy.errors_by_reach.within)
 
 
 @pytest.mark.parametrize('fit, predict, n_rows, title', [

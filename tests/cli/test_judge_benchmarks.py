@@ -1,6 +1,5 @@
 """Benchmarks judged: what is written, printed and refused."""
 import csv
-import json
 import re
 import shlex
 from dataclasses import replace
@@ -92,15 +91,6 @@ def test_files_and_the_screen(options, tmp_path, capsys):
     *_, last = printed.splitlines()
     assert last == ('Next: salience forecast '
                     f'{shlex.join(options[1:9])} --out outputs/forecast')
-
-
-def test_scores_alone_as_json(options, capsys):
-    scores = options[3:5]
-    assert scores[0] == '--scores'
-    assert salience.main(['benchmarks', *scores, *options[-2:], '--json']) == 0
-    easy, hard = json.loads(capsys.readouterr().out)['benchmarks']
-    assert easy['runs'] == 6 and easy['apart_from_by_losses'] is None
-    assert easy['signal_to_noise'] > hard['signal_to_noise']
 
 
 def test_losses_need_models_and_chance_levels(options, capsys):

@@ -12,7 +12,7 @@ import pytest
 from csv_plugin.cli import salience
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
-from tests.runs import model_losses, train, write_losses
+from tests.runs import train
 from tests.scripts import check_end
 from tests.triage.pretraining import (EARLIER, STEPS, skill_at,
                                       write_checkpoint, write_runs)
@@ -104,30 +104,14 @@ def test_tokens_of_a_table(world, tmp_path):
     assert forecasts(tmp_path)['good', 'easy']['share'] == 0.175
 
 
-@pytest.mark.slow
-def test_opencompass_runs(world, tmp_path):
-    for step in STEPS[:3]:
-        write_losses(tmp_path / 'run', f'good@{step}',
-                     model_losses(skill_at(step, 1.8)))
-    assert call(
-        world, tmp_path / 'out', '--runs', str(tmp_path / 'run'),
-        dumps=None) == 0
-    assert call(world, tmp_path / 'same') == 0
-    from_run, from_folder = (
-        forecasts(tmp_path / name)['good', 'easy']['forecast']
-        for name in ('out', 'same'))
-    assert from_run == pytest.approx(from_folder)
-
-
 @pytest.mark.parametrize('more, changes, expected', [
-    ([], dict(dumps=None), '--dumps, --runs or --watch'),
     ([], dict(dumps='none'), 'no such file or folder'),
     ([], dict(dumps='old'), 'in both'),
     (['--budget', '20'], {},
      'a budget of 35 or more, where its last checkpoint is, found 20. Give '
      'the end of the training, in steps or, where they are known, in tokens: '
      '--budget, or in the table'),
-    (['--watch', 'new', '--json'], {}, 'no --json beside it'),
+    (['--watch', '--json'], {}, 'no --json beside it'),
 ])
 def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,
                                expected):
@@ -171,8 +155,9 @@ def test_watch(world, tmp_path):
     (folder / 'good@35.safetensors').write_bytes(b'PAR1')
     command = [
         sys.executable, '-c', SALIENCE, 'triage', '--predictor',
-        world / 'p.safetensors', '--watch', folder, '--history', world / 'old',
-        '--interval', '0.05', '--tensorboard', tmp_path / 'logs', '--out', out
+        world / 'p.safetensors', '--watch', '--dumps', folder, '--history',
+        world / 'old', '--interval', '0.05', '--tensorboard',
+        tmp_path / 'logs', '--out', out
     ]
     process = subprocess.Popen(
         command,

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       check_splits, exit_code, print_json)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
-                                            add_same_tables)
+                                            add_tables)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.input_error import InputError, check_unique
@@ -38,7 +38,7 @@ from tools.studies.other_methods.comparison import Fold, compare, family_folds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_same_tables(parser)
+    add_tables(parser)
     add_fit_and_predict(parser)
     add_folds(parser)
     parser.add_argument(

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
-from csv_plugin.cli.table_arguments import add_same_tables
+from csv_plugin.cli.table_arguments import add_tables
 from csv_plugin.extras.pictures import save
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.tables import write_csv
@@ -30,7 +30,7 @@ from tools.studies.models_study import draws, models_study, table
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    add_same_tables(parser)
+    add_tables(parser)
     parser.add_argument(
         '--draws',
         type=partial(whole_number, least=1),

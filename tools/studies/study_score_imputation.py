@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
-from csv_plugin.cli.table_arguments import add_same_tables
+from csv_plugin.cli.table_arguments import add_tables
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.io.model_tables import read_model_tables
@@ -34,7 +34,7 @@ from tools.studies.score_imputation_study import (HEADER,
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    add_same_tables(parser)
+    add_tables(parser)
     parser.add_argument(
         '--splits',
         nargs='+',

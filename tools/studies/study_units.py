@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
-from csv_plugin.cli.table_arguments import add_fit_and_predict, add_same_tables
+from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
 from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
@@ -57,7 +57,7 @@ class UnitsStudyRow(NamedTuple):
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    add_same_tables(parser)
+    add_tables(parser)
     add_fit_and_predict(parser)
     for option, default, words in (('units', NUMBERS, 'how many units'),
                                    ('draws', 10,
