@@ -42,10 +42,8 @@ _RUNS = 'runs'
 class Collection:
     """Losses and accuracies of M models on one validation set.
 
-    Args:
-        losses (ModelLosses): By model, and the S texts.
-        accuracies (AccuracyTable): Of the same models in the same order.
-        info (Mapping[str, ModelInfo]): Family, split and size by model.
+    Both are of the same models in the same order; `info` has family, split and
+    size by model.
     """
     losses: ModelLosses
     accuracies: AccuracyTable
@@ -67,11 +65,8 @@ class Collection:
     def coverage(self, fitted: Sequence[str]) -> list[str]:
         """Return lines for the screen: one on losses, one per benchmark.
 
-        Args:
-            fitted (Sequence[str]): Models that are to be fitted to.
-
-        Raises:
-            InputError: A benchmark has no accuracy of a model to fit to.
+        `fitted` are the models to fit to. An `InputError` if a benchmark has
+        no accuracy of any of them.
         """
         models, to_fit = self.accuracies.models, set(fitted)
         lines = [
@@ -133,10 +128,8 @@ class Collection:
     def write(self, folder: FilePath) -> None:
         """Write what `read_collection` reads; files there are replaced.
 
-        The folder is made if it does not exist.
-
-        Raises:
-            InputError: No file can be named after a model.
+        The folder is made if it does not exist. An `InputError` if no file can
+        be named after a model.
         """
         check_file_names('model', self.info, 'Rename the model.')
         root, table = Path(folder), self.accuracies
@@ -165,17 +158,13 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     """Read a folder with a dump `<model>.safetensors` of every model.
 
     Beside the dumps lie `texts.jsonl`, `models.csv`, `scores.csv` and
-    `benchmarks.csv`; docs/formats.md describes them. Models without a row
-    in `scores.csv` were run on no benchmark.
-
-    Args:
-        folder (FilePath): Where these files are.
-        progress (Progress): Wraps the dumps.
+    `benchmarks.csv`; docs/formats.md describes them. Models without a row in
+    `scores.csv` were run on no benchmark. `progress` wraps the dumps.
 
     Raises:
         InputError: A file is missing or cannot be used, or a model of
-            `scores.csv` is not in `models.csv`, or no file can be named
-            after a model.
+            `scores.csv` is not in `models.csv`, or no file can be named after
+            a model.
     """
     root = Path(folder)
     texts, info = read_texts(root / TEXTS), read_models(root / MODELS)
@@ -198,24 +187,18 @@ def collect(texts: TextSet,
             progress: Progress = iter) -> Collection:
     """Return a collection from OpenCompass runs, or from dumps and a table.
 
-    Args:
-        texts (TextSet): The validation set.
-        info (Mapping[str, ModelInfo]): The models.
-        benchmarks (Mapping[str, BenchmarkInfo]): The benchmarks.
-        runs (Sequence): Time-stamped folders, the newest last. If several
-            contain a dump of a model or an accuracy, the last counts; for
-            accuracies, runs without a summary are skipped.
-        dumps (Sequence): Paths such as `losses/my-model.safetensors`, used if
-            there are no runs. A warning names other models that have a file.
-        scores (Optional[FilePath]): The table of accuracies, as in
-            `read_accuracy_columns`, or 'paper' for Tables 3 and 4 of the
-            paper; None to read those of the runs.
-        progress (Progress): Wraps the models.
+    Runs are time-stamped folders, the newest last. If several contain a dump
+    of a model or an accuracy, the last counts; for accuracies, runs without a
+    summary are skipped. Dumps, such as `losses/my-model.safetensors`, are used
+    if there are no runs. A warning names other models that have a file.
+    `scores` is a table as in `read_accuracy_columns`, or 'paper' for Tables 3
+    and 4 of the paper; None to read those of the runs. `progress` wraps the
+    models.
 
     Raises:
         InputError: A model has no losses on these texts, no model has an
-            accuracy on a benchmark, or a file cannot be used. The error
-            names all models whose losses are missing.
+            accuracy on a benchmark, or a file cannot be used. The error names
+            all models whose losses are missing.
     """
     if scores:
         accuracies = _accuracies_of_table(scores, info, list(benchmarks))

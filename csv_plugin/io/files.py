@@ -55,12 +55,8 @@ def atomic_path(path: FilePath, waits: bool = True) -> Iterator[Path]:
 
     The temporary file lies in the same folder, and is flushed to the disk
     before it is renamed. If the body of the `with` statement fails, it is
-    removed and an earlier file at `path` stays as it was.
-
-    Args:
-        path (FilePath): The file to create or replace.
-        waits (bool): Rename it with the others of a `file_set`, if it is one
-            of them.
+    removed and an earlier file at `path` stays as it was. With `waits`, it is
+    renamed with the others of a `file_set`.
 
     Raises:
         InputError: As in `check_target`, or the file cannot be written, such
@@ -90,13 +86,9 @@ def file_set(*earlier: Path) -> Iterator[None]:
     """Let the files written in the `with` statement appear together.
 
     They are written beside their places, and renamed at the end; if the body
-    of the statement fails, there are none. Files of an earlier set are removed
-    first: whatever ends the process, no file of one stands beside another's.
-    A set inside of a set is a part of it.
-
-    Args:
-        *earlier (Path): Files of an earlier set to remove, which this one may
-            not replace.
+    of the statement fails, there are none. Earlier files, which this set may
+    not replace, are removed first: whatever ends the process, no file of one
+    set stands beside another's. A set inside of a set is a part of it.
     """
     waiting: _Waiting = [(None, path) for path in earlier]
     if (outer := _WAITING.get()) is not None:
@@ -176,17 +168,15 @@ def read_bytes(path: FilePath) -> bytes:
     """Return the content of a file.
 
     Raises:
-        InputError: The file cannot be read, or is a pipe or a device, which
-            may have no end.
+        InputError: It cannot be read, or is a pipe or a device, which may have
+            no end.
     """
     with _opened(path) as file:
         return file.read()
 
 
 def read_lines(path: FilePath) -> Iterator[bytes]:
-    """Yield the lines of a file, and hold one at a time.
-
-    A file that is called `*.gz` is unpacked.
+    """Yield the lines of a file, one at a time; `*.gz` is unpacked.
 
     Raises:
         InputError: As in `read_bytes`, or it is no whole gzip file.
@@ -241,14 +231,9 @@ def read_text(path: FilePath) -> str:
 def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:
     """Refuse names that cannot be those of files of one folder.
 
-    Args:
-        where (str): Name of the names in an error, such as `model`.
-        names (Iterable): The names.
-        remedy (str): What the user can do, for errors.
-
     Raises:
-        InputError: A name is no text or empty, begins with a dot or contains
-            a slash, a control character, or a byte that is no text.
+        InputError: A name is no text or empty, begins with a dot or contains a
+            slash, a control character, or a byte that is no text.
     """
     for name in names:
         if not isinstance(name, str) or not is_file_name(name):
@@ -258,11 +243,7 @@ def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:
 
 
 def check_is_folder(path: FilePath, content: str) -> None:
-    """Refuse a path that is no folder with some content, as errors call it.
-
-    Raises:
-        InputError: It does not exist, or is a file.
-    """
+    """Raise an `InputError` for a path that is no folder with some content."""
     if not os.path.isdir(path):
         raise InputError(
             os.fspath(path), f'a folder with {content}',

@@ -21,21 +21,13 @@ def parse_json(text: str | bytes,
                finite: bool = True) -> Any:
     """Return the value of a JSON text that has one meaning.
 
-    Args:
-        text (str | bytes): The text; bytes are UTF-8, with or without a byte
-            order mark.
-        where (str): The file, and perhaps the line, for errors.
-        remedy (str): What the user can do, for errors.
-        finite (bool): Refuse NaN, infinite numbers, and whole numbers of
-            more than 64 bits.
-
-    Returns:
-        Any: Texts that UTF-8 can encode, finite numbers, whole numbers of at
-        most 64 bits, lists and dicts, none of them nested more than 50 deep.
+    Bytes are UTF-8, with or without a byte order mark. Values are nested at
+    most 50 deep. With `finite`, NaN, infinite numbers, and whole numbers of
+    more than 64 bits are refused.
 
     Raises:
-        InputError: The text is not JSON or not such a value, or an object
-            has a key twice.
+        InputError: The text is not JSON or not such a value, or an object has
+            a key twice.
     """
     try:
         if isinstance(text, bytes):
@@ -111,13 +103,8 @@ def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
                  remedy: str) -> None:
     """Check that a JSON object has fields of the right types.
 
-    Args:
-        where (str): The file, for errors.
-        part (str): Name of the object, for errors.
-        values (Any): A JSON value, which should be the object.
-        fields (Mapping[str, str]): The type of each field that it must have,
-            a key of `_CHECKS`.
-        remedy (str): What the user can do, for errors.
+    `part` is the name of the object in errors; `fields` has the type of each
+    field that it must have, a key of `_CHECKS`.
 
     Raises:
         InputError: The value is not an object, or a field is missing or of

@@ -21,17 +21,12 @@ GROUPS = {
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """Return the table of benchmarks that comes with this package.
 
-    Names are those of OpenCompass 0.5.4: the abbreviation of a dataset or
-    the name of a summary group. The chance level of a benchmark is 1/k if
-    its questions have k options, and 0 if answers are free. The chance
-    level of bbh is the plain mean over its 27 tasks, as its accuracy is:
-    that of a task is the mean of 1/k over its questions, 1/2 where a
-    question allows two answers without listing them as (A) and (B). The
-    number of items is that of the split on which OpenCompass evaluates, 0
+    Names are those of OpenCompass 0.5.4: the abbreviation of a dataset or the
+    name of a summary group. The chance level is 1/k if questions have k
+    options, and 0 if answers are free. That of bbh is the mean over its 27
+    tasks of the mean of 1/k, or 1/2 where two answers are not listed as (A)
+    and (B). Items are those of the split on which OpenCompass evaluates, 0
     where it is not certain.
-
-    Returns:
-        dict[str, BenchmarkInfo]: By benchmark.
     """
     with as_file(files('csv_plugin.data') / 'benchmarks.csv') as path:
         return read_benchmarks(path)
@@ -57,20 +52,13 @@ def benchmark_infos(names: Sequence[str],
                     chance: Mapping[str, float]) -> dict[str, BenchmarkInfo]:
     """Return chance levels and numbers of items of benchmarks.
 
-    Args:
-        names (Sequence[str]): Names of benchmarks.
-        chance (Mapping[str, float]): Chance levels by benchmark, for
-            benchmarks that are not in `known_benchmarks`, or in place of its
-            levels.
-
-    Returns:
-        dict[str, BenchmarkInfo]: By benchmark, in the order of the names;
-        the number of items is 0 where it is unknown.
+    `chance` has levels of benchmarks that are not in `known_benchmarks`, or
+    that replace those there. The number of items is 0 where it is unknown.
 
     Raises:
         InputError: A benchmark has no chance level, a given level is not in
-            0..1 or not below 1, or it is for a benchmark that is not among
-            the names.
+            0..1 or not below 1, or it is for a benchmark that is not among the
+            names.
     """
     check_list('benchmarks', names)
     for name, level in chance.items():

@@ -28,13 +28,8 @@ def paths_by_model(
 ) -> dict[str, Path]:  # yapf: disable
     """Return files and folders by the models that they are named after.
 
-    Args:
-        paths (Mapping | Iterable): File or folder of each model, by the name
-            to call it, or those that are named after their models.
-
-    Raises:
-        InputError: Two have one name, or there is a path in place of
-            several.
+    A mapping has the names to call them. An `InputError` if two have one name,
+    or there is a path in place of several.
     """
     check_list('paths of losses', paths)
     if isinstance(paths, Mapping):
@@ -73,27 +68,16 @@ def _model_name(path: Path) -> str:
 
 
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
-    """Find the checkpoints of training runs by a pattern of paths.
+    """Find checkpoints by a pattern such as `runs/*/checkpoint-*`.
 
-    The step of a checkpoint is the number at the end of its folder's name,
-    as in `checkpoint-1000`, `step1000`, `1000` or `iter_0001000`. Its run is
-    named after the folder above.
-
-    Args:
-        pattern (str): Such as `runs/*/checkpoint-*`. Only folders count,
-            not files.
-        levels (int): Number of folders above the checkpoint that name its
-            run, joined by hyphens.
-
-    Returns:
-        dict[str, Path]: Absolute paths by `run@step`, sorted by run and
-        step.
+    Absolute paths by `run@step`, sorted by both. The step is the number at the
+    end of a folder's name, as in `step1000`, `1000` or `iter_0001000`. The run
+    is named after so many `levels` of folders above, joined by hyphens.
 
     Raises:
-        InputError: No folder matches, the name of a folder does not end
-            with a number, there are fewer folders above it than levels, a
-            run cannot be part of the name of a file, or two checkpoints have
-            the same run and step.
+        InputError: No folder matches, a name does not end with a number, there
+            are fewer folders above it than levels, a run cannot be part of the
+            name of a file, or two checkpoints have the same run and step.
     """
     absolute = os.path.abspath(pattern)
     folders = [path for path in map(Path, glob.glob(absolute))
@@ -135,19 +119,10 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
 def weights_mark(path: FilePath) -> str:
     """Return a short text that changes with the weights of a model.
 
-    It is a hash of the names and sizes of the files, and of their bytes at
-    64 places each: training changes numbers everywhere. Copies on several
-    machines have the same mark.
-
-    Args:
-        path (FilePath): Folder or file of the model.
-
-    Returns:
-        str: 16 hexadecimal digits; empty if there are no weights, such as
-        for a name on the hub.
-
-    Raises:
-        OSError: A file cannot be read.
+    It is a hash of the names and sizes of the files, and of their bytes at 64
+    places each: training changes numbers everywhere. Copies on several
+    machines have the same mark. It is empty if there are no weights, such as
+    for a name on the hub. An `OSError` if a file cannot be read.
     """
     files = _weights(Path(path))
     digest = hashlib.sha256()
@@ -164,10 +139,8 @@ def weights_mark(path: FilePath) -> str:
 def weights_newer(path: FilePath, file: FilePath) -> bool:
     """Return whether a model was written after a file that was made of it.
 
-    A name on the hub has no files here.
-
-    Raises:
-        OSError: A file cannot be looked at.
+    A name on the hub has no files here. An `OSError` if a file cannot be
+    looked at.
     """
     made = Path(file).stat().st_mtime_ns
     return any(weights.stat().st_mtime_ns > made

@@ -43,12 +43,8 @@ class ModelColumns(NamedTuple):
 class ModelTables:
     """Losses and accuracies, and facts about models and benchmarks.
 
-    Args:
-        features (FeatureTable): One loss column per unit, `(M, K)`; the
-            uniform score is their plain mean.
-        accuracies (AccuracyTable): Of the same models in the same order.
-        info (Mapping[str, ModelInfo]): Family, split and size by model.
-        source (str): The table of models, for errors.
+    `features` have one loss column per unit, `(M, K)`; `accuracies` are of the
+    same models in the same order. `source` is the table of models, for errors.
     """
     features: FeatureTable
     accuracies: AccuracyTable
@@ -111,18 +107,13 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
                       benchmarks_path: FilePath) -> ModelTables:
     """Read and join the four tables of a study.
 
-    Args:
-        losses_path (FilePath): Losses by model and unit: CSV, Parquet or
-            safetensors, by the ending of the name.
-        scores_path (FilePath): Accuracies by model and benchmark, CSV or
-            Parquet; models without a row were run on no benchmark.
-        models_path (FilePath): Family and split of every model.
-        benchmarks_path (FilePath): Chance level and number of items.
+    The formats are those of `read_loss_features`, `read_accuracies` and
+    `read_models`. Models without a row of accuracies were run on no benchmark.
 
     Raises:
         InputError: A file cannot be used, a model with losses is not in the
-            table of models, a model with accuracies has no losses, or
-            records beside the tables state that they are of other weights.
+            table of models, a model with accuracies has no losses, or records
+            beside the tables state that they are of other weights.
     """
     features = read_loss_features(losses_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
@@ -139,21 +130,15 @@ def read_loss_features(path: FilePath,
                        units: Optional[Sequence[str]] = None) -> FeatureTable:
     """Read a table of losses as columns to fit to or to predict from.
 
-    Args:
-        path (FilePath): Losses by model and unit, in any unit, the same for
-            all models: CSV, Parquet or safetensors, by the ending of the
-            name; see docs/formats.md.
-        units (Optional[Sequence[str]]): Units to keep, in this order, such as
-            those of a predictor; by default all.
-
-    Returns:
-        FeatureTable: One column per unit, `(M, K)`; the uniform score is
-        their plain mean.
+    Losses are by model and unit, in any unit, the same for all models: CSV,
+    Parquet or safetensors, by the ending of the name; see docs/formats.md.
+    `units` are those to keep, in this order, such as those of a predictor; by
+    default all.
 
     Raises:
-        InputError: The file is not such a table, a loss is missing, not
-            finite or negative, the losses of a model are none (see
-            `failed_scoring`), or a unit is missing.
+        InputError: The file is not such a table, a loss is missing, not finite
+            or negative, the losses of a model are none (see `failed_scoring`),
+            or a unit is missing.
     """
     file = os.fspath(path)
     models, columns, values = table = _read(file, True)
@@ -177,14 +162,10 @@ def read_loss_features(path: FilePath,
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
-    """Read accuracies: a column `model`, and one column per benchmark.
+    """Read accuracies in 0..1: a column `model`, and one column per benchmark.
 
-    Args:
-        path (FilePath): A CSV or Parquet file. A cell is empty where the
-            model was not run on the benchmark.
-
-    Returns:
-        ModelColumns: Accuracies in 0..1, NaN where the cell is empty.
+    The file is CSV or Parquet. A cell is empty, and the value NaN, where the
+    model was not run on the benchmark.
 
     Raises:
         InputError: The file is not such a table, or an accuracy is not a
@@ -201,15 +182,10 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
 
 def read_accuracies(scores_path: FilePath,
                     benchmarks_path: FilePath) -> AccuracyTable:
-    """Join the accuracies of one file with the benchmarks of another.
+    """Join accuracies, as in `read_accuracy_columns`, with their benchmarks.
 
-    Args:
-        scores_path (FilePath): As in `read_accuracy_columns`.
-        benchmarks_path (FilePath): As in `tables.read_benchmarks`; it may
-            describe more benchmarks than the first file has.
-
-    Returns:
-        AccuracyTable: Models and benchmarks in the order of the first file.
+    Models and benchmarks are in the order of the first file; the second, as in
+    `tables.read_benchmarks`, may describe more.
 
     Raises:
         InputError: One of the files cannot be used, or a benchmark of the

@@ -24,12 +24,10 @@ SPLITS = (TABLE, FAMILY_SIZE, PAPER)
 
 
 class PaperWeights(NamedTuple):
-    """Weights of a model.
+    """Name of a model on the hub, and the number of GPUs for it.
 
-    Args:
-        path (str): Name on the hub.
-        gpus (int): Number of GPUs of 80 GB that the weights in 16 bits fill
-            less than half of: a power of two.
+    They are those of 80 GB that the weights in 16 bits fill less than half of:
+    a power of two.
     """
     path: str
     gpus: int
@@ -38,10 +36,8 @@ class PaperWeights(NamedTuple):
 def paper_accuracies() -> AccuracyTable:
     """Return Tables 3 and 4: accuracies of 59 models on six benchmarks.
 
-    Returns:
-        AccuracyTable: Accuracies in 0..1, none missing. Chance levels and
-        numbers of items are those of `known_benchmarks`, as the paper
-        gives none.
+    None is missing. Chance levels and numbers of items are those of
+    `known_benchmarks`, as the paper gives none.
 
     >>> table = paper_accuracies()
     >>> float(table.column('gsm8k')[table.models.index('Qwen2-72B')])
@@ -70,12 +66,9 @@ def paper_models() -> dict[str, ModelInfo]:
 def paper_weights() -> dict[str, PaperWeights]:
     """Return the weights on the hub of the 59 models of Tables 3 and 4.
 
-    Names on the hub are those that OpenCompass has for these models, or for
+    Base models are first. Names on the hub are those that OpenCompass has for these models, or for
     others of their series; InternLM2 and 2.5 need the code that comes with
     them.
-
-    Returns:
-        dict[str, PaperWeights]: By model, base models first.
     """
     return {
         row.cells['model']:
@@ -93,21 +86,13 @@ def named_models(table: Optional[FilePath],
                  split: str) -> dict[str, ModelInfo]:
     """Return the models to train on and to predict, with their splits.
 
-    Args:
-        table (Optional[FilePath]): As in `read_models`. With the split
-            'paper' it may be None: then the models are those of the paper
-            with a split and accuracies, as in configs/eval_csv_paper.py.
-        split (str): A way to split models, from `SPLITS`: 'table' takes the
-            splits of the table, 'family-size' splits each family by size
-            (see `split_by_size`), 'paper' takes those of the paper's Table
-            2.
-
-    Returns:
-        dict[str, ModelInfo]: By model, in the order of the table.
+    The table is as in `read_models`. With the split 'paper' it may be None:
+    then the models are those of the paper with a split and accuracies, as in
+    configs/eval_csv_paper.py. Splits are as in `split_models`, whose errors
+    are raised, too.
 
     Raises:
-        InputError: The table is missing or cannot be used, or as in
-            `split_models`.
+        InputError: The table is missing or cannot be used.
     """
     if table is not None:
         return split_models(read_models(table), split)
@@ -120,18 +105,14 @@ def named_models(table: Optional[FilePath],
 
 def split_models(info: Mapping[str, ModelInfo],
                  split: str) -> dict[str, ModelInfo]:
-    """Replace the splits of models.
+    """Replace the splits of models, in one of the ways `SPLITS`.
 
-    Args:
-        info (Mapping[str, ModelInfo]): By model.
-        split (str): As in `named_models`.
-
-    Returns:
-        dict[str, ModelInfo]: The same models in the same order.
+    'table' keeps them, 'family-size' splits each family by size (see
+    `split_by_size`), 'paper' takes those of the paper's Table 2.
 
     Raises:
-        InputError: The split needs sizes and the size of a model is
-            unknown, or it is that of the paper and a model is not in it.
+        InputError: The split needs sizes and the size of a model is unknown,
+            or it is that of the paper and a model is not in it.
     """
     if split == TABLE:
         return dict(info)

@@ -122,10 +122,6 @@ _REMEDY = 'Train the predictor again or fetch an intact copy.'
 def save_predictor(predictor: Predictor, path: FilePath) -> None:
     """Write a predictor; the file appears whole or not at all.
 
-    Args:
-        predictor (Predictor): As a fit returned it.
-        path (FilePath): The file to create or replace.
-
     Raises:
         InputError: The folder does not exist.
     """

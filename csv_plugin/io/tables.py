@@ -17,12 +17,10 @@ from csv_plugin.io.files import FilePath, atomic_path, read_text
 class ModelInfo:
     """Family, split and size of a model.
 
-    Args:
-        family (str): Cross-validation never separates models of one family.
-        split (str): Any name, such as 'train', 'validation' or 'test'; empty
-            if unknown.
-        params_b (float): Parameters in billions, NaN where unknown.
-        tokens (float): Tokens that it was trained on, NaN where unknown.
+    Cross-validation never separates models of one family. `split` is any name,
+    such as 'train', 'validation' or 'test', or empty. `params_b` are
+    parameters in billions, `tokens` those that it was trained on; NaN where
+    unknown.
     """
     family: str
     split: str
@@ -32,12 +30,9 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class BenchmarkInfo:
-    """Chance level and size of a benchmark.
+    """Chance level, at least 0 and below 1, and size of a benchmark.
 
-    Args:
-        chance (float): Accuracy of random guessing, at least 0, below 1.
-        n_items (int): Number of items, 0 where unknown.
-        main (bool): Whether means are over it.
+    `n_items` is 0 where unknown; `main` is False if means leave it out.
     """
     chance: float
     n_items: int
@@ -71,13 +66,10 @@ class CsvRow:
         return self.cells[column]
 
     def number(self, column: str, empty: Optional[float] = None) -> float:
-        """Return the finite number in a cell.
+        """Return the finite number in a cell, or raise `InputError`.
 
         `empty` is taken where the cell is empty or there is no such column;
         None if there must be a number.
-
-        Raises:
-            InputError: The cell contains no finite number.
         """
         if empty is not None and not self.cells.get(column):
             return empty
@@ -96,21 +88,14 @@ class CsvRow:
 
 
 def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
-    """Read a CSV file with a header, at least one row, and a key column.
+    """Read a CSV file in UTF-8 with a header and at least one row.
 
-    The file is UTF-8, with or without a byte order mark. Blank lines are
-    skipped.
-
-    Args:
-        path (FilePath): The file.
-        columns (Sequence[str]): Columns that the file must have, among
-            others. The first is the key, which is never empty and differs
-            from row to row.
+    It has the given columns among others. The first of them is the key, which
+    is never empty and differs from row to row. Blank lines are skipped.
 
     Raises:
-        InputError: The file cannot be read or decoded, has no rows or no
-            such column, a column has no name or that of another, a row is
-            shorter or longer than the header, or a key is empty or repeated.
+        InputError: The file cannot be read or decoded, or is not such a table;
+            the error names the line.
     """
     file = os.fspath(path)
     (_, header), *records = list(_records(file)) or [(1, [])]
@@ -178,13 +163,11 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
     """Read `model` and `family`, and perhaps `split`, `params_b`, `tokens`.
 
     The last three may have empty cells. The split `val` means `validation`.
-
-    Returns:
-        dict[str, ModelInfo]: By model, in the file's order.
+    Models are in the order of the file.
 
     Raises:
-        InputError: The file is not such a table, a family is empty, or a
-            size is not positive.
+        InputError: The file is not such a table, a family is empty, or a size
+            is not positive.
     """
     models = {}
     for row in read_rows(path, ('model', 'family')):
@@ -204,10 +187,7 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
     """Read the columns `benchmark`, `chance`, `n_items`, `main`.
 
     An empty `n_items` means that the number is unknown. The column `main` may
-    be missing, which means 1.
-
-    Returns:
-        dict[str, BenchmarkInfo]: By benchmark, in the file's order.
+    be missing, which means 1. Benchmarks are in the order of the file.
 
     Raises:
         InputError: The file is not such a table, or a cell is out of its
@@ -250,14 +230,8 @@ def models_in(splits: Sequence[str],
               where: str = 'models') -> tuple[str, ...]:
     """Return the models that are in one of the splits, in their order.
 
-    Args:
-        splits (Sequence[str]): Names of splits.
-        models (Sequence[str]): Names.
-        info (Mapping[str, ModelInfo]): By model.
-        where (str): The table of models, for errors.
-
     Raises:
-        InputError: A split has no model.
+        InputError: A split has no model; the error calls the table `where`.
     """
     check_list('splits', splits)
     present = {info[model].split for model in models} - {''}
@@ -275,8 +249,8 @@ def models_to_fit(splits: Sequence[str], models: Sequence[str],
                   info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
     """Return the models of some splits, by default of all but the test split.
 
-    Args and errors as in `models_in`; it is an error, too, if no model has a
-    split.
+    Raises:
+        InputError: A split has no model, or no model has a split.
     """
     present = {info[model].split for model in models}
     chosen = splits or sorted(present - {'', 'test'}) or ('train', )
@@ -287,12 +261,8 @@ def write_csv(path: FilePath, header: Sequence[str],
               rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file; it appears whole or not at all.
 
-    Args:
-        path (FilePath): The file to create or replace.
-        header (Sequence[str]): Names of the columns.
-        rows (Iterable[Sequence[object]]): Cells in the order of the header.
-            Floats are written with all their digits, NaN as an empty cell,
-            texts by `csv_cell`.
+    Floats are written with all their digits, NaN as an empty cell, texts by
+    `csv_cell`.
 
     Raises:
         InputError: The file cannot be written.

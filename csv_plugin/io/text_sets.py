@@ -29,23 +29,17 @@ _REMEDY = 'Repair the line: one JSON object per line.'
 
 
 def read_texts(path: FilePath) -> TextSet:
-    """Read a validation set.
+    """Read a validation set, in the order of the file.
 
-    The file is UTF-8, with or without a byte order mark. Every line is a
-    JSON object with the strings `text_id` and `text`. It may also have the
-    strings `source` and `licence`, and `[start, end]` in characters as the
-    `answer`. Blank lines are skipped, other fields ignored.
-
-    Args:
-        path (FilePath): The file, such as `texts.jsonl`.
-
-    Returns:
-        TextSet: Texts in the order of the file.
+    The file is UTF-8. Every line is a JSON object with the strings `text_id`
+    and `text`. It may also have the strings `source` and `licence`, and
+    `[start, end]` in characters as the `answer`. Blank lines are skipped,
+    other fields ignored.
 
     Raises:
-        InputError: The file cannot be read or decoded or has no text, a
-            line is not such an object or has a wrong answer, or two lines
-            have the same `text_id`.
+        InputError: The file cannot be read or decoded or has no text, a line
+            is not such an object or has a wrong answer, or two lines have the
+            same `text_id`.
     """
     file = os.fspath(path)
     texts = []
@@ -98,10 +92,6 @@ def _is_pair(answer: Any) -> bool:
 def write_texts(path: FilePath, texts: TextSet) -> None:
     """Write a validation set; the file appears whole or not at all.
 
-    Args:
-        path (FilePath): The file to create or replace.
-        texts (TextSet): The texts, which `read_texts` will return.
-
     Raises:
         InputError: The folder does not exist.
     """
@@ -149,14 +139,10 @@ def write_validation_set(folder: FilePath,
 
 
 def shipped_texts() -> TextSet:
-    """Return the texts that come with the package, which everybody may use.
+    """Return the 500 texts that come with the package, with their answers.
 
     The project wrote them, in English and Chinese, and gives them away under
-    CC0 1.0. They need no other file and no other package; see
-    docs/validation_sets.md.
-
-    Returns:
-        TextSet: 500 texts with their answers.
+    CC0 1.0; see docs/validation_sets.md.
 
     >>> texts = shipped_texts()
     >>> len(texts), texts.licences
