@@ -56,9 +56,9 @@ def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
     """Run a command; bad input and warnings become lines on the screen.
 
     Returns:
-        int: Exit code: that of the command or 0, 2 after an `InputError` or
-        an `OSError`, or `UNREAD` if nobody reads what is printed any more,
-        such as behind `| head`.
+        int: Its own exit code or 0, 2 after an `InputError` or an `OSError`,
+            or `UNREAD` if nobody reads what is printed any more, such as
+            behind `| head`.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line
@@ -114,16 +114,9 @@ def add_option(group: Any,
                kind: Callable[[str], Any] = str,
                default: Any = None,
                **settings: Any) -> None:
-    """Add an option, or a positional argument, that takes a value.
+    """Add an option or a positional argument, of a name or of several.
 
-    Args:
-        group (Any): A parser or a part of one.
-        name (str | Sequence[str]): Such as `--texts`, or several names.
-        metavar (str): A word for its value.
-        text (str): Its help, with what holds without it.
-        kind (Callable): Its type.
-        default (Any): Its value where it is not given.
-        settings (Any): Others of `add_argument`.
+    `text` says what holds without it. Settings are others of `add_argument`.
     """
     group.add_argument(
         *([name] if isinstance(name, str) else name),
@@ -242,15 +235,9 @@ def predictor_file(text: str) -> tuple[str, str]:
 
 
 def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
-    """Refuse options that would be ignored.
+    """Raise an `InputError` if options are given that would be ignored.
 
-    Args:
-        args (argparse.Namespace): Options; None for those not given.
-        where (str): The option beside which they would be ignored.
-        names (str): Names of the options to refuse, with `_` for `-`.
-
-    Raises:
-        InputError: One of them was given.
+    `where` is the option beside which they are. Names have `_` for `-`.
     """
     options = {name: f'--{name.replace("_", "-")}' for name in names}
     given = [
@@ -270,11 +257,7 @@ def check_splits(args: argparse.Namespace, remedy: str) -> None:
 
 
 def save_picture(name: str, data: Any, path: Path) -> list[str]:
-    """Draw a picture of `extras.pictures`, if matplotlib is installed.
-
-    Returns:
-        list[str]: A note if there is no picture.
-    """
+    """Draw a picture of `extras.pictures`; a note without matplotlib."""
     try:
         from csv_plugin.extras import pictures
         pictures.save(getattr(pictures, name)(data), path)
@@ -288,10 +271,8 @@ def save_picture(name: str, data: Any, path: Path) -> list[str]:
 def print_end(written_to: Sequence[FilePath], *command: FilePath) -> None:
     """Print what was written, and the command to type next.
 
-    Args:
-        written_to (Sequence[FilePath]): New files; none print no line.
-        command (FilePath): Words of a command, such as 'salience'; none
-            print no line. A `Path` is shown relative to the working folder.
+    Without files or words there is no such line. A `Path` among the words is
+    shown relative to the working folder.
     """
     from csv_plugin.report.screen import shown_path, written
     if written_to:
@@ -309,11 +290,10 @@ def print_json(content: Any) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse an `--out` that cannot be a folder, before a long computation.
+    """Raise an `InputError` for an `--out` that cannot be a folder.
 
-    Raises:
-        InputError: There is a file in its place or in that of a parent, or
-            nothing can be written there.
+    There is a file in its place or in that of a parent, or nothing can be
+    written there.
     """
     try:
         existing = next(p for p in (path, *path.parents) if p.exists())

@@ -66,10 +66,7 @@ def check_opencompass(*paths: Path) -> None:
 def run_opencompass(config: Path, work_dir: Path, *options: str) -> None:
     """Run OpenCompass to its end, as a process of its own.
 
-    Raises:
-        ModuleNotFoundError: As in `check_opencompass`.
-        InputError: As there.
-        SystemExit: It ends with an error.
+    Errors are those of `check_opencompass`, or a `SystemExit` if it fails.
     """
     check_opencompass(config, work_dir)
     command = [sys.executable, '-m', 'opencompass.cli.main', str(config)]

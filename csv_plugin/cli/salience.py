@@ -18,13 +18,9 @@ from csv_plugin.core.input_error import InputError
 
 
 class _Verb(NamedTuple):
-    """The work of `salience VERB`.
+    """Module, help and extra of the package of `salience VERB`.
 
-    Args:
-        module (str): Has `add_arguments(parser)`, which adds its options,
-            and `run(args)`.
-        words (str): Its help.
-        extra (str): The extra of the package with what else it needs.
+    The module has `add_arguments(parser)` and `run(args)`.
     """
     module: str
     words: str
@@ -80,10 +76,8 @@ VERBS = {
 def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of the command, with the options of some verbs.
 
-    What these verbs need is loaded, so one is quicker than all.
-
-    Raises:
-        InputError: A package that a verb needs is not installed.
+    What these verbs need is loaded, so one is quicker than all. An
+    `InputError` if a package that a verb needs is not installed.
     """
     parser = Parser(
         prog='salience',

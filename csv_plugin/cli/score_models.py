@@ -191,15 +191,13 @@ def named_models(
 ) -> dict[str, str]:  # yapf: disable
     """Return folders, files or names of models, by what to call them.
 
-    Args:
-        models (Sequence[str]): Such as `my/model` or `mine=my/model`.
-        checkpoints (Optional[str]): Pattern of folders.
-        revisions (Optional[Sequence[str]]): Of each model; returned are names
-            such as `my/model@step1000`.
+    Models are such as `my/model` or `mine=my/model`, `checkpoints` is a
+    pattern of folders. With revisions of each model, names are such as
+    `my/model@step1000`.
 
     Raises:
-        InputError: There are none, two have one name, or a name cannot be
-            that of a file.
+        InputError: There are none, two have one name, or a name cannot be that
+            of a file.
     """
     named = [name_and_path(model) for model in models]
     if revisions:
@@ -330,13 +328,10 @@ def _mark(model: str, options: _Options) -> str:
 class _Engine(NamedTuple):
     """How an engine is opened.
 
-    Args:
-        recorded (str): Its name in dumps.
-        start (Callable): From the model's path or name, and the options.
-        reads_folder (bool): Whether the path has the model's tokenizer.
-        is_server (bool): Whether it has an address.
-        fills_gpu (bool): Whether a model takes the memory of the GPUs until
-            the process ends.
+    `recorded` is its name in dumps; `start` opens it, from the model's path or
+    name. `reads_folder` if the path has the model's tokenizer, `is_server` if
+    it has an address, `fills_gpu` if a model takes the memory of the GPUs
+    until the process ends.
     """
     recorded: str
     start: Callable[[str, _Options], Any]

@@ -58,11 +58,7 @@ def add_checkpoints(parser: argparse.ArgumentParser) -> None:
 
 def checkpoints_of(args: argparse.Namespace,
                    models: Sequence[str]) -> dict[str, Checkpoint]:
-    """Return run and step of models, by `--checkpoints` or their names.
-
-    Raises:
-        InputError: As in `read_checkpoints` and `describe_checkpoints`.
-    """
+    """Return run and step of models, by `--checkpoints` or their names."""
     table = read_checkpoints(args.checkpoints) if args.checkpoints else None
     return describe_checkpoints(models, table)
 
@@ -70,9 +66,7 @@ def checkpoints_of(args: argparse.Namespace,
 def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
     """Add what forecasts are made with, how often, and where they are logged.
 
-    Args:
-        parser (argparse.ArgumentParser): Of the command.
-        unit (str): Of the length of trainings.
+    `unit` is that of the length of trainings.
     """
     add_predictor(parser, 'made from token losses')
     add_several(parser, '--history', 'PLACE',
@@ -161,15 +155,7 @@ def check_sources(args: argparse.Namespace) -> None:
 
 def collect_sources(args: argparse.Namespace,
                     info: Mapping[str, ModelInfo]) -> Collection:
-    """Return losses and accuracies of runs or dumps.
-
-    Args:
-        args (argparse.Namespace): Options, not with `--collection`.
-        info (Mapping[str, ModelInfo]): The models.
-
-    Raises:
-        InputError: As in `collect`.
-    """
+    """Return losses and accuracies of runs or dumps, as `collect` does."""
     benchmarks = (
         read_benchmarks(args.benchmarks) if args.benchmarks else
         benchmark_infos(args.tasks, dict(args.chance or ())))

@@ -89,12 +89,8 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 class _Method(NamedTuple):
     """Models to fit to, and how.
 
-    Args:
-        models (Sequence[str]): Names.
-        validation (Sequence[str]): Those of them that choose the step of
-            Algorithm 2.
-        settings (Optional[HeadSettings]): Of Algorithm 2; None for the
-            exact method.
+    `validation` are those of them that choose the step of Algorithm 2;
+    `settings` are None for the exact method.
     """
     models: Sequence[str]
     validation: Sequence[str]

@@ -40,8 +40,7 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
 
     Raises:
         InputError: The file is not such a table, two rows are one step of one
-            run, a step or a number of tokens is negative, a budget is not
-            positive, or a run has two budgets.
+            run, a number is negative, a budget is 0, or a run has two budgets.
     """
     checkpoints: dict[str, Checkpoint] = {}
     lines: dict[tuple[str, float], int] = {}
@@ -123,8 +122,7 @@ def refuse_shared(models: Iterable[str], history: Iterable[str]) -> None:
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     """Return 'tokens' if the tokens of all runs are known, else 'steps'.
 
-    Raises:
-        InputError: The tokens of only some checkpoints are known.
+    An `InputError` if those of only some checkpoints are known.
     """
     without = [
         checkpoint for checkpoint in checkpoints
@@ -139,11 +137,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
-    """Return the budgets of runs by name, as far as known.
-
-    Raises:
-        InputError: A run has two budgets.
-    """
+    """Return budgets of runs, as far as known; an `InputError` for two."""
     budgets: dict[str, float] = {}
     for point in checkpoints:
         if math.isnan(point.budget):

@@ -74,8 +74,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
 def matching_paths(place: FilePath) -> list[Path]:
     """Return the paths that match a pattern, or the path itself.
 
-    Raises:
-        InputError: There is none.
+    An `InputError` if there is none.
     """
     name = os.fspath(place)
     paths = [name] if os.path.exists(name) else sorted(glob.glob(name))

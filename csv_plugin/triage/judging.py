@@ -32,21 +32,15 @@ LEVEL = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Triage:
-    """Predictions and forecasts of R runs on B benchmarks.
+    """Predictions and forecasts of R runs, sorted by name, on B benchmarks.
 
-    Args:
-        measure (str): Unit of training: 'tokens', or 'steps' where no tokens
-            are known.
-        runs (tuple[RunTrajectory, ...]): R runs, sorted by name.
-        predictions (Predictions): All checkpoints of the runs.
-        expected (Mapping[str, Expectation]): Accuracies at the budget, by run.
-        rankings (Mapping[str, Ranking]): By benchmark and `OVERALL`.
-        backtests (Mapping[str, Backtest]): Earlier runs, forecast from the
-            same share of the budget, by unfinished run.
-        floors (NDArray): Floors of the curves (Eq. 2), fractions, `(B,)`.
-        off_trajectory (tuple[OffTrajectory, ...]): Checkpoints that do not fit
-            their neighbours.
-        notes (tuple[str, ...]): Remarks for users.
+    Training is measured in `measure`: 'tokens', or 'steps' where no tokens are
+    known. Predictions are of all checkpoints, `expected` accuracies at the
+    budget, by run. Rankings are by benchmark and `OVERALL`. Back-tests are of
+    earlier runs, forecast from the same share of the budget, by unfinished
+    run. `floors` are those of the curves (Eq. 2), fractions, `(B,)`.
+    Checkpoints off their trajectory do not fit their neighbours. Notes are
+    remarks for users.
     """
     measure: str
     runs: tuple[RunTrajectory, ...]
@@ -90,12 +84,10 @@ class Triage:
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean absolute errors of the back-test of a run.
 
-        Errors are differences from the accuracies predicted at the ends of the
-        earlier runs. The run is one of `backtests`.
-
-        Returns:
-            tuple[NDArray, NDArray]: Errors of the forecasts, and of the
-            predictions where they were made; fractions, `(B,)` each.
+        Errors of the forecasts, and of the predictions where they were made;
+        fractions, `(B,)` each. They are differences from the accuracies
+        predicted at the ends of the earlier runs. The run is one of
+        `backtests`.
         """
         test = self.backtests[run]
         actual, forecasts, now = (
@@ -105,10 +97,9 @@ class Triage:
                 np.abs(actual - now).mean(axis=0))
 
     def checkpoint_records(self) -> Iterator[dict[str, Any]]:
-        """Yield a record for every checkpoint and benchmark.
+        """Yield the rows of `checkpoints.csv`: each checkpoint and benchmark.
 
-        Keys are the columns of `checkpoints.csv`. Accuracies are fractions;
-        unknown values are None.
+        Accuracies are fractions; unknown values are None.
         """
         places = {
             name: (run, i)
@@ -131,10 +122,10 @@ class Triage:
             }
 
     def forecast_records(self) -> Iterator[dict[str, Any]]:
-        """Yield a record for every ranking and run, the best run first.
+        """Yield the rows of `forecasts.csv`: each ranking's runs, the best
+        first.
 
-        Keys are the columns of `forecasts.csv`. Accuracies are fractions;
-        unknown values are None.
+        Accuracies are fractions; unknown values are None.
         """
         runs = {run.run: run for run in self.runs}
         for benchmark, ranking in self.rankings.items():
@@ -215,25 +206,16 @@ def forecast(predictor: Predictor,
     its accuracies at its budget of training tokens, and a rank among the runs.
     A forecast adds to the capability scores of the run the gain of earlier
     runs from the same share of their budgets on; see docs/triage.md.
+    Accuracies are fractions, intervals 90 % intervals.
 
-    Args:
-        predictor (Predictor): Fitted to token losses.
-        losses (Mapping[str, TokenLossDump]): Token losses in nats of the
-            checkpoints to judge, by name. A checkpoint at 0 tokens is left
-            out.
-        history (Optional[Mapping[str, TokenLossDump]]): Losses of earlier
-            runs, each up to its end. Without them, no unfinished run is
-            forecast.
-        checkpoints (Optional[Mapping[str, Checkpoint]]): Run, step, tokens and
-            budget of checkpoints, by name; see `read_checkpoints`. Other names
-            must have the form `run@step`. Training is measured in tokens if
-            all checkpoints have them, else in steps.
-        budget (float): Tokens (or steps) at the end of runs without a budget
-            of their own. By default the median of the earlier runs; without
-            any, these runs have no forecast.
-
-    Returns:
-        Triage: All accuracies are fractions, all intervals 90 % intervals.
+    The predictor was fitted to token losses. `losses` are in nats, of the
+    checkpoints to judge, by name; one at 0 tokens is left out. `history` has
+    losses of earlier runs, each up to its end; without it, no unfinished run
+    is forecast. `checkpoints` describes checkpoints as `read_checkpoints`
+    does; other names must have the form `run@step`. `budget` is that of runs
+    without one of their own, in tokens if all checkpoints have them, else in
+    steps. By default it is the median of the earlier runs; without any, these
+    runs have no forecast.
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name has no step
@@ -257,14 +239,11 @@ def judge(
     budget: float = math.nan,
     refused: Mapping[str, str] = MappingProxyType({})
 ) -> Triage:
-    """Judge runs by the features of their checkpoints.
+    """Judge runs by the features of their checkpoints, as `forecast` does.
 
     Checkpoints at 0 tokens or without features are left out. `refused` maps
-    some of the latter to the reasons why; these become notes. Other arguments
-    are as in `forecast`.
-
-    Raises:
-        InputError: A benchmark is called `OVERALL`, or as in `forecast`.
+    some of the latter to the reasons why; these become notes. An `InputError`,
+    too, if a benchmark is called `OVERALL`.
     """
     _check_names(predictor, checkpoints, history)
     chosen, past = ({

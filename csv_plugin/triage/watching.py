@@ -68,9 +68,7 @@ class TriageJob:
     def update(self, progress: Progress = iter) -> Optional[Triage]:
         """Read the new checkpoints and judge all; None if nothing is new.
 
-        Raises:
-            InputError: As in `find_dumps`, `read_checkpoints`,
-                `describe_checkpoints` and `judge`.
+        Errors are those of `find_dumps`, the table and `judge`.
         """
         table = self._described()
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
