@@ -18,8 +18,8 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_option, add_out, add_verbose,
-                                      add_wide, check_splits, into_folder,
-                                      print_end, whole_number)
+                                      check_splits, into_folder, print_end,
+                                      whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars)
 from csv_plugin.core.escaping import one_line
@@ -56,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'all)', partial(whole_number, least=1))
     add_out(parser, 'the predictor and the tables')
     add_verbose(parser)
-    add_wide(parser)
 
 
 @into_folder
@@ -86,7 +85,7 @@ def run(args: argparse.Namespace) -> None:
     _warn(_unpredicted(study, args.scores))
     shown = tables.features.models if args.leave_family_out else predict
     predictor = _write(args, tables, study, title, shown)
-    print(summary(study, title, args.verbose, few, args.wide))
+    print(summary(study, title, args.verbose, few))
     print_end([args.out], 'salience', 'predict', '--losses', args.losses,
               '--predictor', predictor)
 

@@ -30,23 +30,24 @@ BEFORE, AFTER = 'all-token loss', 'capability score'
 CURVE_COLUMNS = ('benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')
 
 
-def write_training(out: Path,
-                   predictors: Mapping[str, Predictor],
-                   losses: LossTable,
-                   collection: Collection,
-                   curve: Optional[TrainingCurve],
-                   command: str,
-                   remarks: Sequence[str] = (),
-                   verbose: bool = False,
-                   reported: Container[str] = (),
-                   wide: bool = False) -> str:
+def write_training(
+        out: Path,
+        predictors: Mapping[str, Predictor],
+        losses: LossTable,
+        collection: Collection,
+        curve: Optional[TrainingCurve],
+        command: str,
+        remarks: Sequence[str] = (),
+        verbose: bool = False,
+        reported: Container[str] = (),
+) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     The first of `predictors` is the one that was trained; its baselines
     follow, 'uniform' among them. `losses` are those of all models. `curve` is
     None if the training had no steps. `remarks` are notes of the report on all
-    benchmarks. Returns the `summary` of the study, which takes `verbose`,
-    `reported` and `wide`.
+    benchmarks. Returns the `summary` of the study, which takes
+    `verbose` and `reported`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
@@ -74,7 +75,7 @@ def write_training(out: Path,
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
-    return summary(study, title, verbose, reported, wide)
+    return summary(study, title, verbose, reported)
 
 
 def _pictures(study: Study, steps: Sequence[tuple[str,

@@ -30,13 +30,10 @@ intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
 
-#: The same in short, for the terminal, and for all columns.
+#: The same in short, for the terminal.
 _SHORT = ('error: mean absolute, in points (percent), of held-out models; of '
           'uniform: divided by the error of uniform; coverage: real scores '
-          'inside of the {level:.0%} intervals. --wide has all columns.')
-_UNITS = (
-    'MSE and noise (binomial variance of the scores) in 1e-3, MAE and width '
-    'of intervals in points; means of MSE are geometric.')
+          'inside of the {level:.0%} intervals. report.md has all columns.')
 
 #: Methods of a study, as rows and columns are called after them.
 _METHODS = {
@@ -201,21 +198,17 @@ def _mean(values: Iterable[float]) -> float:
 def summary(study: Study,
             title: str,
             verbose: bool = False,
-            reported: Container[str] = (),
-            wide: bool = False) -> str:
+            reported: Container[str] = ()) -> str:
     """Title, table of errors and notes, to print.
 
-    Args as in `learning_notes`; `wide` is for all columns.
+    Args as in `learning_notes`.
     """
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
-    table, legend = short_table(study), _SHORT
-    if wide:
-        table, legend = error_table(study, 'simple'), _UNITS
-    legend = legend.format(level=study.predictions.level)
+    legend = _SHORT.format(level=study.predictions.level)
     methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
                         if name in study.predictions.methods)
     parts = [
-        title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
+        title, f'{short_table(study)}\n\n{wrapped([legend, f"{methods}."])}',
         wrapped(filter(None, [cross_validated_line(study.predictor)])),
         wrapped(outside_notes(solver)),
         wrapped(learning_notes(study.predictor, verbose, reported))
