@@ -78,8 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'of lm-eval, tasks and groups '
         'whose accuracies to import, perhaps with a metric, such as '
         'gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
-        'acc, else exact_match); of others, names or patterns of tasks, such '
-        "as 'arc*' (default: all)")
+        "acc, else exact_match); of others, tasks (default: all); patterns "
+        "such as 'arc*' match several")
     add_several(
         parser, '--chance', 'NAME=LEVEL', 'accuracy of random guessing on a '
         'task, a fraction (default: of common benchmarks as they are known)',

@@ -21,7 +21,7 @@ N_ITEMS, PART = 'number of items', 'part of the items'
 SETTINGS = METRIC, SHOTS, N_ITEMS, PART
 #: Facts that are better the same for all models on a benchmark.
 VERSION, TEMPLATE = 'version of the task', 'chat template'
-SYSTEM, TURNS = 'system prompt', 'few-shot examples as turns'
+SYSTEM, TURNS = 'system prompt', 'multi-turn setting'
 _PROMPTS = VERSION, TEMPLATE, SYSTEM, TURNS
 #: Facts that change numbers a little from model to model.
 _FORMATS = 'dtype', 'quantization'

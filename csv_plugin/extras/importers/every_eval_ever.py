@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Optional
-
-import numpy as np
 
 from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
                                         seem_fractions)
@@ -49,11 +48,9 @@ def read_every_eval_ever(
         chance: Optional[Mapping[str, float]] = None) -> AccuracyTable:
     """Read accuracies of models from records of Every Eval Ever.
 
-    What cannot be used is left out, and a warning for each reason lists it:
-    files that are no such record, other metrics, scores outside their range,
-    what differs between records of one model, and evaluations without a chance
-    level, if others have one. Of several accuracies on an
-    evaluation, the one of most models counts.
+    What cannot be used is left out, with a warning for each reason. Of
+    several accuracies on an evaluation, the one of most models counts, and of
+    several records of a model the one of most items.
 
     Args:
         paths (Iterable[FilePath]): Records, or folders with them.
@@ -64,78 +61,85 @@ def read_every_eval_ever(
 
     Returns:
         AccuracyTable: Fractions, `(M, B)`; models, by the id in their record,
-        and benchmarks are sorted. Numbers of items are those of the records,
-        the least if they differ, else of `io.known_benchmarks`.
+        and benchmarks are sorted.
 
     Raises:
         InputError: A name matches no evaluation with an accuracy, or as in
-            `benchmark_infos`.
+            `chance_levels`.
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
     left_out, paths = LeftOut(), [*paths]
-    models: dict[str, list[Cell]] = {}
-    for path in _files(paths):
-        for score in _scores(path, benchmarks, left_out):
-            models.setdefault(score[1].name, []).append(score)
-    models = usable({m: partial(_of_one_model, models[m])
-                     for m in models}, 'model', left_out)
-    by_name: dict[str, dict[str, list[Cell]]] = {}
-    for model, scores in models.items():
-        for score in scores:
-            of_name = by_name.setdefault(score[1].task, {})
-            of_name.setdefault(model, []).append(score)
+    models = usable(
+        {
+            model: partial(_of_one_model, cells)
+            for model, cells in _by('name', (
+                cell for path in _files(paths)
+                for cell in _cells(path, benchmarks, left_out))).items()
+        }, 'model', left_out)
+    by_task = _by('task', chain.from_iterable(models.values()))
     columns = usable(
         {
-            name: partial(_column, name, by_name[name], left_out)
-            for name in sorted(by_name)
+            name: partial(_column, name, by_task[name], left_out)
+            for name in sorted(by_task)
         }, 'evaluation', left_out)
-    names = [name for name in columns if columns[name]]
     missing = [
         pattern for pattern in benchmarks
-        if not any(fnmatchcase(name, pattern) for name in names)
+        if not any(fnmatchcase(name, pattern) for name in columns)
     ]
-    if not names or missing:
+    if not columns or missing:
         raise InputError(
             ', '.join(str(path) for path in paths), 'accuracies on '
             f'{", ".join(missing) or "an evaluation"}',
             '; '.join(left_out.lines) or 'none',
             'Name evaluations whose metric is an accuracy.')
-    infos = chance_levels(names, benchmarks, chance or {}, left_out)
-    columns = {name: columns[name] for name in infos}
-    with_scores = sorted(
-        {model
-         for cells in columns.values()
-         for model in cells})
-    table = accuracy_table(with_scores, columns, infos)
-    for name, column, guessing in zip(columns, table.values.T,
-                                      table.chance.tolist()):
-        if seem_fractions(column[~np.isnan(column)], guessing):
-            raise InputError(f'accuracies on {name!r}',
-                             'scores from 0 to 100, as in their max_score',
-                             fractions_found(guessing),
-                             'Correct max_score of the records.')
+    infos = chance_levels([*columns], benchmarks, chance or {}, left_out)
+    columns = usable(
+        {
+            name: partial(_percentages, name, columns[name], info.chance)
+            for name, info in infos.items()
+        }, 'evaluation', left_out)
     left_out.warn()
+    table = accuracy_table(
+        sorted({*chain.from_iterable(columns.values())}), columns, infos)
     warn_of_differences(table.measured)
     return table
 
 
-def _of_one_model(scores: list[Cell]) -> list[Cell]:
-    check_weights(measured for _, measured in scores)
-    return scores
+def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(getattr(cell[1], owner), []).append(cell)
+    return groups
 
 
-def _column(name: str, models: Mapping[str, Sequence[Cell]],
+def _of_one_model(cells: list[Cell]) -> list[Cell]:
+    check_weights(measured for _, measured in cells)
+    return cells
+
+
+def _percentages(name: str, cells: dict[str, Cell],
+                 chance: float) -> dict[str, Cell]:
+    if seem_fractions([accuracy for accuracy, _ in cells.values()], chance):
+        raise InputError(f'accuracies on {name!r}',
+                         'scores from 0 to 100, as in their max_score',
+                         fractions_found(chance),
+                         'Correct max_score of the records.')
+    return cells
+
+
+def _column(name: str, scores: Sequence[Cell],
             left_out: LeftOut) -> dict[str, Cell]:
-    """The accuracies on an evaluation, all by the same metric."""
+    """The accuracies on an evaluation by model, all by the same metric."""
+    models = _by('name', scores)
     uses = Counter(
-        metric for scores in models.values()
+        metric for of_model in models.values()
         for metric in {measured.facts[METRIC]
-                       for _, measured in scores})
+                       for _, measured in of_model})
     metric = max(sorted(uses), key=lambda metric: uses[metric])
     cells = {}
-    for model, scores in models.items():
-        same = [s for s in scores if s[1].facts[METRIC] == metric]
+    for model, of_model in models.items():
+        same = [s for s in of_model if s[1].facts[METRIC] == metric]
         # Without trials on a few of the items.
         most = max(map(_n_items, same), default=0)
         wanted = [score for score in same if _n_items(score) == most]
@@ -152,6 +156,9 @@ def _column(name: str, models: Mapping[str, Sequence[Cell]],
             left_out.add('result', f'other models have the {metric}',
                          f'{name} of {model}')
     check_settings([measured for _, measured in cells.values()], (SHOTS, ))
+    if not cells:
+        raise InputError(name, 'one score of a model', 'several',
+                         'Leave out records.')
     return cells
 
 
@@ -167,8 +174,8 @@ def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
         yield from sorted(filter(Path.is_file, path.rglob('*.json')))
 
 
-def _scores(path: Path, wanted: Sequence[str],
-            left_out: LeftOut) -> Iterator[Cell]:
+def _cells(path: Path, wanted: Sequence[str],
+           left_out: LeftOut) -> Iterator[Cell]:
     """The accuracies in a record, on all or some evaluations."""
     try:
         record = read_json_part(path, _REMEDY)
@@ -179,7 +186,7 @@ def _scores(path: Path, wanted: Sequence[str],
                 f'{" or ".join(VERSIONS)}', f'version {version!r}'[:80],
                 'Migrate it by the tool of Every Eval Ever.')
         measured = _weights(path, record.part('model_info'))
-        results, model = record.parts('evaluation_results'), measured.name
+        results = record.parts('evaluation_results')
     except InputError as error:
         left_out.add('record', str(error), path.name)
         return
@@ -187,12 +194,11 @@ def _scores(path: Path, wanted: Sequence[str],
         name = str(result.fields.get('evaluation_name'))
         if not wanted or any(fnmatchcase(name, p) for p in wanted):
             try:
-                yield _score(result, replace(measured, task=name))
-            except InputError as error:
-                reason = str(error).removeprefix(f'{result.where}, ')
-                left_out.add('result', reason, f'{name} of {model}')
-            except _NoAccuracy as reason:
-                left_out.add('result', str(reason), f'{name} of {model}')
+                yield _cell(result, replace(measured, task=name))
+            except (InputError, _NoAccuracy) as error:
+                left_out.add('result',
+                             str(error).removeprefix(f'{result.where}, '),
+                             f'{name} of {measured.name}')
 
 
 def _weights(path: Path, model: JsonPart) -> Measured:
@@ -212,7 +218,7 @@ class _NoAccuracy(Exception):
     """The metric of a result is not an accuracy."""
 
 
-def _score(result: JsonPart, measured: Measured) -> Cell:
+def _cell(result: JsonPart, measured: Measured) -> Cell:
     config = result.part('metric_config')
     details = result.part('score_details')
     metric, named = _metric(measured.task, config)

@@ -16,7 +16,7 @@ from csv_plugin.extras.importers.json_rows import (JsonPart, inside, is_number,
                                                    read_json_part,
                                                    read_parquet_rows)
 from csv_plugin.extras.importers.left_out import LeftOut
-from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model
+from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
 
 #: The end of a file's name.
@@ -50,7 +50,11 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     files = [*Path(path).rglob('details_*.parquet')]
     if not files:
         raise InputError(os.fspath(path), 'details_*.parquet', 'none', _REMEDY)
-    check_one_model(path, {str(_model_folder(file)) for file in files})
+    models = sorted({str(_model_folder(file)) for file in files})
+    if len(models) > 1:
+        raise InputError(
+            os.fspath(path), 'outputs of one model', ', '.join(models),
+            'Name the folder of each model.')
     runs: dict[str, list[Path]] = {}
     for file in sorted(files, key=_date):
         task = file.stem.removeprefix('details_')

@@ -63,14 +63,17 @@ def read_lm_eval_accuracies(
             model: partial(read_runs, path, left_out)
             for model, path in folders.items()
         }, 'model', left_out)
-    patterns = _by_name(benchmarks, runs)
+    patterns = _by_name(benchmarks, runs, left_out)
     infos = chance_levels([*patterns], benchmarks, chance or {}, left_out)
-    chosen = {name: _runs(name, runs, left_out) for name in infos}
     columns = usable(
         {
             name:
-            partial(_cells, name, chosen[name],
-                    (metrics or {}).get(patterns[name]), left_out)
+            partial(
+                _cells, name, {
+                    model: found[0]
+                    for model, those in runs.items()
+                    if (found := runs_of(those, model, name, left_out))
+                }, (metrics or {}).get(patterns[name]), left_out)
             for name in infos
         }, 'benchmark', left_out)
     left_out.warn()
@@ -79,36 +82,26 @@ def read_lm_eval_accuracies(
     return accuracy_table([*runs], columns, infos)
 
 
-def _by_name(patterns: Sequence[str],
-             runs: Mapping[str, list[Run]]) -> dict[str, str]:
-    """The benchmarks that match, or were named, each with its pattern."""
+def _by_name(patterns: Sequence[str], runs: Mapping[str, list[Run]],
+             left_out: LeftOut) -> dict[str, str]:
+    """The benchmarks that match, each with its pattern."""
+    of_all = [*chain.from_iterable(runs.values())]
     tasks = sorted({
         task
-        for run in chain.from_iterable(runs.values())
-        for task in run.results
+        for run in of_all
+        for task, scores in run.results.items() if isinstance(scores, dict)
     })
-    return {
-        task: pattern
-        for pattern in patterns
-        for task in [task for task in tasks
-                     if fnmatchcase(task, pattern)] or [pattern]
-    }
-
-
-def _runs(benchmark: str, runs: Mapping[str, list[Run]],
-          left_out: LeftOut) -> dict[str, Run]:
-    """The run of a benchmark that counts, by model."""
-    found = {
-        model: runs_of(those, model, benchmark, left_out)
-        for model, those in runs.items()
-    }
-    if not any(found.values()):
-        raise InputError(
-            f'results of {", ".join(runs)}'[:200],
-            f'the task {benchmark!r} of a model or more',
-            tasks_of(chain.from_iterable(runs.values()), left_out),
-            'Run the harness with this task, or correct the name.')
-    return {model: those[0] for model, those in found.items() if those}
+    found = {}
+    for pattern in patterns:
+        matching = [task for task in tasks if fnmatchcase(task, pattern)]
+        if not matching:
+            raise InputError(
+                f'results of {", ".join(runs)}'[:200],
+                f'the task {pattern!r} of a model or more',
+                tasks_of(of_all, left_out),
+                'Run the harness with this task, or correct the name.')
+        found |= dict.fromkeys(matching, pattern)
+    return found
 
 
 def _cells(benchmark: str, runs: Mapping[str, Run], metric: Optional[str],

@@ -4,6 +4,7 @@
 into its name. 0.3 has metrics without filters and one number of few-shot
 examples for all tasks; 0.4.0 does not list the tasks of a group.
 """
+import ast
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -191,29 +192,32 @@ class Run:
         return {N_ITEMS: n_items, PART: part}
 
     def _n_items(self, task: str, limit: Any) -> Optional[float]:
-        """Items of a task that were run; None if it is not stated."""
-        run = (inside(self.results, task, 'sample_len'),
+        """Items of a task that were run; None if it is not stated.
+
+        Until 0.4.11, the effective number leaves --samples out.
+        """
+        scores = self.results.get(task)
+        run = (_counted(scores), inside(scores, 'sample_len'),
                inside(self.content, 'n-samples', task, 'effective'), limit)
-        stated = [n for n in run if is_number(n) and n >= 1]
-        # Until 0.4.11, the effective number leaves --samples out.
-        most = _most_items(self.results.get(task))
-        return min([stated[0], *most]) if stated else None
+        return next((n for n in run if is_number(n) and n >= 1), None)
 
 
-def _most_items(scores: Any) -> list[int]:
-    """The most items that the standard errors of accuracies allow.
+def _counted(scores: Any) -> Optional[int]:
+    """The number of items by the standard error of an accuracy, if any.
 
-    With all n grades 0 or 1, a mean p has the standard error
-    sqrt(p (1 - p) / (n - 1)); with grades between, a smaller one.
+    With k of n grades 1 and the others 0, the mean p is k / n and has the
+    standard error sqrt(p (1 - p) / (n - 1)).
     """
-    numbers = []
     for key, mean in (scores.items() if isinstance(scores, dict) else ()):
         metric, comma, kind = key.partition(',')
         error = scores.get(f'{metric}_stderr{comma}{kind}')
-        if metric in METRICS and is_number(mean) and 0 < mean < 1 and (
-                is_number(error) and error > 1e-9):
-            numbers.append(round(mean * (1 - mean) / error**2 + 1))
-    return numbers
+        if metric in METRICS and is_number(mean) and is_number(error) and (
+                0 < mean < 1 and error > 1e-9):
+            n_items = mean * (1 - mean) / error**2 + 1
+            wholes = n_items, mean * n_items
+            if all(abs(whole - round(whole)) < 1e-6 for whole in wholes):
+                return round(n_items)
+    return None
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
@@ -313,6 +317,8 @@ def tasks_of(runs: Iterable[Run], left_out: LeftOut) -> str:
 def arguments(config: Any) -> dict[str, str]:
     """Return `model_args`: a text until 0.4.9, then perhaps an object."""
     args = inside(config, 'model_args')
+    with suppress(SyntaxError, TypeError, ValueError):
+        args = ast.literal_eval(args)  # Of an object, converted to a text.
     if isinstance(args, str):
         pairs = [part.partition('=')[::2] for part in args.split(',')]
         args = {key.strip(): value.strip() for key, value in pairs if key}

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Optional
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import SYSTEM, Measured
 from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
                                                      NO_RIGHT, SEVERAL_RIGHT,
                                                      Answer, Items, read_items)
-from csv_plugin.extras.importers.json_rows import JsonPart, read_json_rows
+from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
+                                                   read_json_part,
+                                                   read_json_rows)
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
@@ -35,7 +38,7 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
     """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, given the prompt, for which the hash in
-    the name of a file stands.
+    the name of a file stands. `metrics.json` of the run states the weights.
 
     Args:
         path (FilePath): The folder of a model, `predictions/<model>`. Files in
@@ -69,6 +72,7 @@ def _answers(task: str, file: Path) -> list[Answer]:
     if request and 'LiteLLMProvider' in str(
             request.part('request').fields.get('provider_request')):
         return [_GUESSED] * len(rows)
+    measured = _measured(task, file)
     names = [str(row.fields.get('native_id')) for row in rows]
     # Some benchmarks have an id for several items.
     uses = Counter(names)
@@ -77,7 +81,7 @@ def _answers(task: str, file: Path) -> list[Answer]:
         for name, row in zip(names, rows)
     ]
     return [
-        _answer(row, f'{task}/{name}')
+        _answer(row, f'{task}/{name}', measured)
         if request or _is_scored(row) else GENERATED
         for name, row in zip(names, rows)
     ]
@@ -108,7 +112,28 @@ def _is_scored(row: JsonPart) -> bool:
     return not scorers & _OF_GENERATED
 
 
-def _answer(row: JsonPart, name: str) -> Answer:
+def _measured(task: str, file: Path) -> Optional[Measured]:
+    """What the metrics of the run state, if they are there."""
+    metrics = file.absolute().parents[2] / 'metrics.json'
+    if not metrics.is_file():
+        return None
+    config = read_json_part(metrics, _REMEDY).fields.get('config')
+    # A run of several models has no provider above them.
+    config = inside(config, 'models', file.parent.name) or config
+    provider = partial(inside, config, 'provider')
+    if not isinstance(provider(), dict):
+        provider = partial(inside, config)
+    return Measured(
+        '', task, str(metrics), {
+            'model': provider('model'),
+            'revision': provider('revision') or 'main',
+            'dtype': provider('dtype'),
+            'quantization': provider('kwargs', 'quantization') or 'none',
+            SYSTEM: inside(config, 'system_prompt') or 'none'
+        })
+
+
+def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     answers, label = row.parts('model_output'), row.fields.get('label')
     # A task with a single answer may have any label: its text, for example.
     index = 0 if len(answers) == 1 else label
@@ -125,4 +150,4 @@ def _answer(row: JsonPart, name: str) -> Answer:
             'num_tokens_all', int):
         raise answer.error('num_tokens', 'from 1 to all')
     nats = 0.0 - answer.number('sum_logits')
-    return TextLoss(name, text, nats, where=answer.where)
+    return TextLoss(name, text, nats, 0, answer.where, measured)

@@ -1,6 +1,5 @@
 """Losses of whole texts, or of their ends, checked and joined to a table."""
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
@@ -11,7 +10,6 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.measured import Measured
 from csv_plugin.core.texts import TextSet, fingerprint
-from csv_plugin.io.files import FilePath
 
 #: The most nats a byte or a token: servers write -9999 for log-probabilities
 #: of minus infinity, and perplexities are not losses.
@@ -76,14 +74,6 @@ class TextLoss:
         return f'{self.text_id}[{self.start}:]' if self.start else self.text_id
 
 
-def check_one_model(path: FilePath, models: set[str]) -> None:
-    """Refuse a folder with the outputs of several models."""
-    if len(models) > 1:
-        raise InputError(
-            os.fspath(path), 'outputs of one model', ', '.join(sorted(models)),
-            'Name the folder of each model.')
-
-
 def feature_table(losses: Mapping[str, Sequence[TextLoss]],
                   texts: Optional[TextSet] = None) -> FeatureTable:
     """Return the losses of M models on the same texts as feature columns.
@@ -135,34 +125,23 @@ def check_losses(
         raise InputError('losses', 'those of a model or more', 'none',
                          'Name the files of a model or more.')
     by_model = {
-        model: _by_text(model, scored)
+        model: _by_text(f'losses of {model!r}', scored)
         for model, scored in losses.items()
     }
-    first = next(iter(by_model.values()))
-    expected = {
-        name: loss.text
-        for name, loss in first.items()
-    } if texts is None else {
-        text.text_id: text.text
-        for text in texts
-    }
+    expected = next(iter(by_model.values()))
+    if texts is not None:
+        starts = {name: loss.start for name, loss in expected.items()}
+        expected = {
+            text.text_id:
+            TextLoss(text.text_id, text.text, 0, starts.get(text.text_id, 0))
+            for text in texts
+        }
     for model, scored in by_model.items():
-        _check_texts(f'losses of {model!r}', scored, expected, first)
+        _check_texts(f'losses of {model!r}', scored, expected)
     return by_model
 
 
-def _records(losses: Iterable[TextLoss]) -> list[Measured]:
-    """The records of losses; those of one file share one."""
-    return [
-        *{
-            id(loss.measured): loss.measured
-            for loss in losses if loss.measured
-        }.values()
-    ]
-
-
-def _by_text(model: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
-    where = f'losses of {model!r}'
+def _by_text(where: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
     check_unique(f'texts of the {where}', [loss.text_id for loss in losses])
     scored = [loss.nats for loss in losses if loss.n_chars]
     if not scored:
@@ -177,8 +156,7 @@ def _by_text(model: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
 
 
 def _check_texts(where: str, scored: Mapping[str, TextLoss],
-                 expected: Mapping[str, str],
-                 first: Mapping[str, TextLoss]) -> None:
+                 expected: Mapping[str, TextLoss]) -> None:
     missing = [name for name in expected if name not in scored]
     unknown = [name for name in scored if name not in expected]
     for names, found in ((missing, 'none on'), (unknown, 'also')):
@@ -187,15 +165,20 @@ def _check_texts(where: str, scored: Mapping[str, TextLoss],
                 where, f'losses on the {len(expected)} texts of the set',
                 f'{found} {names[0]!r} and {len(names) - 1} others',
                 'Score all of these texts and no others.')
-    for name, text in expected.items():
-        loss, start = scored[name], first[name].start
-        if loss.text != text:
-            raise InputError(f'{where}, text {name!r}',
-                             repr(text)[:200],
-                             repr(loss.text)[:200],
-                             'Score the texts of this set.')
-        if loss.start != start:
+    for name, same in expected.items():
+        loss = scored[name]
+        if (loss.text, loss.start) != (same.text, same.start):
             raise InputError(
-                f'{where}, text {name!r}', f'a loss from character {start} on',
-                f'from character {loss.start} on',
-                'Score the same parts of the texts with all models.')
+                f'{where}, text {name!r}', _scored_part(same),
+                _scored_part(loss),
+                'Score the same parts of the same texts with all models.')
+
+
+def _scored_part(loss: TextLoss) -> str:
+    return f'{loss.text[:100]!r} from character {loss.start} on'
+
+
+def _records(losses: Iterable[TextLoss]) -> list[Measured]:
+    """The records of losses; those of one file share one."""
+    records = {id(loss.measured): loss.measured for loss in losses}
+    return [record for record in records.values() if record]

@@ -191,7 +191,7 @@ def test_records_of_several_weights_are_no_model(tmp_path):
     for name, model, task, details in (
         ('1', 'a', 'piqa', dict(revision='main', dtype='bfloat16')),
         ('2', 'a', 'sciq', dict(revision='step1000', dtype='bfloat16')),
-        ('3', 'b', 'piqa', dict(model_args='pretrained=b,load_in_4bit=True')),
+        ('3', 'b', 'piqa', dict(model_args="{'load_in_4bit': True}")),
         ('4', 'c', 'piqa', dict(model_args='pretrained=c,dtype=float16')),
     ):  # yapf: disable
         record(tmp_path / f'{name}.json', model, task,

@@ -1,7 +1,10 @@
 """Predictions of olmo-eval, as its source writes them."""
+import json
+
 import pytest
 
 from csv_plugin.core.input_error import InputError
+from csv_plugin.core.measured import SYSTEM
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
 from tests.extras.importers.outputs import write_rows
@@ -145,3 +148,16 @@ def test_tasks_by_name(tmp_path):
         assert {loss.text_id.partition('/')[0] for loss in losses} == {TASK}
     with pytest.raises(InputError, match="'mmlu', found arc_easy_rc_a1b2c3,"):
         read(folder, 'arc*', 'mmlu')
+
+
+@pytest.mark.parametrize('config', [
+    {'provider': {'kind': 'vllm', 'model': 'lab/m', 'revision': 'step10'}},
+    {'models': {'m': {'model': 'lab/m', 'provider': 'vllm',
+                      'revision': 'step10'}}},
+])  # yapf: disable
+def test_weights_in_the_metrics_of_the_run(tmp_path, config):
+    folder = written(tmp_path, rows())
+    (tmp_path / 'metrics.json').write_text(json.dumps({'config': config}))
+    facts = read(folder)[0][0].measured.facts
+    assert (facts['model'], facts['revision']) == ('lab/m', 'step10')
+    assert (facts['dtype'], facts[SYSTEM]) == (None, 'none')
