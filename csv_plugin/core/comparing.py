@@ -148,9 +148,10 @@ def compare(a: Optional[Losses] = None,
             same texts, there is a single run of the recipe, no item has
             answers of both, or as in `Predictor.features`.
     """
-    if not 0 < level < 1:
-        raise InputError('level of a comparison', 'a fraction in 0..1',
-                         str(level), 'Give 0.95 for intervals of 95 %.')
+    for name, value in (('level', level), ('margin', margin)):
+        if not 0 < value < 1:
+            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
+                             str(value), 'Give 0.95 for 95 %.')
     found: list[Difference] = []
     notes: list[str] = []
     models = 'A', 'B'
@@ -158,6 +159,10 @@ def compare(a: Optional[Losses] = None,
         if answers is None or a is not b:
             raise InputError('comparison', 'losses or answers of A and of B',
                              'fewer', 'Give either of both models.')
+        if predictor is not None or same_recipe:
+            raise InputError('comparison by answers alone',
+                             'no predictor and no runs', 'one of these',
+                             'Give the losses of A and B, too.')
     else:
         models = _name(a), _name(b)
         paired = _pair([a, b, *same_recipe], predictor)

@@ -171,8 +171,10 @@ def text_noise(contributions: NDArray,
     order, first, sizes = _strata(sources)
     freedom = len(order) - len(sizes)
     if not freedom:
-        raise InputError('texts of a comparison', 'two or more', '1',
-                         'Give losses by text or by item.')
+        raise InputError(
+            'texts of a comparison', 'two or more', '1',
+            'Give losses by text or by item, or runs of one '
+            'recipe with other seeds.')
     columns = np.column_stack([contributions, shares])[order]
     begins, counts = (
         np.repeat(numbers, sizes - 1) for numbers in (first, sizes))

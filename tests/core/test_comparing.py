@@ -285,8 +285,14 @@ def test_losses_that_cannot_be_compared():
         with pytest.raises(
                 InputError, match='losses or answers of A and of B'):
             compare(tokens('a', 1.0), answers=answers)
-    with pytest.raises(InputError, match='level'):
-        compare(answers=ANSWERS, level=95)
+    for settings in (
+            dict(predictor=train()),
+            dict(same_recipe=[tokens('r', 1), tokens('s', 1)])):
+        with pytest.raises(InputError, match='losses of A and B, too'):
+            compare(answers=ANSWERS, **settings)
+    for settings in (dict(level=95), dict(margin=0)):
+        with pytest.raises(InputError, match=f'{[*settings][0]} of a comp'):
+            compare(answers=ANSWERS, **settings)
 
 
 def test_models_that_were_scored_in_two_ways_are_noted():
