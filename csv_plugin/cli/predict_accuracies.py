@@ -29,7 +29,6 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text, scoring_lms,
                                             with_possible_ranks,
                                             write_leaderboard)
@@ -58,10 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'fit` takes them: they stand beside the predictions and help to make '
         'the others (default: none)')
     add_option(
-        parser, '--benchmarks', 'CSV', 'columns benchmark, chance and '
-        'n_items: of how many items the known scores are (default: of as '
-        'many as those that the predictor was fitted to)')
-    add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)
     add_json(parser)
@@ -75,7 +70,7 @@ def run(args: argparse.Namespace) -> None:
                          'Say where the losses of the models are.')
     label, file = args.predictor
     predictor = load_predictor(file)
-    known = _known(args.known, args.benchmarks)
+    known = _known(args.known)
     tables: Tables
     infos: Infos = {}
     if args.losses:
@@ -139,21 +134,15 @@ def _show(args: argparse.Namespace, board: Leaderboard) -> None:
                       *rest)
 
 
-def _known(scores: Optional[str],
-           benchmarks: Optional[str]) -> Optional[AccuracyTable]:
-    """Scores that are known, without chance levels, which the predictor has.
-    """
-    if scores is None:
-        if benchmarks is not None:
-            raise InputError('--benchmarks', 'known scores beside it', 'none',
-                             'Give --known, or leave --benchmarks out.')
+def _known(path: Optional[str]) -> Optional[AccuracyTable]:
+    """Scores that are known, without what the predictor has."""
+    if path is None:
         return None
-    table = read_accuracy_columns(scores)
-    info = read_benchmarks(benchmarks) if benchmarks else {}
-    n_items = [info[name].n_items if name in info else 0
-               for name in table.columns]  # yapf: disable
+    table = read_accuracy_columns(path)
+    n_benchmarks = len(table.columns)
     return AccuracyTable(table.models, table.columns, table.values,
-                         np.zeros(len(n_items)), np.array(n_items, np.int64))
+                         np.zeros(n_benchmarks),
+                         np.zeros(n_benchmarks, np.int64))
 
 
 def _from_dumps(predictor: Predictor,

@@ -93,14 +93,10 @@ class Columns:
             theirs, ours = next(
                 pair for pair in zip_longest(self.units, trained.units)
                 if pair[0] != pair[1])
-            if theirs is None or ours is None:
-                which = f'without {ours!r}' if ours else f'{theirs!r} besides'
-            else:
-                which = f'{theirs!r} in place of {ours!r}'
             raise InputError(
                 'predictor', f'the {len(trained.units)} feature columns of '
                 'the training, in their order',
-                f'{len(self.units)} columns, {which}',
+                f'{len(self.units)} columns, {theirs!r} in place of {ours!r}',
                 'Give those of predictor.columns.units, in this order.')
 
 

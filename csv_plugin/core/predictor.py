@@ -83,11 +83,12 @@ class BenchmarkPredictor:
         """Return predictions of M models from features `(M, K)`.
 
         `values`, `low`, `high`, `extrapolated` and `disagrees` as in
-        `Predictions`, `(M,)` each.
+        `Predictions`, `(M,)` each, and `opposed`: what reference predictors
+        predict where they disagree, else NaN, `(W, M)`.
         """
         scores = self.model.scores(values)
         predicted = self.model.curve.accuracies(scores)
-        opposed = self.disagreements(values)
+        opposed = self._disagreements(values)
         low, high = self.intervals.bounds(self.model, values, level)
         low, high = at_least_noise(low, predicted, high, self.n_items, level)
         low, high = widened(low, predicted, high, opposed)
@@ -101,14 +102,12 @@ class BenchmarkPredictor:
             'extrapolated': (self.intervals.extrapolated(scores)
                              | self.intervals.beyond(values)),
             'disagrees':
-            ~np.isnan(opposed).all(axis=0)
+            ~np.isnan(opposed).all(axis=0),
+            'opposed':
+            opposed
         }
 
-    def disagreements(self, values: NDArray) -> NDArray[np.float64]:
-        """Return contradicting predictions of reference predictors, or NaN.
-
-        Shape `(W, M)`, from features `(M, K)`.
-        """
+    def _disagreements(self, values: NDArray) -> NDArray[np.float64]:
         if not self.references:
             return np.empty((0, len(values)))
         scores = self.model.scores(values)
@@ -361,6 +360,7 @@ class Predictor:
                 in_sample=np.isin(features.models, part.fit_models))
             for part in self.benchmarks
         ]
+        opposed = [part.pop('opposed') for part in parts]
         cubes: dict[str, Any] = {
             name: np.stack([part[name] for part in parts], axis=1)[:, :, None]
             for name in parts[0]
@@ -372,25 +372,23 @@ class Predictor:
             level=level,
             chance={part.benchmark: part.chance
                     for part in self.benchmarks},
-            disagreements=self._disagreements(features,
-                                              cubes['disagrees'][:, :, 0]),
+            disagreements=self._named(features.models, opposed),
             outside_means=tuple(part.benchmark for part in self.benchmarks
                                 if not part.main),
             **cubes)
 
-    def _disagreements(
-        self, features: FeatureTable, disagrees: NDArray
+    def _named(
+        self, models: tuple[str, ...], opposed: list[NDArray]
     ) -> dict[tuple[str, str, str], tuple[Disagreement, ...]]:
-        """Contradictions of all cells with a flag, `(M, B)`."""
+        """Contradictions by cell, from those of each benchmark `(W, M)`."""
         return {
-            (features.models[m], part.benchmark, PREDICTED):
+            (models[m], part.benchmark, PREDICTED):
             tuple(
                 Disagreement(reference.name, float(value))
-                for reference, value in zip(part.references, opposed[:, m])
+                for reference, value in zip(part.references, values[:, m])
                 if not np.isnan(value))
-            for part, flags in zip(self.benchmarks, disagrees.T)
-            for opposed in [part.disagreements(features.values)]
-            for m in np.flatnonzero(flags)
+            for part, values in zip(self.benchmarks, opposed)
+            for m in np.flatnonzero(~np.isnan(values).all(axis=0))
         }
 
     def check_tokens(self, where: str = 'predictor') -> None:

@@ -27,8 +27,7 @@ from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_models_in,
-                                  models_in, models_to_fit, read_models,
-                                  write_csv)
+                                  models_in, read_models, write_csv)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 #: Tables of a collection beside the dumps and the texts.
@@ -99,14 +98,6 @@ class Collection:
             InputError: A split has no model.
         """
         return models_in(splits, self.accuracies.models, self.info)
-
-    def models_to_fit(self, splits: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return those of some splits, by default of all but the test split.
-
-        Raises:
-            InputError: A split has no model, or no model has a split.
-        """
-        return models_to_fit(splits, self.accuracies.models, self.info)
 
     def select(self, models: Sequence[str]) -> 'Collection':
         """Return the given models, in the given order.

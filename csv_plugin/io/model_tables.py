@@ -23,8 +23,8 @@ from csv_plugin.io.files import FilePath, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.measured_file import read_measured
 from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
-                                  models_in, read_benchmarks, read_models,
-                                  read_rows)
+                                  models_in, models_to_fit, read_benchmarks,
+                                  read_models, read_rows)
 
 #: Types of floating-point numbers by their names in safetensors files. Those
 #: of BF16 are the upper halves of numbers of 32 bits.
@@ -65,20 +65,11 @@ class ModelTables:
         return models_in(splits, self.features.models, self.info, self.source)
 
     def models_to_fit(
-        self,
-        splits: Optional[Sequence[str]] = None,
-        predicted: Sequence[str] = ()
+        self, splits: Sequence[str] = (), predicted: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Return those of some splits, by default of all but `predicted`.
-
-        The test split is never among the default.
-
-        Raises:
-            InputError: A split has no model.
-        """
-        present = {self.info[model].split for model in self.features.models}
-        rest = sorted(present - {'', 'test', *predicted})
-        return self.models_in(*(splits or rest or ['train']))
+        """Return those of `tables.models_to_fit`."""
+        return models_to_fit(splits, self.features.models, self.info,
+                             predicted, self.source)
 
     def select(self, models: tuple[str, ...]) -> 'ModelTables':
         """Return the given models, in the given order."""
@@ -94,12 +85,8 @@ class ModelTables:
 
     def select_units(self, units: Sequence[str]) -> 'ModelTables':
         """Return the given units alone, in the given order."""
-        place = {unit: k for k, unit in enumerate(self.features.columns.units)}
-        values = self.features.values[:, [place[unit] for unit in units]]
         return replace(
-            self,
-            features=FeatureTable.of_losses(self.features.models, units,
-                                            values))
+            self, features=_of_units('tables', self.features, units))
 
 
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
@@ -147,18 +134,23 @@ def read_loss_features(path: FilePath,
     _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more',
             'Leave a model or a column with gaps out.')
     check_models(file, models, values)
-    if units is not None:
-        check_list('units', units)
-        place = {name: k for k, name in enumerate(columns)}
-        for name in units:
-            if name not in place:
-                raise InputError(
-                    file, f'the {len(units)} columns that are needed',
-                    f'none of {name!r}',
-                    'Add it, or fit to the columns that are there.')
-        columns = tuple(units)
-        values = values[:, [place[name] for name in units]]
-    return FeatureTable.of_losses(models, columns, values)
+    features = FeatureTable.of_losses(models, columns, values)
+    return features if units is None else _of_units(file, features, units)
+
+
+def _of_units(where: str, features: FeatureTable,
+              units: Sequence[str]) -> FeatureTable:
+    check_list('units', units)
+    place = {unit: k for k, unit in enumerate(features.columns.units)}
+    for unit in units:
+        if unit not in place:
+            raise InputError(where,
+                             f'the {len(units)} columns that are needed',
+                             f'none of {unit!r}',
+                             'Add it, or fit to the columns that are there.')
+    return FeatureTable.of_losses(
+        features.models, units,
+        features.values[:, [place[unit] for unit in units]])
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:

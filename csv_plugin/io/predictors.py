@@ -1,9 +1,8 @@
 """Predictors as safetensors files: arrays, and the rest as JSON.
 
 Loading a file executes nothing in it, and needs neither torch nor the scoring
-LM. docs/formats.md describes the layout. A file may come from anyone, so all
-numbers that compiled code takes as an index, and all values that a predictor
-cannot have, are checked.
+LM. docs/formats.md describes the layout. A file may come from anyone, so types
+and shapes are checked, and all numbers that are taken as an index.
 """
 import math
 import os
@@ -19,14 +18,13 @@ from scipy.sparse import csc_array
 from csv_plugin.core.features import Columns
 from csv_plugin.core.held_out_errors import (CrossValidatedError,
                                              ErrorsByReach, HeldOutFamily)
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
 from csv_plugin.core.reference_predictors import ReferencePredictor
-from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
-                                            SalienceModel)
+from csv_plugin.core.salience_model import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TextSpans
 from csv_plugin.io.containers import (errors_name, read_container,
@@ -282,7 +280,8 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             highest=part.get('highest'),
             **{name: _of_json(name, scalars[name])
                for name in _OF_INTERVALS})
-        benchmark = BenchmarkPredictor(
+        _check_folds(intervals)
+        return BenchmarkPredictor(
             **plain,
             model=_model(part, '', part['curve']),
             intervals=intervals,
@@ -290,8 +289,6 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             references=_unpack_references(scalars['references'], part),
             errors_by_reach=None if errors is None else _errors_by_reach(
                 where, f'errors_by_reach of {what}', errors))
-        _check_ranges(benchmark)
-        return benchmark
 
 
 def _errors_by_reach(where: str, what: str, values: Any) -> ErrorsByReach:
@@ -303,39 +300,12 @@ def _errors_by_reach(where: str, what: str, values: Any) -> ErrorsByReach:
     return ErrorsByReach(reach['reach'], within, beyond)
 
 
-def _check_ranges(part: BenchmarkPredictor) -> None:
-    """Refuse numbers that no fit makes, and those that index an array."""
-    intervals, n_models = part.intervals, len(part.fit_models)
-    check_unique(f'models of {part.benchmark!r}'[:80], part.fit_models)
-    n_folds, reach = len(intervals.folds.coefficients), part.errors_by_reach
-    sound = {
-        'benchmark': bool(part.benchmark),
-        'chance': 0 <= part.chance < 1,
-        'penalty': part.penalty >= 0,
-        'cv_mse': not part.cv_mse < 0,
-        'errors': (intervals.errors >= 0).all(),
-        'error_variance': (intervals.variance >= 0).all(),
-        'backtest': (intervals.backtest >= 0).all(),
-        'score_spread': intervals.score_spread >= 0,
-        'error_fold':
-        ((0 <= intervals.fold) & (intervals.fold < n_folds)).all(),
-        'number of errors': len(intervals.errors) == 0
-        or n_models > 0 and len(intervals.errors) % n_models == 0,
-        'family': all(
-            f.n_models >= 1 and 0 <= f.lowest <= f.highest <= 1
-            and not abs(f.bias) > 1 and not (f.error < 0 or f.error > 1)
-            for f in part.families),
-        'reference': all(r.limit >= 0 and r.score_low <= r.score_high
-                         for r in part.references),
-        'errors_by_reach': reach is None or 0 <= reach.reach <= 1 and not any(
-            error.mse < 0 or error.n_families > error.n_models
-            for error in (reach.within, reach.beyond)),
-        'typical': part.model.logs is None or (
-            part.model.logs.typical >= LEAST_TYPICAL).all(),
-    }  # yapf: disable
-    for name in (name for name in sound if not sound[name]):
-        raise InputError(f'predictor of {part.benchmark!r}'[:80],
-                         f'{name} in its range', 'another', _REMEDY)
+def _check_folds(intervals: Intervals) -> None:
+    """Refuse numbers of folds that there are not, which index an array."""
+    n_folds = len(intervals.folds.coefficients)
+    if np.any((intervals.fold < 0) | (intervals.fold >= n_folds)):
+        raise InputError('error_fold', f'folds 0 to {n_folds - 1}', 'others',
+                         _REMEDY)
 
 
 def _pack_benchmark(part: BenchmarkPredictor) -> dict[str, NDArray]:

@@ -245,16 +245,21 @@ def models_in(splits: Sequence[str],
     return tuple(model for model in models if info[model].split in splits)
 
 
-def models_to_fit(splits: Sequence[str], models: Sequence[str],
-                  info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
+def models_to_fit(splits: Sequence[str],
+                  models: Sequence[str],
+                  info: Mapping[str, ModelInfo],
+                  predicted: Sequence[str] = (),
+                  where: str = 'models') -> tuple[str, ...]:
     """Return the models of some splits, by default of all but the test split.
+
+    Nor are those of the splits to predict among the default.
 
     Raises:
         InputError: A split has no model, or no model has a split.
     """
     present = {info[model].split for model in models}
-    chosen = splits or sorted(present - {'', 'test'}) or ('train', )
-    return models_in(chosen, models, info)
+    rest = sorted(present - {'', 'test', *predicted})
+    return models_in(splits or rest or ('train', ), models, info, where)
 
 
 def write_csv(path: FilePath, header: Sequence[str],

@@ -234,18 +234,3 @@ def test_known_scores_fill_the_holes(folder, capsys):
                                                        'hard']['predicted']
     assert any('scores.csv: scores on new, which' in note
                for note in json.loads(text)['notes'])
-
-
-def test_known_scores_of_few_items_tell_less(folder, capsys):
-    write_known('weak,0.9,,')
-    with_scores = {}
-    for n_items in (2, 50, ''):
-        Path('items.csv').write_text(
-            f'benchmark,chance,n_items\neasy,0,{n_items}\n', 'utf-8')
-        assert call('dumps', '--json', '--known', 'scores.csv', '--benchmarks',
-                    'items.csv') == 0
-        table = rows(capsys.readouterr().out)
-        with_scores[n_items] = table['weak', 'hard']['predicted']
-    assert with_scores[2] < with_scores[50] < with_scores['']
-    assert call('dumps', '--benchmarks', 'items.csv') == 2
-    assert 'Give --known' in capsys.readouterr().err

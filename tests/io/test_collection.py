@@ -69,21 +69,6 @@ def test_coverage_names_models_without_accuracy(tmp_path):
         collection.coverage(['m@1', 'm@2'])
 
 
-def test_models_to_fit_by_default(tmp_path):
-    write_folder(tmp_path)
-    collection = read_collection(tmp_path)
-    splits = {m: info.split for m, info in collection.info.items()}
-    assert set(splits.values()) == {'test', 'train', 'validation'}
-    assert collection.models_to_fit() == tuple(m for m in splits
-                                               if splits[m] != 'test')
-    assert collection.models_to_fit(['test']) == tuple(m for m in splits
-                                                       if splits[m] == 'test')
-    write_folder(tmp_path, split=False)
-    collection = read_collection(tmp_path)
-    with pytest.raises(InputError, match="split 'train', found no split"):
-        collection.models_to_fit()
-
-
 INFO = {
     'm@1': ModelInfo('m', 'train', .5, 3e11),
     'm@2': ModelInfo('m', '', np.nan),
