@@ -186,13 +186,6 @@ def add_json(parser: argparse.ArgumentParser) -> None:
              'print JSON and nothing else (default: a table)')
 
 
-def add_verbose(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--verbose`."""
-    add_flag(
-        parser, '--verbose', 'also print notes of the training, in terms of '
-        'solvers and errors (default: no)')
-
-
 def add_loading(group: Any, model: str, required: str = '') -> None:
     """Add `--tokenizer` and `--trust-remote-code`, of a kind of model.
 

@@ -31,15 +31,14 @@ CURVE_COLUMNS = ('benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')
 
 
 def write_training(
-        out: Path,
-        predictors: Mapping[str, Predictor],
-        losses: LossTable,
-        collection: Collection,
-        curve: Optional[TrainingCurve],
-        command: str,
-        remarks: Sequence[str] = (),
-        verbose: bool = False,
-        reported: Container[str] = (),
+    out: Path,
+    predictors: Mapping[str, Predictor],
+    losses: LossTable,
+    collection: Collection,
+    curve: Optional[TrainingCurve],
+    command: str,
+    remarks: Sequence[str] = (),
+    reported: Container[str] = ()
 ) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
@@ -47,7 +46,7 @@ def write_training(
     follow, 'uniform' among them. `losses` are those of all models. `curve` is
     None if the training had no steps. `remarks` are notes of the report on all
     benchmarks. Returns the `summary` of the study, which takes
-    `verbose` and `reported`.
+    `reported`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
@@ -62,8 +61,7 @@ def write_training(
     with file_set(*earlier):
         write_predictions(out / 'predictions.csv', study, splits)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
-        write_report(out / 'report.md', study, title, command, remarks,
-                     verbose)
+        write_report(out / 'report.md', study, title, command, remarks)
         if curve:
             write_curve(out / CURVE, curve)
         steps = [(step,
@@ -75,7 +73,7 @@ def write_training(
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
-    return summary(study, title, verbose, reported)
+    return summary(study, title, reported)
 
 
 def _pictures(study: Study, steps: Sequence[tuple[str,

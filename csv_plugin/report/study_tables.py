@@ -5,7 +5,7 @@ from textwrap import indent
 
 from tabulate import tabulate
 
-from csv_plugin.core.escaping import markdown, one_line, visible
+from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.predictor import Predictor
@@ -66,17 +66,13 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     return Leaderboard.of(study.predictions.select(models, methods=[solver]))
 
 
-def error_table(study: Study, style: str = 'pipe') -> str:
-    """All errors by benchmark, in Markdown; means over main ones are last.
-
-    The style of `tabulate` is `simple` for the terminal.
-    """
-    escape = markdown if style == 'pipe' else one_line
+def error_table(study: Study) -> str:
+    """All errors by benchmark, in Markdown; means over main ones are last."""
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
-        escape(benchmark), solver[benchmark].n_models,
+        markdown(benchmark), solver[benchmark].n_models,
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
     ] for benchmark in study.predictions.benchmarks]
@@ -88,7 +84,7 @@ def error_table(study: Study, style: str = 'pipe') -> str:
     ]
     header = [
         'benchmark', 'models',
-        *(escape(f'MSE {method}') for method in methods), 'noise', 'MAE',
+        *(markdown(f'MSE {method}') for method in methods), 'noise', 'MAE',
         'Spearman', 'pairs', 'coverage', 'width'
     ]
     digits = ['', '', *('.2f' for _ in methods), '.2f', '.1f', *['.2f'] * 3,
@@ -96,7 +92,7 @@ def error_table(study: Study, style: str = 'pipe') -> str:
     # NaN alone differs from itself.
     cells = [[None if cell != cell else cell for cell in row]
              for row in [*rows, means]]
-    return tabulate(cells, header, tablefmt=style, floatfmt=digits,
+    return tabulate(cells, header, tablefmt='pipe', floatfmt=digits,
                     missingval='-')  # yapf: disable
 
 
@@ -195,14 +191,8 @@ def _mean(values: Iterable[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else math.nan
 
 
-def summary(study: Study,
-            title: str,
-            verbose: bool = False,
-            reported: Container[str] = ()) -> str:
-    """Title, table of errors and notes, to print.
-
-    Args as in `learning_notes`.
-    """
+def summary(study: Study, title: str, reported: Container[str] = ()) -> str:
+    """Title, table of errors and notes, to print; see `learning_notes`."""
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
     legend = _SHORT.format(level=study.predictions.level)
     methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
@@ -211,7 +201,7 @@ def summary(study: Study,
         title, f'{short_table(study)}\n\n{wrapped([legend, f"{methods}."])}',
         wrapped(filter(None, [cross_validated_line(study.predictor)])),
         wrapped(outside_notes(solver)),
-        wrapped(learning_notes(study.predictor, verbose, reported))
+        wrapped(learning_notes(study.predictor, reported=reported))
     ]
     return '\n\n'.join(filter(None, parts))
 
@@ -220,8 +210,7 @@ def write_report(path: FilePath,
                  study: Study,
                  title: str,
                  command: str,
-                 remarks: Sequence[str] = (),
-                 verbose: bool = False) -> None:
+                 remarks: Sequence[str] = ()) -> None:
     """Write the error table with its legend and notes as Markdown.
 
     Args:
@@ -230,13 +219,12 @@ def write_report(path: FilePath,
         title (str): First line.
         command (str): The command that reproduces the report.
         remarks (Sequence[str]): Notes on all benchmarks.
-        verbose (bool): As in `learning_notes`.
     """
     n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
     notes = [
         f'* {markdown(note)}.'
-        for note in (*remarks, *learning_notes(study.predictor, verbose))
+        for note in (*remarks, *learning_notes(study.predictor, verbose=True))
     ]
     parts = [
         f'# {title}',

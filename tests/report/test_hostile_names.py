@@ -118,12 +118,8 @@ def test_study(tmp_path):
                                    dict.fromkeys(NAMES, 'test'))
     check_csv(tmp_path / 'p.csv', ['model'], NAMES)
     check_csv(tmp_path / 'p.csv', ['benchmark'], benchmarks)
-    study_tables.write_report(
-        tmp_path / 'r.md',
-        study,
-        'Title',
-        'python x.py "a\n# b\x1b[2J"',
-        verbose=True)
+    study_tables.write_report(tmp_path / 'r.md', study, 'Title',
+                              'python x.py "a\n# b\x1b[2J"')
     report = (tmp_path / 'r.md').read_text('utf-8')
     check_screen(report)
     page = check_markdown(report)
