@@ -224,7 +224,7 @@ class _Quantity(NamedTuple):
     margin: float
     values: NDArray
     parts: NDArray
-    noises: Mapping[str, Noise]
+    predictor: Optional[Noise] = None
 
 
 def _quantities(paired: _Paired, predictor: Optional[Predictor],
@@ -233,14 +233,13 @@ def _quantities(paired: _Paired, predictor: Optional[Predictor],
     losses = paired.losses.sum(axis=1)
     least = LOSS_MARGIN * float(losses[0])
     step = paired.losses[1] - paired.losses[0]
-    found = [_Quantity(LOSS, '', least, losses, step, {})]
+    found = [_Quantity(LOSS, '', least, losses, step)]
     if predictor is None:
         return found
     accuracies, tangents = [], []
     for part, parts in zip(predictor.benchmarks, paired.scores.T):
         scores, curve = part.model.scores(paired.features), part.model.curve
-        found.append(
-            _Quantity(SCORE, part.benchmark, least, scores, parts, {}))
+        found.append(_Quantity(SCORE, part.benchmark, least, scores, parts))
         slope = curve.slopes(scores[:2].mean(keepdims=True))[0]
         accuracies.append(curve.accuracies(scores))
         tangents.append(parts * curve.alpha * slope)
@@ -250,13 +249,12 @@ def _quantities(paired: _Paired, predictor: Optional[Predictor],
     a, b = (FeatureTable((name, ), predictor.columns, row[None])
             for name, row in zip('AB', paired.features))
     shifts = predict_differences(predictor, a, b, same_family)
-    for name, values, parts, *noise in zip((*predictor.names, MEAN),
-                                           accuracies, tangents,
-                                           shifts.deviation.tolist(),
-                                           shifts.freedom.tolist()):
-        found.append(
-            _Quantity(PREDICTED, name, margin, values, parts,
-                      {PREDICTOR: Noise(*noise)}))
+    noises = map(Noise, shifts.deviation.tolist(), shifts.freedom.tolist())
+    found += [
+        _Quantity(PREDICTED, name, margin, *rest)
+        for name, *rest in zip((*predictor.names,
+                                MEAN), accuracies, tangents, noises)
+    ]
     return found
 
 
@@ -276,14 +274,15 @@ def _judge(paired: _Paired, quantities: Sequence[_Quantity],
             paired.shares, sources_of(paired.names))
     found = []
     for part, texts in zip(quantities, of_texts):
-        named = {TEXTS: texts} if texts else {}
-        noises = {**part.noises} if part.noises else {**named}
+        noises, within = {TEXTS: texts} if texts else {}, {}
+        if part.predictor:
+            noises, within = {PREDICTOR: part.predictor}, noises
         if has_runs:
             noises[RUNS] = run_noise(part.values[2:])
+        a, b = part.values[:2].tolist()
         found.append(
-            Difference(part.kind, part.benchmark,
-                       float(part.values[1] - part.values[0]), noises, level,
-                       part.margin, {} if TEXTS in noises else named))
+            Difference(part.kind, part.benchmark, b - a, noises, level,
+                       part.margin, within))
     return found
 
 
@@ -425,8 +424,14 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
     }
     if {pair.benchmark for pair in pairs} != {*main}:
         predicted.pop(MEAN, None)
+    rows = [(pair.benchmark, pair.value, pair.noise) for pair in pairs]
+    if len(pairs) > 1:
+        value, error = (float(np.mean([
+            pair.value for pair in pairs
+        ])), float(np.linalg.norm([pair.noise.error for pair in pairs])))
+        rows.append((MEAN, value, Noise(error / len(pairs))))
     observed, combined = [], []
-    for name, value, noise in _observed(pairs):
+    for name, value, noise in rows:
         noises = {ITEMS: noise}
         if name in predicted and RUNS in predicted[name].noises:
             noises[RUNS] = predicted[name].noises[RUNS]
@@ -435,18 +440,6 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
         if name in predicted:
             combined.append(combine(predicted[name], part))
     return [*observed, *combined]
-
-
-def _observed(
-        pairs: Sequence[PairedAnswers]) -> list[tuple[str, float, Noise]]:
-    """Observed differences and the noise of their items, and their mean."""
-    found = [(pair.benchmark, pair.value, pair.noise) for pair in pairs]
-    if len(pairs) > 1:
-        errors = [pair.noise.error for pair in pairs]
-        noise = Noise(float(np.linalg.norm(errors)) / len(pairs))
-        found.append(
-            (MEAN, float(np.mean([pair.value for pair in pairs])), noise))
-    return found
 
 
 def _decisive(found: Sequence[Difference], main: Sequence[str],
