@@ -18,20 +18,14 @@ FRACTIONS_REMEDY = (
 
 @dataclass(frozen=True, eq=False)
 class AccuracyTable:
-    """Observed accuracies of models on benchmarks.
+    """Observed accuracies of M models on B benchmarks.
 
-    Lists may take the place of tuples and arrays.
-
-    Args:
-        models (tuple[str, ...]): M names, unique.
-        benchmarks (tuple[str, ...]): B names, unique.
-        values (NDArray): Accuracies in 0..1, NaN where a benchmark was not
-            run. `(M, B)`.
-        chance (NDArray): Accuracy at random guessing, in [0, 1). `(B,)`.
-        n_items (NDArray): Number of items, 0 where unknown. `(B,)`.
-        measured (tuple[Measured, ...]): Records of accuracies that were
-            imported, perhaps of further models.
-        outside_means (tuple[str, ...]): Benchmarks that means leave out.
+    Lists may take the place of tuples and arrays; names are unique. `values`,
+    `(M, B)`, are in 0..1, NaN where a benchmark was not run. `chance`, `(B,)`,
+    is the accuracy at random guessing, in [0, 1); `n_items`, `(B,)`, is 0
+    where unknown. `measured` are records of accuracies that were imported,
+    perhaps of further models. Means leave out the benchmarks of
+    `outside_means`.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit the names, or a
@@ -66,8 +60,7 @@ class AccuracyTable:
     def column(self, benchmark: str) -> NDArray[np.float64]:
         """Return accuracies on one benchmark, NaN where not run, `(M,)`.
 
-        Raises:
-            InputError: The table does not contain the benchmark.
+        An `InputError` if the table does not contain the benchmark.
         """
         index = _position('benchmark', benchmark, self.benchmarks)
         return self.values[:, index]
@@ -77,10 +70,8 @@ class AccuracyTable:
                benchmarks: Optional[Sequence[str]] = None) -> 'AccuracyTable':
         """Return the given models and benchmarks, in this order.
 
-        All names of an axis by default.
-
-        Raises:
-            InputError: A name is missing from the table, or is given twice.
+        All names of an axis by default. An `InputError` if a name is missing
+        from the table, or is given twice.
         """
         models = self.models if models is None else models
         benchmarks = self.benchmarks if benchmarks is None else benchmarks

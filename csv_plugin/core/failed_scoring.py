@@ -26,12 +26,8 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
                  least: int) -> None:
     """Refuse models whose losses are alike, or mostly zero.
 
-    Args:
-        where (str): What contains the losses, for errors.
-        models (Sequence[str]): M names.
-        losses (NDArray): Of K units of text, `(M, K)`; NaN is passed over.
-        least (int): Models with fewer units are not checked. A few texts may
-            be the same.
+    Losses are of K units of text, `(M, K)`; NaN is passed over. Models with
+    fewer units than `least` are not checked: a few texts may be the same.
 
     Raises:
         InputError: All losses of a model are the same, those of 9 in 10 of at

@@ -20,14 +20,12 @@ from csv_plugin.core.texts import Text, fingerprint
 class Columns:
     """Names and origin of K feature columns.
 
-    Args:
-        units (tuple[str, ...]): K names, unique.
-        uniform (NDArray): Coefficients of the all-token loss, not all 0,
-            `(K,)`. The *weight* of a column is its coefficient divided by its
-            `uniform`, so uniform salience is 1 everywhere.
-        fingerprint (str): Validation set; see `texts.fingerprint`.
-        scored (Optional[NDArray]): Mask of the tokens that the columns count,
-            `(T,)`; None if they were not made from tokens.
+    `units` are unique names. `uniform`, `(K,)`, are the coefficients of the
+    all-token loss, not all 0. The *weight* of a column is its coefficient
+    divided by its `uniform`, so uniform salience is 1 everywhere.
+    `fingerprint` is that of the validation set; see `texts.fingerprint`.
+    `scored`, `(T,)`, is the mask of the tokens that the columns count; None if
+    they were not made from tokens.
 
     Raises:
         InputError: A name occurs twice, or there is not one finite coefficient
@@ -111,14 +109,10 @@ def _counted(columns: Columns) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Feature columns of M models.
+    """K feature columns of M models, in nats per character or any unit.
 
-    Args:
-        models (tuple[str, ...]): M names, unique.
-        columns (Columns): The K columns.
-        values (NDArray): Nats per character or any unit, `(M, K)`.
-        measured (tuple[Measured, ...]): Records of losses that were imported,
-            perhaps of further models.
+    `values` are `(M, K)`; `measured` are records of losses that were imported,
+    perhaps of further models.
 
     Raises:
         InputError: The shape does not fit, a name occurs twice, or a value is
@@ -147,16 +141,10 @@ class FeatureTable:
     @classmethod
     def of_losses(cls, models: Sequence[str], units: Sequence[str],
                   losses: ArrayLike) -> 'FeatureTable':
-        """Make a table from an array of losses.
+        """Make a table from losses of M models on K units, `(M, K)`.
 
-        Args:
-            models (Sequence[str]): M names, unique.
-            units (Sequence[str]): Names of K units of text, unique; they
-                identify the texts.
-            losses (ArrayLike): In any unit, the same for all models, `(M, K)`.
-
-        Returns:
-            FeatureTable: Its uniform score is the mean of the columns.
+        Names of units identify the texts. Losses are in any unit, the same for
+        all models. The uniform score is the mean of the columns.
 
         Raises:
             InputError: As for the table itself, or a loss is negative.
@@ -189,8 +177,7 @@ class FeatureTable:
     def select(self, models: Sequence[str]) -> 'FeatureTable':
         """Return the same columns for some models, in their order.
 
-        Raises:
-            InputError: A model has no features.
+        An `InputError` if a model has no features.
         """
         check_list('models', models)
         row = {model: m for m, model in enumerate(self.models)}
@@ -207,9 +194,7 @@ class FeatureTable:
     def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
         """Join the models of several tables with the same columns.
 
-        Raises:
-            InputError: The columns of two tables differ, or a model is in
-                two of them.
+        An `InputError` if columns differ, or a model is in two tables.
         """
         columns = tables[0].columns
         for table in tables[1:]:

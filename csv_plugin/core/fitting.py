@@ -90,19 +90,14 @@ def fit_predictor(
     A benchmark from which nothing can be learned (see `scaling_law.PROBLEMS`)
     is predicted by its mean accuracy, with a note.
 
-    Args:
-        features (FeatureTable): Contains every model of `accuracies`.
-        accuracies (AccuracyTable): The training models; those without a score
-            on a benchmark are left out of its fit.
-        families (Sequence[str]): Family of each model of `accuracies`.
-        solver (Solvers): One of `salience.SOLVERS` or your own, for all
-            benchmarks or by benchmark.
-        seed (int): Seed of the cross-validation folds.
-        progress (Progress): Wraps the benchmarks, once for their fits and once
-            for their intervals.
-        watch (Optional[Watch]): Called after every fit.
-        labels (Mapping[str, int]): Column of the label-token loss by
-            benchmark. There, it and the mean loss are reference predictors.
+    Features contain every model of `accuracies`, the training models; those
+    without a score on a benchmark are left out of its fit. `families` has that
+    of each of them. The solver is one of `salience.SOLVERS` or your own, for
+    all benchmarks or by benchmark; the seed is that of the cross-validation
+    folds. `progress` wraps the benchmarks, once for their fits and once for
+    their intervals; `watch` is called after every fit. `labels` has the column
+    of the label-token loss by benchmark. There, it and the mean loss are
+    reference predictors.
 
     Raises:
         InputError: A model has no features or no family, or losses are too

@@ -64,19 +64,14 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Prediction:
-    """One predicted accuracy.
+    """One predicted accuracy, a fraction in 0..1.
 
-    Args:
-        value (float): A fraction in 0..1.
-        low (float): Lower end of the interval, a fraction.
-        high (float): Upper end, a fraction.
-        level (float): Intended coverage of the interval, such as 0.9.
-        extrapolated (bool): The capability score lies outside those of the
-            training models.
-        in_sample (bool): The model is a training model of this benchmark.
-        with_scores (bool): Known scores of the model changed the prediction.
-        disagrees (bool): The mean loss or the label-token loss contradicts it
-            more than is usual on held-out families.
+    `low` and `high` are the ends of its interval, fractions; `level` is the
+    intended coverage, such as 0.9. It is `extrapolated` if the capability
+    score lies outside those of the training models, and `in_sample` if the
+    model is a training model of this benchmark. With `with_scores`, known
+    scores of the model changed it. It `disagrees` if the mean loss or the
+    label-token loss contradicts it more than is usual on held-out families.
     """
     value: float
     low: float
@@ -93,29 +88,15 @@ class Predictions:
     """Accuracies of M models on B benchmarks, predicted by P methods.
 
     All accuracies are fractions. An array of shape `()` stands for the same
-    value in all cells.
-
-    Args:
-        models (tuple[str, ...]): M names, unique.
-        benchmarks (tuple[str, ...]): B names, unique.
-        methods (tuple[str, ...]): P names of predictors, unique and not
-            `REAL`; the main one first.
-        values (NDArray): NaN without a prediction. `(M, B, P)`.
-        low (NDArray): Lower ends of the intervals, `(M, B, P)`.
-        high (NDArray): Upper ends of the intervals, `(M, B, P)`.
-        extrapolated (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        in_sample (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        real (NDArray): Observed accuracies, NaN where unknown, `(M, B)`.
-        level (float): Level of the intervals; NaN if unknown.
-        missing (Mapping): Reasons for missing values by model, benchmark and
-            method (or `REAL`); some gaps have none.
-        chance (Mapping[str, float]): Accuracy at random guessing, by
-            benchmark, where known.
-        with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        disagrees (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        disagreements (Mapping): Contradicting predictions of reference
-            predictors, by model, benchmark and method.
-        outside_means (tuple[str, ...]): Benchmarks that means leave out.
+    value in all cells. `values` are NaN without a prediction. They, the ends
+    of the intervals (`low`, `high`) and the flags of `Prediction` are `(M, B,
+    P)`. The main method is first, and none is called `REAL`. `real`, `(M, B)`,
+    are observed accuracies, NaN where unknown. `level` is NaN if unknown.
+    `missing` has reasons for missing values by model, benchmark and method (or
+    `REAL`); some gaps have none. `chance` has accuracies at random guessing,
+    by benchmark, where known. `disagreements` has contradicting predictions of
+    reference predictors, by model, benchmark and method. Means leave out the
+    benchmarks of `outside_means`.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit, or an accuracy
@@ -194,14 +175,10 @@ class Predictions:
     ) -> 'Predictions':
         """Join predictions of several predictors, without real accuracies.
 
-        Args:
-            by_method (Mapping): Predictions of one method each, at one level,
-                by its new name; None if it has none at all.
-            models (Sequence[str]): Models of the result.
-            benchmarks (Sequence[str]): Benchmarks of the result. The first
-                method that predicts one decides whether means are over it.
-            missing (Mapping): Reasons for missing values, as in the class.
-                Benchmarks unknown to a method get a reason without it.
+        Predictions are of one method each, at one level, by its new name; None
+        if it has none at all. The first method that predicts a benchmark
+        decides whether means are over it. Benchmarks unknown to a method get a
+        reason without one in `missing`.
         """
         shape = len(models), len(benchmarks), len(by_method)
         parts: dict[str, Any] = {part: {} for part in _BY_CELL}
@@ -310,8 +287,7 @@ class Predictions:
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return the same predictions with observed accuracies.
 
-        Raises:
-            InputError: A model or a benchmark is missing from the accuracies.
+        An `InputError` if a model or a benchmark is missing from them.
         """
         table = accuracies.select(self.models, self.benchmarks)
         return replace(self, real=table.values)
@@ -322,10 +298,7 @@ class Predictions:
                methods: Optional[Sequence[str]] = None) -> 'Predictions':
         """Return the given models, benchmarks and methods, in this order.
 
-        All names of an axis by default.
-
-        Raises:
-            InputError: A name is not in the table, or as in `check_list`.
+        All names of an axis by default. An `InputError` for unknown names.
         """
         axes = []
         for axis, names in (('models', models), ('benchmarks', benchmarks),
@@ -363,10 +336,7 @@ class Predictions:
            method: Optional[str] = None) -> Union[Prediction, Missing]:
         """Return one prediction, or the reason for its absence.
 
-        The method is the first by default.
-
-        Raises:
-            InputError: A name is not in the table.
+        The method is the first by default. An `InputError` for unknown names.
         """
         method = self.methods[0] if method is None else method
         place = (self._place('models',
@@ -383,9 +353,6 @@ class Predictions:
 
         Percent, interval and marks, or '-' without a prediction. The method is
         the first by default.
-
-        Raises:
-            InputError: A name is not in the table.
         """
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
@@ -460,10 +427,9 @@ class Predictions:
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.
 
-        Yields:
-            dict: `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
-            `high` (fractions); `extrapolated`, `in_sample`, `with_scores`,
-            `disagrees` (None without a prediction); `missing`, the reasons.
+        They have `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
+        `high` (fractions); `extrapolated`, `in_sample`, `with_scores`,
+        `disagrees` (None without a prediction); `missing`, the reasons.
         """
         cells = product(
             enumerate(self.models), enumerate(self.benchmarks), self.methods)

@@ -139,20 +139,12 @@ class TrainingScores:
 class Predictor:
     """Predicts the accuracies of models from their losses.
 
-    Args:
-        columns (Columns): The K feature columns, and the texts.
-        benchmarks (tuple[BenchmarkPredictor, ...]): One per benchmark.
-        versions (Mapping[str, str]): Package versions at training.
-        targets (Optional[TargetTokens]): The T tokens that losses are mapped
-            onto; None if it was fitted to tables.
-        matrix (Optional[csc_array]): Share of a token's nats in each column,
-            `(T, K)`; see `TokenColumns`.
-        scoring_lm (str): Path or name of the scoring LM whose tokens have the
-            weights; empty without one.
-        training_scores (Optional[TrainingScores]): Scores of the training
-            models; None if they are not kept.
-        licences (Mapping[str, str]): Licences of the training texts by source,
-            where known.
+    `columns` are the K feature columns, and the texts. `versions` are those of
+    packages at training. Losses are mapped onto the T tokens `targets`; None
+    if it was fitted to tables. `matrix`, `(T, K)`, is the share of a token's
+    nats in each column; see `TokenColumns`. `scoring_lm` is the path or name
+    of the scoring LM whose tokens have the weights; empty without one.
+    `licences` are those of the training texts by source, where known.
 
     Raises:
         InputError: There is no benchmark or one twice, or tokens and columns
@@ -221,12 +213,8 @@ class Predictor:
                     source: TokenColumns) -> 'Predictor':
         """Return the same predictor, able to predict from token losses.
 
-        Args:
-            targets (TargetTokens): The tokens that losses are mapped onto.
-            source (TokenColumns): Columns on these tokens.
-
-        Raises:
-            InputError: The columns are not those of the training.
+        Its columns are sums of losses on these tokens. An `InputError` if they
+        are not those of the training.
         """
         source.columns.check_same(self.columns)
         return replace(self, targets=targets, matrix=source.matrix)
@@ -279,9 +267,6 @@ class Predictor:
 
         Scored: the target tokens all of whose bytes the model scored.
 
-        Args:
-            dumps (Mapping): The dump of each model, by its name.
-
         Raises:
             InputError: The predictor was fitted to tables, there is no dump or
                 no name for it, or a dump is not on the same texts.
@@ -302,13 +287,10 @@ class Predictor:
     def features(self, losses: Losses) -> FeatureTable:
         """Return the feature columns of models, `(M, K)`.
 
-        Scored: the target tokens that the training counted; every model must
-        have scored all of them.
-
-        Args:
-            losses (Losses): Features with the same columns, built with
-                `columns.scored` of this predictor if from tokens; losses in
-                nats on its target tokens; or dumps.
+        Losses are features with the same columns, built with `columns.scored`
+        of this predictor if from tokens; losses in nats on its target tokens;
+        or dumps. Scored: the target tokens that the training counted; every
+        model must have scored all of them.
 
         Raises:
             InputError: The predictor was fitted to tables; the texts, the
@@ -343,12 +325,8 @@ class Predictor:
     def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
 
-        Args:
-            losses (Losses): As in `features`.
-            level (float): Level of the intervals, in (0, 1).
-
-        Returns:
-            Predictions: One method, without real accuracies.
+        Losses are as in `features`, the level of the intervals is in (0, 1).
+        There is one method, without real accuracies.
 
         Raises:
             InputError: As in `features`, or the level is not in (0, 1).

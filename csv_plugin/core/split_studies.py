@@ -30,16 +30,10 @@ def split_study(
         change: Optional[Callable[[Predictor], Predictor]] = None) -> Study:
     """Fit to some of the models, predict all of them.
 
-    Args:
-        features (FeatureTable): Features of all models.
-        accuracies (AccuracyTable): Accuracies of all models, in any order.
-        families (Mapping[str, str]): Family of each training model.
-        fit_models (Sequence[str]): Training models.
-        solver (Solver): The method under study.
-        seed (int): Seed of the cross-validation folds.
-        progress (Progress): Wraps the benchmarks of the solver's fit.
-        change (Optional[Callable]): Replaces the predictor under study before
-            it predicts.
+    Features and accuracies are of all models, families of the training models
+    `fit_models`. The seed is that of the cross-validation folds; `progress`
+    wraps the benchmarks of the fit under study. `change` replaces its
+    predictor before it predicts.
 
     Raises:
         InputError: A model has no features, accuracies or family.

@@ -37,11 +37,9 @@ class BenchmarkErrors:
 class Study:
     """One method and its baselines on the same models.
 
-    Args:
-        predictor (Predictor): The method under study.
-        predictions (Predictions): With the real accuracies; the method under
-            study first, then baselines such as 'uniform' and 'constant'.
-        n_items (NDArray): Items of each benchmark, 0 where unknown, `(B,)`.
+    Predictions have the real accuracies; the method under study is first, then
+    baselines such as 'uniform' and 'constant'. `n_items` are items of each
+    benchmark, 0 where unknown, `(B,)`.
     """
     predictor: Predictor
     predictions: Predictions
@@ -50,15 +48,11 @@ class Study:
     @classmethod
     def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
            observed: AccuracyTable) -> 'Study':
-        """Predict the same models with several predictors.
+        """Predict the same models with several predictors, by method.
 
-        Args:
-            predictors (Mapping[str, Predictor]): By method, the one under
-                study first; benchmarks may be missing from the others.
-            losses (Losses): Losses of the observed models; dumps are mapped
-                onto the tokens of the first predictor, which all share.
-            observed (AccuracyTable): Accuracies of the same models and perhaps
-                more.
+        The one under study is first; benchmarks may be missing from the
+        others. Dumps are mapped onto the tokens of the first predictor, which
+        all share. Accuracies are of the same models and perhaps more.
 
         Raises:
             InputError: As in `Predictor.predict`, or a model was not observed.

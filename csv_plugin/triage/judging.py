@@ -122,8 +122,7 @@ class Triage:
             }
 
     def forecast_records(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `forecasts.csv`: each ranking's runs, the best
-        first.
+        """Yield the rows of `forecasts.csv`, the best run of a ranking first.
 
         Accuracies are fractions; unknown values are None.
         """
