@@ -237,7 +237,8 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         what changed.
 
     Raises:
-        InputError: The known scores are no table.
+        InputError: The known scores are no table, or predictions of a
+            benchmark are missing.
     """
     if not isinstance(known, AccuracyTable):
         raise InputError('known scores', 'an AccuracyTable',
@@ -246,6 +247,12 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
     imputation = learn_imputation(predictor)
     if imputation is None:
         return predictions
+    absent = set(imputation.benchmarks) - set(predictions.benchmarks)
+    if absent:
+        raise InputError(
+            'predictions', 'those of all benchmarks that the '
+            'predictor learned', f'none on {min(absent)!r}',
+            'Select benchmarks afterwards.')
     table = known.spread(predictions.models, imputation.benchmarks)
     n_items = np.array(
         [predictor.benchmark(name).n_items for name in imputation.benchmarks])

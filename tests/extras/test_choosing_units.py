@@ -167,47 +167,38 @@ def test_nothing_to_choose_by():
     assert np.isnan(alone.predicted).all()
 
 
-def test_intervals_grow_as_the_error_does():
+@pytest.mark.parametrize('factor', [0.5, 2.0])
+def test_intervals_grow_as_the_error_does(factor):
+    """Of nested predictions that are all off alike."""
     tables = small_tables()
-    chosen = choose_units(tables.features, tables.accuracies, tables.groups, 4)
-    assert chosen == tables.features.columns.units
+    real, values = tables.accuracies.values, tables.features.values
     before = fit_predictor(tables.features, tables.accuracies, tables.groups,
                            Uniform())
-    real = tables.accuracies.values
-    known = ~np.isnan(real)
-    for factor in (0.5, 2.0):
-        root = np.array([part.cv_mse for part in before.benchmarks])**0.5
-        wrong = np.where(known, real + factor * root, np.nan)
-        beyond = np.arange(len(real)) % 2 == 1
-        after = with_nested_errors(
-            before, tables.accuracies, tables.groups,
-            HeldOut(wrong, np.broadcast_to(beyond[:, None], real.shape)))
-        grown = max(factor, 1)
-        for old, new in zip(before.benchmarks, after.benchmarks):
-            if not old.cv_mse > 0:
-                continue
-            assert new.cv_mse == pytest.approx(grown**2 * old.cv_mse)
-            np.testing.assert_allclose(new.intervals.variance,
-                                       grown**2 * old.intervals.variance)
-            larger_errors = replace(
-                old.intervals,
-                errors=grown * old.intervals.errors,
-                backtest=grown * old.intervals.backtest)
-            values = tables.features.values
-            np.testing.assert_allclose(
-                new.intervals.bounds(new.model, values, .8),
-                larger_errors.bounds(old.model, values, .8))
-            assert (len(new.notes) > len(old.notes)) == (factor > 1)
-            if factor < 1:
-                assert new.errors_by_reach == old.errors_by_reach
-                assert new.families == old.families
-                continue
-            # All nested predictions are off alike.
-            assert [family.error for family in new.families
-                    ] == pytest.approx([new.cv_mse**.5] * len(old.families))
-            rows = known[:, before.names.index(old.benchmark)]
-            assert new.errors_by_reach.reach == old.errors_by_reach.reach
-            for error, kind in ((new.errors_by_reach.within, ~beyond),
-                                (new.errors_by_reach.beyond, beyond)):
-                assert error.n_models == (rows & kind).sum()
-                assert error.mse == pytest.approx(new.cv_mse)
+    root = np.array([part.cv_mse for part in before.benchmarks])**0.5
+    beyond = np.arange(len(real)) % 2 == 1
+    after = with_nested_errors(
+        before, tables.accuracies, tables.groups,
+        HeldOut(real + factor * root,
+                np.broadcast_to(beyond[:, None], real.shape)))
+    if factor < 1:
+        assert after.benchmarks == before.benchmarks
+        return
+    for b, (old, new) in enumerate(zip(before.benchmarks, after.benchmarks)):
+        if not old.cv_mse > 0:
+            continue
+        assert new.cv_mse == pytest.approx(4 * old.cv_mse)
+        larger = replace(
+            old.intervals,
+            errors=2 * old.intervals.errors,
+            backtest=2 * old.intervals.backtest)
+        np.testing.assert_allclose(
+            new.intervals.bounds(new.model, values, .8),
+            larger.bounds(old.model, values, .8))
+        assert len(new.notes) > len(old.notes)
+        assert [family.error for family in new.families
+                ] == pytest.approx([new.cv_mse**.5] * len(old.families))
+        rows = ~np.isnan(real[:, b])
+        for error, kind in ((new.errors_by_reach.within, ~beyond),
+                            (new.errors_by_reach.beyond, beyond)):
+            assert error.n_models == (rows & kind).sum()
+            assert error.mse == pytest.approx(new.cv_mse)

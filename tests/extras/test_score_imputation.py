@@ -231,6 +231,13 @@ def test_known_scores_are_a_table(fitted):
         with_known_scores(fitted[0], None, {})
 
 
+def test_some_of_the_benchmarks_alone_are_refused(fitted):
+    predictor, features, real = fitted
+    part = predictor.predict(features).select(benchmarks=['a', 'b', 'd'])
+    with pytest.raises(InputError, match="none on 'c'. Select benchmarks aft"):
+        with_known_scores(predictor, part, real)
+
+
 def test_no_known_scores_change_nothing(fitted):
     predictor, features, real = fitted
     alone = cubes(predictor.predict(features))
