@@ -11,7 +11,7 @@ it is worse, 4 if there is no difference beyond noise, and 5 if these data
 cannot tell; docs/decisions.md has a loop that keeps or reverts changes.
 """
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -113,8 +113,10 @@ def _losses(place: str, predictor: Optional[Predictor],
             tables: Callable[[Path], FeatureTable]) -> Losses:
     """Losses of one model: of a table if it is FILE:MODEL, or a dump."""
     path, model = _split(place)
-    if path.is_file() and model:
-        return tables(path).select([model])
+    if path.is_file() and (model or path.suffix in ('.csv', '.parquet')):
+        table = tables(path)
+        _check_model(place, model, table.models)
+        return table.select([model])
     dumps = find_dumps([path])
     if not model and len(dumps) == 1:
         model, = dumps
@@ -134,10 +136,7 @@ def _answers(place: str) -> Answers:
             read_lm_eval_answers
         return read_lm_eval_answers(path)
     table = read_accuracy_columns(path)
-    if model not in table.models:
-        raise InputError(place, 'TABLE:MODEL with one of the models',
-                         shortened(', '.join(table.models), 200),
-                         'Name a model behind the table.')
+    _check_model(place, model, table.models)
     row = table.values[table.models.index(model)]
     grades: dict[str, dict[str, float]] = {}
     for item, source, grade in zip(table.columns, sources_of(table.columns),
@@ -145,3 +144,10 @@ def _answers(place: str) -> Answers:
         if grade == grade:  # An empty cell is an item that was not run.
             grades.setdefault(source or path.stem, {})[item] = grade
     return grades
+
+
+def _check_model(place: str, model: str, models: Sequence[str]) -> None:
+    if model not in models:
+        raise InputError(place, 'TABLE:MODEL with one of the models',
+                         shortened(', '.join(models), 200),
+                         'Name a model behind the table.')

@@ -137,7 +137,8 @@ def test_runs_of_opencompass_and_folders(folder, capsys):
     (['run', 'old.safetensors'], 'one model, found a, b'),
     (['run:c', 'old.safetensors'], 'losses of c'),
     (['none.safetensors', 'old.safetensors'], 'Check the path'),
-    (['losses.csv:mine', 'losses.csv:old'], "'mine'"),
+    (['losses.csv:mine', 'losses.csv:old'], 'one of the models, found old'),
+    (['losses.csv', 'losses.csv:old'], 'one of the models, found old'),
     (['--answers', 'answers.csv:old', 'answers.csv:mine'
       ], 'one of the models, found old, new, same'),
     ([], 'losses or answers'),
