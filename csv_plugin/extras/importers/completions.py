@@ -5,7 +5,7 @@ A file has one JSON object a line, as the output of OpenAI's batch API:
 request, itself or under `body`. The log-probabilities of the prompt are
 vLLM's `prompt_logprobs`, or `logprobs` of a request with `echo`.
 """
-from typing import Any, NamedTuple
+from typing import Any, Optional
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import TextSet
@@ -18,12 +18,8 @@ _REMEDY = ('Log answers to /v1/completions with prompt_logprobs=0, or with '
            'echo=True and logprobs=0.')
 #: In place of the bytes of an incomplete character.
 _INCOMPLETE = '\N{REPLACEMENT CHARACTER}', 'bytes:'
-
-
-class _Token(NamedTuple):
-    """A token of a prompt and its `-log p`, None for the first one."""
-    text: str
-    nats: float | None
+#: A token of a prompt and its `log p`, None for the first one.
+_Token = tuple[str, Optional[float]]
 
 
 def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
@@ -36,14 +32,10 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
         path (FilePath): A file of answers, one a line.
         texts (TextSet): The validation set.
 
-    Returns:
-        list[TextLoss]: In the order of the file.
-
     Raises:
-        InputError: The file is damaged, a request failed, an answer has not
-            the log-probabilities of all tokens of its prompt, its tokens are
-            not those of the text, the first token of the text has no loss, or
-            the answers are of several models.
+        InputError: The file is damaged, a request failed, the prompt is not
+            the text behind one token, a token has no log-probability, or the
+            answers are of several models.
     """
     by_id = {text.text_id: text.text for text in texts}
     losses = []
@@ -62,7 +54,7 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
             raise answer.error('model', f'{model!r}, as in the lines before,')
         tokens = _prompt_tokens(answer)
         _check_tokens(row, tokens, by_id[text_id])
-        nats = sum(token.nats or 0.0 for token in tokens)
+        nats = sum(_nats(row, logprob) for _, logprob in tokens[1:])
         losses.append(TextLoss(text_id, by_id[text_id], nats, where=row.where))
     return losses
 
@@ -73,58 +65,42 @@ def _prompt_tokens(answer: JsonPart) -> list[_Token]:
         raise answer.error('choices', 'a single one')
     n_tokens = answer.part('usage').get('prompt_tokens', int)
     if choices[0].fields.get('prompt_logprobs') is not None:
-        return _of_vllm(choices[0], n_tokens)
-    return _of_echo(choices[0], n_tokens)
-
-
-def _of_vllm(choice: JsonPart, n_tokens: int) -> list[_Token]:
-    """Entries are by token id: that of the prompt, then the most likely."""
-    entries = choice.get('prompt_logprobs', list)
-    if len(entries) != n_tokens:
-        raise InputError(choice.where, f'{n_tokens} prompt_logprobs',
-                         f'{len(entries)}', _REMEDY)
-    tokens = []
-    for place, entry in enumerate(entries):
-        if entry is None:
-            tokens.append(_Token('', None))
-            continue
-        where = f'{choice.where}, token {place}'
-        if not isinstance(entry, dict) or not entry:
-            raise InputError(where, 'log-probabilities by token',
-                             repr(entry)[:80], _REMEDY)
-        token = JsonPart(where, entry, _REMEDY).part(next(iter(entry)))
-        tokens.append(
-            _Token(
-                token.get('decoded_token', str),
-                _nats(where, token.fields.get('logprob'))))
+        tokens = _of_vllm(choices[0])
+    else:
+        logprobs = choices[0].part('logprobs')
+        # Behind the tokens of the prompt stand those that were generated.
+        tokens = [
+            *zip(*(logprobs.get(name, list)[:n_tokens]
+                   for name in ('tokens', 'token_logprobs')))
+        ]
+    if len(tokens) != n_tokens or not all(
+            isinstance(word, str) for word, _ in tokens):
+        raise InputError(choices[0].where,
+                         f'log-probabilities of {n_tokens} tokens',
+                         f'{len(tokens)}: {tokens}'[:80], _REMEDY)
     return tokens
 
 
-def _of_echo(choice: JsonPart, n_tokens: int) -> list[_Token]:
-    """Behind the tokens of the prompt stand those that were generated."""
-    logprobs = choice.part('logprobs')
-    words, values = (
-        logprobs.get(name, list)[:n_tokens]
-        for name in ('tokens', 'token_logprobs'))
-    if not len(words) == len(values) == n_tokens:
-        raise InputError(
-            choice.where, f'logprobs of {n_tokens} tokens',
-            f'{len(words)} tokens and {len(values)} log-probabilities',
-            _REMEDY)
-    if not all(isinstance(word, str) for word in words):
-        raise logprobs.error('tokens', 'texts')
-    return [
-        _Token(
-            word, None if value is None else _nats(
-                f'{choice.where}, token {place}', value))
-        for place, (word, value) in enumerate(zip(words, values))
-    ]
+def _of_vllm(choice: JsonPart) -> list[_Token]:
+    """Entries are by token id: that of the prompt, then the most likely."""
+    tokens: list[_Token] = []
+    for place, entry in enumerate(choice.get('prompt_logprobs', list)):
+        if entry is None:
+            tokens.append(('', None))
+            continue
+        token = JsonPart.of(f'{choice.where}, token {place}', entry, _REMEDY)
+        if not token.fields:
+            raise token.error('id', 'log-probabilities by token')
+        token = token.part(next(iter(token.fields)))
+        tokens.append((token.get('decoded_token',
+                                 str), token.fields.get('logprob')))
+    return tokens
 
 
-def _nats(where: str, logprob: Any) -> float:
+def _nats(row: JsonPart, logprob: Any) -> float:
     if not is_number(logprob) or not -MOST_NATS <= logprob < 1e-3:
         raise InputError(
-            where, f'a log-probability in -{MOST_NATS:g}..0',
+            row.where, f'a log-probability in -{MOST_NATS:g}..0',
             repr(logprob)[:80], 'Servers write -9999 for a probability of 0: '
             'score the text with another model or dtype.')
     return max(0.0, -logprob)
@@ -136,21 +112,23 @@ def _check_tokens(row: JsonPart, tokens: list[_Token], text: str) -> None:
     Servers decode each token by itself. That loses blanks, and bytes of a
     character that several tokens share.
     """
-    unscored = [n for n, token in enumerate(tokens) if token.nats is None]
+    unscored = [place for place, token in enumerate(tokens)
+                if token[1] is None]  # yapf: disable
     if unscored != [0]:
         raise InputError(row.where, 'losses of all tokens but the first',
                          f'none of tokens {unscored}'[:80], _REMEDY)
-    expected = _without_blanks(text)
-    rest = _without_blanks(''.join(token.text for token in tokens[1:]))
-    incomplete = any(part in rest for part in _INCOMPLETE)
-    if incomplete:
-        rest = ''.join(
-            _without_blanks(token.text) for token in tokens[1:]
-            if not any(part in token.text for part in _INCOMPLETE))
-    if not (_is_part(rest, expected) if incomplete else rest == expected):
+    words, expected = [word for word, _ in tokens[1:]], _without_blanks(text)
+    rest = _without_blanks(''.join(words))
+    is_same = rest == expected
+    if any(part in rest for part in _INCOMPLETE):
+        whole = [word for word in words
+                 if not any(part in word for part in _INCOMPLETE)
+                 ]  # yapf: disable
+        is_same = _is_part(_without_blanks(''.join(whole)), expected)
+    if not is_same:
         raise InputError(
             row.where, f'a token such as BOS and the text {text[:100]!r}',
-            f'tokens {[token.text for token in tokens[:8]]}',
+            f'tokens {[word for word, _ in tokens[:8]]}',
             'The first token of a text needs a loss too: send the text with '
             'a single BOS in front.')
 

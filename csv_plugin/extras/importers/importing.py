@@ -3,7 +3,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Optional
+from typing import Any, Optional
 
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.input_error import InputError
@@ -11,7 +11,7 @@ from csv_plugin.core.measured import check_measured
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.completions import read_completions
-from csv_plugin.extras.importers.item_losses import Items, item_table
+from csv_plugin.extras.importers.item_losses import item_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from csv_plugin.extras.importers.lm_eval import read_lm_eval
@@ -43,13 +43,9 @@ def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
             and `bits_per_byte`; other columns are ignored.
         texts (TextSet): The validation set.
 
-    Returns:
-        list[TextLoss]: In the order of the file.
-
     Raises:
-        InputError: The file cannot be read or a column is missing, it has two
-            columns of losses, an id is not that of a text, or a loss is no
-            finite number of 0 or more.
+        InputError: The file cannot be read, it has not one of these columns,
+            an id is not that of a text, or as in `TextLoss`.
     """
     by_id = {text.text_id: text.text for text in texts}
     file = os.fspath(path)
@@ -74,13 +70,13 @@ def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
 
 
 #: Readers of the losses of one model on given texts.
-_OF_TEXTS: dict[str, Callable[..., list[TextLoss]]] = {
+_OF_TEXTS: dict[str, Callable[..., Any]] = {
     'completions': read_completions,
     'lm-eval': read_lm_eval,
     'table': read_loss_table,
 }
 #: Readers of the losses of one model on benchmark items, of some tasks.
-OF_ITEMS: dict[str, Callable[..., Items]] = {
+OF_ITEMS: dict[str, Callable[..., Any]] = {
     'lighteval': read_lighteval,
     'lm-eval': read_lm_eval_items,
     'olmo-eval': read_olmo_eval,
@@ -98,8 +94,8 @@ def import_losses(source: str,
 
     `fit` learns from them and `Predictor.predict` predicts from them; both
     refuse to mix losses on different texts, on different parts of them, or
-    from token-loss dumps. Items and tasks that cannot be used, or that some
-    models lack, are left out; a warning lists them.
+    from token-loss dumps. Models, items and tasks that cannot be used, or that
+    some models lack, are left out; a warning lists them.
 
     Args:
         source (str): Which program: 'lm-eval' (output folders of
@@ -121,33 +117,28 @@ def import_losses(source: str,
         item: nats per character that was scored.
 
     Raises:
-        InputError: The source is unknown, the texts are needed, two paths
-            have one name, an output cannot be used, or as in
-            `text_losses.feature_table`.
+        InputError: The source is unknown or does not fit the texts, no output
+            can be used, or as in `check_measured` and `feature_table`.
     """
     folders = paths_by_model(paths)
     if source not in SOURCES:
         raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
                          repr(source), 'Choose one of these.')
-    if source not in (_OF_TEXTS if isinstance(texts, TextSet) else OF_ITEMS):
+    readers = OF_ITEMS if texts is None else _OF_TEXTS
+    if source not in readers:
         raise InputError(
             f'losses from {source!r}', 'no texts, as they are on items'
             if texts else 'the texts that were scored',
-            'none' if texts is None else repr(texts)[:80], 'Leave them out.'
+            repr(texts)[:80], 'Leave them out.'
             if texts else "Give --texts, or read_texts('texts.jsonl').")
     left_out = LeftOut()
-    # A model that cannot be read is left out, if another can.
+    options = (tasks or (), left_out) if texts is None else (texts, )
+    losses: dict[str, Any] = usable(
+        {m: partial(readers[source], folders[m], *options)
+         for m in folders}, 'model', left_out, progress)
     if texts is None:
-        read = partial(OF_ITEMS[source], tasks=tasks or (), left_out=left_out)
-        items = usable({m: partial(read, folders[m])
-                        for m in folders}, 'model', left_out, progress)
-        table = item_table(items, left_out)
+        table = item_table(losses, left_out)
     else:
-        losses = usable(
-            {
-                m: partial(_OF_TEXTS[source], folders[m], texts)
-                for m in folders
-            }, 'model', left_out, progress)
         table = feature_table(losses, texts)
     check_measured(table.measured)
     left_out.warn()

@@ -1,15 +1,14 @@
-"""Files with an object a line or a row, and typed access to its fields."""
+"""Objects in JSON files, and typed access to their fields."""
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.io.files import FilePath, read_lines
 from csv_plugin.io.json_files import read_json
-from csv_plugin.io.parquet_tables import read_rows_of
 
 _Type = TypeVar('_Type')
 _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
@@ -117,20 +116,3 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
         yield JsonPart.of(where, value, remedy)
     if not where:
         raise InputError(file, 'a JSON object a line', 'an empty file', remedy)
-
-
-def read_parquet_rows(path: FilePath, columns: Sequence[str],
-                      remedy: str) -> list[JsonPart]:
-    """Return the rows of a Parquet file as objects.
-
-    Raises:
-        InputError: The file cannot be read, has no row, or lacks a column.
-    """
-    file = os.fspath(path)
-    rows = [
-        JsonPart(f'{file}, row {number}', row, remedy)
-        for number, row in enumerate(read_rows_of(path, columns))
-    ]
-    if not rows:
-        raise InputError(file, 'a row', 'none', remedy)
-    return rows

@@ -13,11 +13,12 @@ from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,
                                                      SEVERAL_RIGHT, Answer,
                                                      Items, read_items)
 from csv_plugin.extras.importers.json_rows import (JsonPart, inside, is_number,
-                                                   read_json_part,
-                                                   read_parquet_rows)
+                                                   read_json_part)
 from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
+from csv_plugin.io.parquet_tables import read_rows_of
 
 #: The end of a file's name.
 _DATE = re.compile(r'_([^_]*)$')
@@ -80,7 +81,11 @@ def _answers(task: str, runs: Sequence[Path],
              left_out: LeftOut) -> list[Answer]:
     rows: list[JsonPart] = []
     for file in runs:
-        run = read_parquet_rows(file, ('doc', 'model_response'), _REMEDY)
+        run = [
+            JsonPart(f'{file}, row {number}', row, _REMEDY)
+            for number, row in enumerate(
+                read_rows_of(file, ('doc', 'model_response')))
+        ]
         if len(run) >= len(rows):
             rows, chosen = run, file
         else:
@@ -109,6 +114,7 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
             'model': config('model_name'),
             'revision': config('revision'),
             'dtype': config('dtype'),
+            'quantization': quantization(arguments({'model_args': config()})),
             'adapter': config('base_model') or 'none',
             SHOTS: task.rpartition('|')[2],
             VERSION: version,

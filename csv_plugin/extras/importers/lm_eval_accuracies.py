@@ -91,7 +91,7 @@ def _by_name(patterns: Sequence[str], runs: Mapping[str, list[Run]],
         for run in of_all
         for task, scores in run.results.items() if isinstance(scores, dict)
     })
-    found = {}
+    found: dict[str, str] = {}
     for pattern in patterns:
         matching = [task for task in tasks if fnmatchcase(task, pattern)]
         if not matching:

@@ -156,6 +156,7 @@ def test_settings_in_the_results_beside(tmp_path):
             model_name=f'lab/{model}',
             revision='main',
             dtype='bfloat16',
+            load_in_8bit=template,
             override_chat_template=template,
             system_prompt=None)
         results.write_text(
@@ -169,5 +170,6 @@ def test_settings_in_the_results_beside(tmp_path):
             (tmp_path / 'details/lab').iterdir()))
     lines = [str(warning.message) for warning in warnings]
     assert 'chat template: none of one, some of two' in lines[0]
+    assert 'quantization: none of one, load_in_8bit=True of two' in lines[1]
     assert read(tmp_path /
                 'details/lab/one')[0][0].measured.facts['revision'] == 'main'
