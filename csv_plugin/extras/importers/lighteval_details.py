@@ -8,7 +8,8 @@ from typing import Optional
 
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.measured import SHOTS, SYSTEM, TEMPLATE, VERSION, Measured
+from csv_plugin.core.measured import (SHOTS, SYSTEM, TEMPLATE, VERSION,
+                                      Measured, check_weights)
 from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,
                                                      SEVERAL_RIGHT, Answer,
                                                      Items, read_items)
@@ -79,19 +80,22 @@ def _model_folder(file: Path) -> Path:
 
 def _answers(task: str, runs: Sequence[Path],
              left_out: LeftOut) -> list[Answer]:
+    records = {file: _measured(task, file) for file in runs}
+    check_weights(filter(None, records.values()))
     rows: list[JsonPart] = []
     for file in runs:
-        run = [
+        other = [
             JsonPart(f'{file}, row {number}', row, _REMEDY)
             for number, row in enumerate(
                 read_rows_of(file, ('doc', 'model_response')))
         ]
-        if len(run) >= len(rows):
-            rows, chosen = run, file
-        else:
-            left_out.add('run', 'an earlier run has more items',
-                         f'{counted(len(run), "item")} of {task}')
-    measured = _measured(task, chosen)
+        reason = 'an earlier run has more items'
+        if len(other) >= len(rows):
+            rows, other, measured = other, rows, records[file]
+            reason = 'a later run has as many items'
+        if other:
+            left_out.add('run', reason,
+                         f'{counted(len(other), "item")} of {task}')
     return [_answer(row, task, measured) for row in rows]
 
 

@@ -144,32 +144,47 @@ def test_other_backends(tmp_path):
     assert read(changed(tmp_path, change))[0][0].nats == 1.5
 
 
+def settings(folder, model, date, **config):
+    """Details and results of a model, as the program places them."""
+    source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
+    run = folder / 'details/lab' / model / date
+    run.mkdir(parents=True)
+    shutil.copy(source, run / f'details_who_lives_where|0_{date}.parquet')
+    results = folder / f'results/lab/{model}/results_{date}.json'
+    results.parent.mkdir(parents=True, exist_ok=True)
+    config = dict(model_name=f'lab/{model}', revision='main') | config
+    results.write_text(
+        json.dumps(
+            dict(
+                config_general=dict(model_config=config),
+                results=dict(all=dict(acc=float('nan'))),
+                versions={'who_lives_where|0': 0})))
+    return run.parent
+
+
 def test_settings_in_the_results_beside(tmp_path):
     """A chat template changes losses, and is not in the details."""
-    source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
-    for model, template in (('one', False), ('two', True)):
-        run = tmp_path / 'details/lab' / model / source.parent.name
-        shutil.copytree(source.parent, run)
-        results = tmp_path / f'results/lab/{model}/results_{run.name}.json'
-        results.parent.mkdir(parents=True)
-        config = dict(
-            model_name=f'lab/{model}',
-            revision='main',
-            dtype='bfloat16',
+    folders = [
+        settings(
+            tmp_path,
+            model,
+            '2026-11-22',
             load_in_8bit=template,
-            override_chat_template=template,
-            system_prompt=None)
-        results.write_text(
-            json.dumps(
-                dict(
-                    config_general=dict(model_config=config),
-                    results=dict(all=dict(acc=float('nan'))),
-                    versions={'who_lives_where|0': 0})))
+            override_chat_template=template)
+        for model, template in (('one', False), ('two', True))
+    ]
     with pytest.warns(UserWarning) as warnings:
-        import_losses('lighteval', sorted(
-            (tmp_path / 'details/lab').iterdir()))
+        import_losses('lighteval', folders)
     lines = [str(warning.message) for warning in warnings]
     assert 'chat template: none of one, some of two' in lines[0]
     assert 'quantization: none of one, load_in_8bit=True of two' in lines[1]
-    assert read(tmp_path /
-                'details/lab/one')[0][0].measured.facts['revision'] == 'main'
+    assert read(folders[0])[0][0].measured.facts['revision'] == 'main'
+
+
+def test_runs_of_other_weights_are_not_joined(tmp_path):
+    folder = settings(tmp_path, 'm', '2026-11-22')
+    settings(tmp_path, 'm', '2026-11-23')
+    assert 'a later run has as many items' in read(folder)[1][0]
+    settings(tmp_path, 'm', '2026-11-24', revision='step10')
+    with pytest.raises(InputError, match='main of .* step10 of who_lives'):
+        read(folder)
