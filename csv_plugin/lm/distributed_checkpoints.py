@@ -30,12 +30,10 @@ def as_folder(path: FilePath, config: Optional[FilePath],
               trusted: bool) -> Iterator[FilePath]:
     """Yield a folder that transformers loads while the statement lasts.
 
-    Args:
-        path (FilePath): The folder of a distributed checkpoint, whose
-            weights are converted; all else is yielded as it is.
-        config (Optional[FilePath]): Folder or name on the hub of a model of
-            this architecture; by default config.json lies beside the weights.
-        trusted (bool): Read its `.metadata`, a pickle, which may run code.
+    The weights of a distributed checkpoint are converted; any other path is
+    yielded as it is. `config` is a folder or a name on the hub of a model of
+    this architecture; by default config.json lies beside the weights. The file
+    `.metadata` is a pickle, which may run code and must be `trusted`.
 
     Raises:
         InputError: It is not trusted, there is no config, or its weights are

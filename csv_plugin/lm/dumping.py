@@ -64,19 +64,12 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
     Scored: as in `token_losses`; arguments that are not here are as there.
+    Parts are joined by `io.dumps.merge_dumps`.
 
-    Args:
-        texts (TextSet): The whole validation set.
-        part (Optional[Sequence[Text]]): The texts of it to score; all by
-            default. Parts are joined by `io.dumps.merge_dumps`.
-        name (Optional[str]): Name of the model, its path by default.
-        folder (Optional[FilePath]): Keeps the losses of every few texts for
-            a call that is repeated after an interruption, see
-            `score_in_chunks`.
-        progress (Progress): Wraps the batches, or with a folder the chunks.
-
-    Returns:
-        TokenLossDump: Losses in nats, one `TokenLosses` per scored text.
+    `name` is that of the model, by default its path. `folder` keeps the losses
+    of every few texts for a call that is repeated after an interruption, see
+    `score_in_chunks`. `progress` wraps the batches, or with a folder the
+    chunks. Losses are in nats, one `TokenLosses` per scored text.
 
     Raises:
         InputError: As in `token_losses`, or the tokenizer is not one of
@@ -155,23 +148,15 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
                     progress: Progress = iter) -> TokenLossDump:
     """Score texts, but read what an interrupted run has scored.
 
-    Args:
-        score (Callable): Scores some texts; for no texts it returns the
-            information about the scoring.
-        texts (Sequence[Text]): The texts to score.
-        folder (Path): Gets a small dump for every chunk of texts. Dumps that
-            are damaged, or of another model, engine or version, or of other
-            texts, are replaced. The caller deletes the
-            folder once the losses are safe.
-        progress (Progress): Wraps the chunks.
+    `score` scores some texts; for no texts it returns the information about
+    the scoring. The folder gets a small dump for every chunk of texts. Dumps
+    that are damaged, or of another model, engine or version, or of other
+    texts, are replaced. The caller deletes the folder once the losses are
+    safe. `progress` wraps the chunks.
 
-    Returns:
-        TokenLossDump: Losses in nats, in the order of the texts and as
-        exact as in a dump; the same to the last bit as if the run had not
-        been interrupted.
-
-    Raises:
-        InputError: As in `score` and `io.dumps.write_dump`.
+    Losses are in nats, in the order of the texts and as exact as in a dump;
+    the same to the last bit as if the run had not been interrupted. Errors are
+    as in `score` and `io.dumps.write_dump`.
     """
     info = score(()).info
     n_chunks = -(-len(texts) // CHUNK)

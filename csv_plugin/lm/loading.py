@@ -81,13 +81,8 @@ def _remedy(error: Exception) -> str:
 def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
     """The config of a model that is loaded without code of its own.
 
-    Args:
-        path (FilePath): Folder, or name on the hub.
-        remedy (str): How the user can let the code run, one sentence.
-
-    Returns:
-        Optional[Any]: As `transformers` reads it; None if it cannot, which
-            the error of loading explains.
+    None if `transformers` cannot read it, which the error of loading explains.
+    `remedy`, one sentence, is how the user can let the code run.
 
     Raises:
         InputError: The model comes with code that would run, or cannot be
@@ -146,16 +141,11 @@ def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
 
 
 def revision_folder(model: str, revision: str) -> Path:
-    """Return the folder of a revision of a model.
+    """Return the folder of a revision, such as a branch, a tag or a commit.
 
-    Args:
-        model (str): A name on the hub, whose files are fetched or lie in the
-            cache; a folder with one of the revision's name; or the folder of
-            the model in a cache of the hub.
-        revision (str): A branch, a tag or a commit; or the name of a folder.
-
-    Raises:
-        InputError: There is no such revision.
+    The model is a name on the hub, whose files are fetched or lie in the
+    cache; a folder with one of the revision's name; or its folder in a cache
+    of the hub. An `InputError` if there is no such revision.
     """
     folder = Path(model)
     if not folder.is_dir():
@@ -190,13 +180,10 @@ def _place(path: FilePath) -> tuple[FilePath, dict[str, str]]:
 def load_tokenizer(path: FilePath,
                    trust_remote_code: bool = False,
                    remedy: str = _TRUST) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model that another engine runs.
+    """The tokenizer in a folder or GGUF file, or of a model on the hub.
 
-    Args:
-        path (FilePath): Folder, GGUF file, or name on the hub.
-        trust_remote_code (bool): Run code that comes with the tokenizer;
-            code that only the model needs never runs.
-        remedy (str): What to do about such code, one sentence.
+    `trust_remote_code` lets code run that comes with it; code that only the
+    model needs never runs. `remedy`, one sentence, says what to do about it.
 
     Raises:
         InputError: There is no such tokenizer, it cannot be loaded, it comes
@@ -219,13 +206,9 @@ def load_causal_lm(path: FilePath,
                    **settings: Any) -> PreTrainedModel:
     """A causal LM, spread over all GPUs if there are any.
 
-    Args:
-        path (FilePath): Folder, GGUF file, or name on the hub.
-        trust_remote_code (bool): Run code that comes with the model.
-        dtype (Optional[str]): Number format of the weights; by default
-            'bfloat16' on a GPU and 'float32' on the CPU.
-        config (Optional[FilePath]): As in `as_folder`.
-        settings (Any): Further arguments of `from_pretrained`.
+    The path is a folder, a GGUF file, or a name on the hub. Weights are by
+    default 'bfloat16' on a GPU and 'float32' on the CPU. `config` is as in
+    `as_folder`; further settings are arguments of `from_pretrained`.
 
     Raises:
         InputError: There is no such model, it cannot be loaded, it comes with

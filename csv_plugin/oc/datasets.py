@@ -26,14 +26,9 @@ class SalienceTextDataset(BaseDataset):
     def load(path: str, fingerprint: str = '') -> Dataset:
         """Read a validation set, one row per text.
 
-        Args:
-            path (str): The file, see `read_nonempty_texts`.
-            fingerprint (str): Start of the fingerprint that the texts must
-                have.
-
-        Raises:
-            InputError: As in `read_nonempty_texts`, or the texts have another
-                fingerprint.
+        `fingerprint` is the start of the one that the texts must have. Errors
+        are as in `read_nonempty_texts`, and an `InputError` for another
+        fingerprint.
         """
         texts = read_nonempty_texts(path)
         if not texts.fingerprint.startswith(fingerprint):

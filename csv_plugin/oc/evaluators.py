@@ -30,16 +30,11 @@ class SalienceEvaluator(BaseEvaluator):
               test_set: Dataset) -> dict[str, Any]:
         """Return all results of one model.
 
-        Args:
-            text_id (Sequence[str]): Texts that were scored.
-            dump (Sequence[str]): Name of the file with each text.
-            test_set (Dataset): All texts of the validation set.
-
-        Returns:
-            dict[str, Any]: `all_token_loss` and `label_token_loss` (where
-            texts have answers) in nats per token, `bits_per_byte`,
-            `bits_per_character`, `n_texts`, `n_scored` and `n_unscored`
-            tokens.
+        `text_id` are the texts that were scored, `dump` names the file with
+        each; `test_set` are all texts of the validation set. The results are
+        `all_token_loss` and `label_token_loss` (where texts have answers) in
+        nats per token, `bits_per_byte`, `bits_per_character`, `n_texts`,
+        `n_scored` and `n_unscored` tokens.
 
         Raises:
             InputError: Texts are missing, a dump cannot be read, dumps
@@ -93,18 +88,11 @@ class LabelLossEvaluator(BaseEvaluator):
               test_set: Dataset) -> dict[str, float]:
         """Return the mean loss of the correct answers.
 
-        Args:
-            label_loss (Sequence[float]): Nats, one per item.
-            label_tokens (Sequence[int]): Tokens of each label.
-            label_bytes (Sequence[int]): UTF-8 bytes of each label.
-            test_set (Dataset): The items.
-
-        Returns:
-            dict[str, float]: `label_loss` in nats per item,
-            `label_token_loss` per token, `label_byte_loss` per byte.
-
-        Raises:
-            InputError: Items are missing.
+        For each item of the test set, `label_loss` is in nats, `label_tokens`
+        and `label_bytes` are the tokens and UTF-8 bytes of its label. The
+        results are `label_loss` in nats per item, `label_token_loss` per
+        token, `label_byte_loss` per byte. An `InputError` if items are
+        missing.
         """
         if len(label_loss) != len(test_set):
             raise InputError('label losses', f'{len(test_set)} items',

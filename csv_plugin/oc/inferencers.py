@@ -44,16 +44,8 @@ class _LossInferencer(BaseInferencer, ABC):
                   output_json_filename: str = '') -> list[dict[str, Any]]:
         """Write the JSON file that marks a dataset as done for OpenCompass.
 
-        Args:
-            retriever (Any): The dataset's retriever.
-            ice_template (Any): Template of in-context examples, or None.
-            prompt_template (Any): Template of the prompt, or None.
-            output_json_filepath (str): Folder to write to.
-            output_json_filename (str): Name of the file.
-
-        Returns:
-            list[dict[str, Any]]: The entries of the file, one per text or
-            item; none in all but the first process.
+        Returns its entries, one per text or item; none in all but the first
+        process. `output_json_filepath` is its folder.
 
         Raises:
             InputError: As in `get_token_loss`, or as in `label_texts`,
@@ -82,14 +74,10 @@ class TokenLossInferencer(_LossInferencer):
 
     Writes `<dataset abbr>.safetensors`, a token-loss dump, and then the JSON
     file, whose entry for a text names the text's row in the dump. Scored: as
-    in `models.get_token_loss`.
+    in `models.get_token_loss`, which takes the model.
 
-    Args:
-        model (Any): A model that `models.get_token_loss` takes.
-        context (Optional[int]): Longest window in tokens, the model's own by
-            default.
-        unused (Any): Other arguments that OpenCompass gives every
-            inferencer.
+    `context` is the longest window in tokens, by default the model's own.
+    Other arguments that OpenCompass gives every inferencer are unused.
     """
 
     def __init__(self,
@@ -138,13 +126,11 @@ class LabelLossInferencer(_LossInferencer):
     Writes one entry per item: `label_loss` in nats, summed over the tokens
     that overlap the label, with the numbers `label_tokens` and `label_bytes`.
     Scored: these tokens, each given the prompt and the label before it. See
-    `labels` for what a label is.
+    `labels` for what a label is, and `models.engine_of` for the model.
 
-    Args:
-        model (Any): An OpenCompass model that `models.engine_of` takes.
-        max_seq_len (Optional[int]): Most tokens of a prompt with its label;
-            in-context examples are dropped until both fit.
-        unused (Any): Settings of the inferencer that this one replaces.
+    A prompt with its label has at most `max_seq_len` tokens: in-context
+    examples are dropped until both fit. Settings of the inferencer that this
+    one replaces are unused.
     """
 
     def __init__(self,

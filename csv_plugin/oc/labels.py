@@ -50,25 +50,19 @@ def label_texts(model: Any,
                 after_common_start: bool = False) -> list[Text]:
     """Return prompts with the right answers behind them, marked as answers.
 
-    Args:
-        model (Any): The OpenCompass model that parses the templates.
-        retriever (Any): The benchmark's retriever, with its test split.
-        ice_template (Any): Template of in-context examples, or None.
-        prompt_template (Any): Template of the prompt, or None for that of
-            the examples.
-        max_seq_len (Optional[int]): Most tokens of a text. In-context
-            examples are dropped, the last first, until a text fits.
-        after_common_start (bool): If the part that all templates share has
-            no column of the item, as where whole sentences are compared, let
-            the answer begin where the filled templates differ.
+    There is one text per item of the retriever's test split; its id is the
+    item's place. The model parses the templates; without a `prompt_template`,
+    that of the examples is used. In-context examples are dropped, the last
+    first, until a text has at most `max_seq_len` tokens.
 
-    Returns:
-        list[Text]: One text per item; its id is the item's place.
+    If the part that all templates share has no column of the item, as where
+    whole sentences are compared, `after_common_start` lets the answer begin
+    where the filled templates differ.
 
     Raises:
         InputError: An item's answer is empty, is not among the labels, or is
-            no text, number or list of texts; all templates are the same; or
-            as in `check_output_column`.
+            no text, number or list of texts; all templates are the same; or as
+            in `check_output_column`.
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template

@@ -120,21 +120,14 @@ def get_token_loss(model: Any,
                    texts: TextSet,
                    part: Optional[Sequence[Text]] = None,
                    **settings: Any) -> TokenLossDump:
-    """Return token losses of a model, by its own method if it has one.
+    """Return token losses in nats, by the model's own method if it has one.
 
     Scored: every token of every text, the first one only if the tokenizer has
     a BOS or EOS token to put before it; see `lm.engines.token_losses`.
 
-    Args:
-        model (Any): As in `engine_of`, or a model with a method
-            `get_token_loss(texts, part, **settings)`.
-        texts (TextSet): The whole validation set.
-        part (Optional[Sequence[Text]]): The texts to score, all by default.
-        settings (Any): `context` and `progress`, as in
-            `lm.dumping.dump_losses`.
-
-    Returns:
-        TokenLossDump: Losses in nats.
+    The model is as in `engine_of`, or has a method `get_token_loss(texts,
+    part, **settings)`. A part of the validation set may be scored. Settings
+    are `context` and `progress` of `lm.dumping.dump_losses`.
 
     Raises:
         InputError: As in `engine_of` and `lm.engines.token_losses`.
@@ -148,13 +141,9 @@ def get_token_loss(model: Any,
 def engine_of(model: Any) -> tuple[Any, Any]:
     """Return a causal LM or an `Engine` for a model's losses, and a tokenizer.
 
-    Args:
-        model (Any): An OpenCompass model with a causal LM of `transformers`
-            and its tokenizer as `model` and `tokenizer`, a model in vLLM, or
-            a `TokenLossModel`.
-
-    Raises:
-        InputError: It is no such model, or has an adapter.
+    The model is one of OpenCompass with a causal LM of `transformers` and its
+    tokenizer as `model` and `tokenizer`, one in vLLM, or a `TokenLossModel`.
+    An `InputError` if it is none of these, or has an adapter.
     """
     if isinstance(model, TokenLossModel):
         return model.loss_engine
@@ -187,12 +176,9 @@ def without_own_code(
 ) -> dict[str, Any]:
     """Return the entry with the model's own code off, unless it sets it.
 
-    OpenCompass runs such code by default.
-
-    Args:
-        entry (Mapping[str, Any]): Of a class of OpenCompass that loads
-            models by transformers or vLLM.
-        keys (Sequence[str]): The settings that the class takes.
+    OpenCompass runs such code by default. The entry is of a class of
+    OpenCompass that loads models by transformers or vLLM, and takes the
+    settings `keys`.
 
     Raises:
         InputError: The model comes with code that would run all the same, or

@@ -19,12 +19,7 @@ class TextsApartPartitioner(NaivePartitioner):
 
     An error in one of the two does not end the other. Before any model runs,
     the config is checked, and texts whose dump is lost, damaged or of another
-    model are scored again.
-
-    Args:
-        out_dir (str): Filled in by OpenCompass.
-        n (int): Most datasets of a task.
-        keep_keys (Optional[list[str]]): As in `NaivePartitioner`.
+    model are scored again. `n` is the most datasets of a task.
     """
 
     def __init__(self,

@@ -31,15 +31,11 @@ Name = Union[str, tuple[str, str]]
 
 
 def check_run(config: Mapping[str, Any]) -> list[str]:
-    """Check the names of models and the predictors of a run.
+    """Check the names of models and the predictors of a whole config.
 
-    Args:
-        config (Mapping[str, Any]): The whole config, as OpenCompass reads it.
-
-    Returns:
-        list[str]: Possible mistakes, one line each: predictors that do not
-        exist yet or whose texts are not run, benchmarks that are not run, and
-        models that give no token losses.
+    Returns possible mistakes, one line each: predictors that do not exist yet
+    or whose texts are not run, benchmarks that are not run, and models that
+    give no token losses.
 
     Raises:
         InputError: Two models have one name, or the predictors or benchmarks
@@ -133,10 +129,6 @@ def with_common_groups(groups: Sequence[Mapping[str, Any]],
 
     Those of OpenCompass are left out if none of their datasets is in the run,
     or if a group or a dataset of the run has their name.
-
-    Args:
-        groups (Sequence[Mapping]): The `summary_groups` of the run.
-        datasets (Sequence[Any]): Configs of the datasets of the run.
     """
     present = {*map(dataset_abbr_from_cfg, datasets)}
     taken = present | {group['name'] for group in groups}
@@ -160,12 +152,9 @@ def check_models(models: Sequence[Any]) -> None:
 def predictor_files(pairs: Any) -> dict[str, str]:
     """Return the files of predictors by label, the main one first.
 
-    Args:
-        pairs (Any): The `predictors` of a config.
-
     Raises:
-        InputError: They are not pairs of a label and a path, there is none,
-            or a label occurs twice.
+        InputError: The `predictors` of a config are not pairs of a label and a
+            path, there is none, or a label occurs twice.
     """
     pairs = _pairs('predictors', pairs,
                    "such as [('predicted', 'predictor.safetensors')]")
@@ -179,12 +168,9 @@ def predictor_files(pairs: Any) -> dict[str, str]:
 def names_in_run(pairs: Any) -> dict[str, Name]:
     """Return names in the run by benchmark of the predictors.
 
-    Args:
-        pairs (Any): The `benchmarks` of a config.
-
     Raises:
-        InputError: They are not pairs as `PredictedSummarizer` takes them,
-            or a benchmark occurs twice.
+        InputError: The `benchmarks` of a config are not pairs as
+            `PredictedSummarizer` takes them, or a benchmark occurs twice.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     _pairs('benchmarks',
@@ -213,13 +199,8 @@ def check_benchmarks(
         predictors: Mapping[str, Union[Predictor, Missing]]) -> None:
     """Refuse benchmarks that no predictor predicts.
 
-    Args:
-        names (Iterable[str]): Benchmarks that a config gives other names.
-        predictors (Mapping): All predictors of the config, by label. If one
-            of them is unusable, nothing is refused.
-
-    Raises:
-        InputError: No predictor predicts the benchmark.
+    `names` are benchmarks that a config gives other names. If one of its
+    predictors is unusable, nothing is refused.
     """
     if not any(isinstance(part, Missing) for part in predictors.values()):
         known = predictable_benchmarks(predictors)

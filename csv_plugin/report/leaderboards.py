@@ -54,17 +54,12 @@ FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
 class Leaderboard:
     """Models with their real and predicted accuracies.
 
-    Args:
-        predictions (Predictions): Beside the real accuracies; its methods
-            are the labels of predictors.
-        folders (Mapping[str, str]): Name of each model in the files of the
-            run, by its name here.
-        notes (tuple[str, ...]): The meaning of marks, the reasons for
-            missing values, and remarks. One line each.
-        scoring_lms (Mapping[str, str]): By predictor, the model that is its
-            scoring LM, where it is one of the models.
-        ranges (Mapping[str, Sequence[str]]): By predictor, the possible ranks
-            of each model as cells, such as '2-4'; may be missing.
+    Methods of the predictions are the labels of predictors. `folders` has the
+    name of each model in the files of the run. `notes`, one line each, are the
+    meaning of marks, the reasons for missing values, and remarks. By
+    predictor, `scoring_lms` has the model that is its scoring LM, and `ranges`
+    the possible ranks of each model as cells, such as '2-4'; both may be
+    missing.
     """
     predictions: Predictions
     folders: Mapping[str, str]
@@ -168,21 +163,13 @@ def predict_run(
         complete: Optional[Complete] = None) -> tuple[Leaderboard, RunColumns]:
     """Predict the models of a run anew.
 
-    Args:
-        dumps (RunDumps): Dumps of the run.
-        folders (Mapping[str, str]): As in `Leaderboard`.
-        predictors (Predictors): By label, a predictor or why it is unusable.
-        files (Mapping[str, str]): The file of each predictor.
-        real (RealScores): Real accuracies of all models on all
-            `predictable_benchmarks`.
-        verbose (bool): As in `predictor_notes`.
-        progress (Progress): Wraps the models.
-        complete (Optional[Complete]): Changes predictions by the known real
-            accuracies; by default nothing does.
+    By label, `predictors` are predictors or why they are unusable, and `files`
+    their files. `real` are accuracies of all models on all
+    `predictable_benchmarks`. `folders` are as in `Leaderboard`, `verbose` as
+    in `predictor_notes`. `progress` wraps the models; `complete` changes
+    predictions by the known real accuracies.
 
-    Returns:
-        tuple[Leaderboard, RunColumns]: The leaderboard, and the feature
-        columns of the models.
+    Returns the leaderboard, and the feature columns of the models.
     """
     columns = collect_features(predictors, list(folders.values()), dumps.read,
                                progress)
@@ -280,14 +267,11 @@ def scoring_lms(predictors: Predictors,
 
 
 class MeanRow(NamedTuple):
-    """Means and ranks of all models, real or by one predictor, as cells.
+    """Means and ranks of all models as cells, real or by one predictor.
 
-    Args:
-        label (str): Label of the predictor, or `REAL`.
-        means (list[str]): Percent; marked if the model is a training model.
-        ranks (list[str]): From 1 for the largest mean; see `Overall`.
-        differences (list[str]): Predicted minus real means, and their mean
-            size; empty for the real means.
+    Means are in percent, marked if the model is a training model; ranks are
+    from 1 for the largest mean, see `Overall`. Differences are predicted minus
+    real means, and their mean size; empty for the real means.
     """
     label: str
     means: list[str]
@@ -296,12 +280,9 @@ class MeanRow(NamedTuple):
 
 
 def mean_rows(predictions: Predictions) -> tuple[str, list[MeanRow]]:
-    """Means over the main benchmarks, the real ones first.
+    """Title and means over the main benchmarks, the real ones first.
 
-    Returns:
-        tuple[str, list[MeanRow]]: A title, and the means of the real
-        accuracies and of each predictor, where there are some; none for a
-        single benchmark.
+    What has no means is left out; there are none of a single benchmark.
     """
     if len(predictions.main) < 2:
         return '', []
@@ -432,19 +413,11 @@ def _alignment(columns: Sequence[object]) -> list[str]:
 
 
 def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
-    """Write a leaderboard as text, Markdown, CSV and JSON.
+    """Write `stem.txt`, `.md`, `.csv` and `.json`, and return these paths.
 
-    Args:
-        stem (FilePath): Path of the files without `.txt`, `.md`, `.csv` and
-            `.json`; they are replaced if they exist.
-        board (Leaderboard): CSV and JSON contain its `rows`, JSON also its
-            notes, folders, and accuracies at random guessing.
-
-    Returns:
-        list[Path]: The files, in this order.
-
-    Raises:
-        InputError: The folder does not exist.
+    Files are replaced if they exist. CSV and JSON contain the `rows`, JSON
+    also the notes, the folders, and accuracies at random guessing. An
+    `InputError` if the folder does not exist.
     """
     text, page, table, data = (
         Path(f'{os.fspath(stem)}.{kind}')

@@ -237,14 +237,9 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
                     verbose: bool = False) -> list[str]:
     """The files of predictors, and notes on their training.
 
-    Args:
-        predictors (Mapping): By label, a predictor or why it is unusable.
-        paths (Mapping[str, str]): The file of each predictor.
-        verbose (bool): As in `learning_notes`.
-
-    Returns:
-        list[str]: An unusable predictor has a line only if all are unusable;
-        else the cells of the leaderboard have the reason.
+    `predictors` are by label, or why they are unusable; `paths` are their
+    files. An unusable one has a line only if all are unusable; else the cells
+    of the leaderboard have the reason. `verbose` is as in `learning_notes`.
     """
     unusable = [
         f'{label}: {predictor.reason}'
@@ -269,11 +264,8 @@ def learning_notes(predictor: Predictor,
                    reported: Container[str] = ()) -> list[str]:
     """Notes on the training of a predictor, by benchmark.
 
-    Args:
-        predictor (Predictor): The predictor.
-        verbose (bool): Add all notes of the training, on solvers and errors.
-        reported (Container[str]): Benchmarks whose `shortages` the reader has
-            seen already.
+    `verbose` adds all notes of the training, on solvers and errors. Of
+    `reported` benchmarks, the reader has seen the `shortages` already.
     """
     lines = _by_remark(
         ((remark, part.benchmark) for part in predictor.benchmarks
@@ -330,13 +322,8 @@ def shortages(accuracies: AccuracyTable, families: Mapping[str, str],
               fitted: Sequence[str]) -> dict[str, str]:
     """Benchmarks with too few training models, before they are fitted.
 
-    Args:
-        accuracies (AccuracyTable): Of these models and perhaps more.
-        families (Mapping[str, str]): Family of each model.
-        fitted (Sequence[str]): Training models.
-
-    Returns:
-        dict[str, str]: By benchmark, what is too few and what follows.
+    Returns, by benchmark, what is too few and what follows. `accuracies` are
+    of the `fitted` models and perhaps more, `families` by model.
     """
     table = accuracies.select(fitted)
     found = {}

@@ -213,12 +213,8 @@ def write_report(path: FilePath,
                  remarks: Sequence[str] = ()) -> None:
     """Write the error table with its legend and notes as Markdown.
 
-    Args:
-        path (FilePath): The file to create or replace.
-        study (Study): The study.
-        title (str): First line.
-        command (str): The command that reproduces the report.
-        remarks (Sequence[str]): Notes on all benchmarks.
+    The title is the first line, the command reproduces the report, and remarks
+    are notes on all benchmarks.
     """
     n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)

@@ -57,9 +57,8 @@ def prefix_token(
         tokenizer: PreTrainedTokenizerBase) -> tuple[Optional[int], str]:
     """Token put in front of every text, so that its first token is scored.
 
-    Returns:
-        tuple[Optional[int], str]: Its id, and its name for the records: BOS
-            ('bos 1'), else EOS ('eos 2'), else no token ('none').
+    Returns its id, and its name for the records: BOS ('bos 1'), else EOS ('eos
+    2'), else no token ('none').
     """
     for name in ('bos', 'eos'):
         token = getattr(tokenizer, f'{name}_token_id')
@@ -92,9 +91,7 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
     Such a change shows on the first tokens of an input; a cap, which changes
     large logits only, is also looked up in the model's config.
 
-    Args:
-        model (PreTrainedModel): A causal LM in evaluation mode.
-        inputs (Tensor): Token ids, shape `(1, n)`.
+    The model is in evaluation mode; inputs are token ids, `(1, n)`.
     """
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear or head.weight.is_meta \
@@ -168,12 +165,8 @@ def in_halves(
 ) -> Iterator[tuple[Sequence[Window], Output]]:
     """Run a model on a batch, halved until the GPU has room for each part.
 
-    Yields:
-        tuple[Sequence[Window], Output]: Windows, in their order, and what
-        `run` returned for them.
-
-    Raises:
-        InputError: The GPU has no room for a single window.
+    Yields windows, in their order, and what `run` returned for them. An
+    `InputError` if the GPU has no room for a single window.
     """
     try:
         output = run(batch)

@@ -21,12 +21,8 @@ COLUMNS_ON_GPU = 8192
 class HeadLogits:
     """Logits that a linear head makes of hidden states, block by block.
 
-    Numbers of 16 bits are multiplied as they are where the device sums their
-    products in fp32, else as fp32.
-
-    Args:
-        hidden (Tensor): Any float type. Shape `(N, H)`.
-        head (nn.Linear): From H to V.
+    States are `(N, H)`, of any float type. Numbers of 16 bits are multiplied
+    as they are where the device sums their products in fp32, else as fp32.
     """
 
     def __init__(self, hidden: Tensor, head: nn.Linear) -> None:
@@ -62,11 +58,7 @@ def _multiplies_16_bits(values: Tensor) -> bool:
 
 
 class FullLogits:
-    """Logits that a model has already computed, read as `HeadLogits` are.
-
-    Args:
-        values (Tensor): Any float type. Shape `(N, V)`.
-    """
+    """Logits `(N, V)` of a model, of any float type, read as `HeadLogits`."""
 
     def __init__(self, values: Tensor) -> None:
         self.values, self.n_columns = values, values.shape[1]
@@ -94,10 +86,8 @@ def losses_of_targets(logits: Logits, rows: Tensor,
                       targets: Tensor) -> NDArray[np.float32]:
     """Losses of N target tokens, nats. `(N,)`.
 
-    Args:
-        logits (Logits): Logits at all positions.
-        rows (Tensor): Position whose logits predict each target. `(N,)`.
-        targets (Tensor): Token ids. Shape `(N,)`.
+    `rows` are the positions whose logits predict each target, and `targets`
+    token ids, both `(N,)`.
     """
     parts = [
         _losses_of_rows(logits.rows(index), target)

@@ -54,18 +54,11 @@ class Engine(Protocol):
 
     def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
-        """Losses of the targets of windows.
+        """Losses of the targets of windows, which come in any order.
 
-        Args:
-            windows (Sequence[Window]): In any order.
-            progress (Progress): Wraps the batches.
-
-        Yields:
-            Scored: Some of the windows; every window once, in any order.
-
-        Raises:
-            InputError: The answers of the engine are not those of a language
-                model.
+        Yields some of the windows at a time, every window once, in any order.
+        `progress` wraps the batches. An `InputError` if the answers of the
+        engine are not those of a language model.
         """
 
 

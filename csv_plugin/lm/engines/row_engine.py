@@ -35,10 +35,8 @@ Rows = Sequence[NDArray[np.int64]]
 class RowScores:
     """Answer of an engine about one row of token ids.
 
-    Args:
-        ids (NDArray): The ids that the engine has read. Shape `(n,)`.
-        log_probs (NDArray): `log p` of each id but the first, given those
-            before it, nats. Shape `(n - 1,)`.
+    `ids`, `(n,)`, are those that the engine has read; `log_probs`, `(n - 1,)`,
+    are `log p` of each id but the first, given those before it, nats.
     """
     ids: NDArray[np.int64]
     log_probs: NDArray[np.float64]
@@ -58,14 +56,9 @@ class RowEngine(ABC):
 
     @abstractmethod
     def row_scores(self, rows: Rows) -> Sequence[RowScores]:
-        """Log-probabilities of all ids of each row but its first.
+        """Log-probabilities of all ids of each row but its first, row by row.
 
-        Args:
-            rows (Rows): Rows of two ids or more, at most one more than the
-                context.
-
-        Returns:
-            Sequence[RowScores]: One answer for each row, in their order.
+        Rows have two ids or more, at most one more than the context.
         """
 
     def score(self, windows: Sequence[Window],

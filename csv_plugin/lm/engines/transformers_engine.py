@@ -24,15 +24,13 @@ from csv_plugin.lm.engines.windows import (Window, default_max_tokens,
 class TransformersEngine:
     """A causal LM of `transformers`, on any device and of any float type.
 
-    Losses are computed in fp32, from logits in fp32 unless the model
-    computes the logits itself (see `plain_head`). The model is put into
-    evaluation mode and back.
+    Losses are computed in fp32, from logits in fp32 unless the model computes
+    the logits itself (see `plain_head`). The model is put into evaluation mode
+    and back.
 
-    Args:
-        model (PreTrainedModel): The model.
-        max_tokens (Optional[int]): Most inputs of a batch, padding
-            included. If the position encoding depends on the length (some
-            RoPE variants), a batch takes that of its longest text.
+    `max_tokens` are the most inputs of a batch, padding included. If the
+    position encoding depends on the length (some RoPE variants), a batch takes
+    that of its longest text.
     """
 
     def __init__(self,

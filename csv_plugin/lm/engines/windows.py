@@ -13,14 +13,12 @@ from csv_plugin.core.input_error import InputError
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Tokens that go through a model in one piece.
+    """Tokens of a text, by its index, that go through a model in one piece.
 
-    Args:
-        text (int): Index of the text.
-        inputs (NDArray): Token ids, the prefix included. Shape `(n,)`.
-        targets (NDArray): Ids of the tokens that are scored; the last
-            target follows the last input. Shape `(k,)`, `k <= n`.
-        first (int): Index in the text of the first scored token.
+    `inputs`, `(n,)`, are token ids, the prefix included. `targets`, `(k,)`
+    with `k <= n`, are ids of the tokens that are scored; the last target
+    follows the last input. `first` is the index in the text of the first
+    scored token.
     """
     text: int
     inputs: NDArray[np.int64]
@@ -36,30 +34,23 @@ class Window:
 def window_stride(context: int) -> int:
     """Tokens that each window after the first scores: half a context.
 
-    Args:
-        context (int): Most inputs that the model takes; 0 = no limit, for
-            which the stride is 0.
+    A context of 0 is no limit, for which the stride is 0.
     """
     return max(1, context // 2) if context else 0
 
 
 def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
                 context: int) -> list[Window]:
-    """Windows that score each token of a text once.
+    """Windows that score each token of a text, by its index, once.
 
     Scored: every token, or all but the first without a prefix. A text that
     fits the context is one window. A longer text is cut into windows of full
-    length that overlap by half, each behind the prefix: every token after
-    the first window has at least half a context to its left.
+    length that overlap by half, each behind the prefix: every token after the
+    first window has at least half a context to its left.
 
-    Args:
-        text (int): Index of the text, for `Window.text`.
-        ids (NDArray): Token ids without special tokens. Shape `(n,)`.
-        prefix (Optional[int]): Id of the prefix token; None for no prefix.
-        context (int): Most inputs that the model takes; 0 = no limit.
-
-    Raises:
-        InputError: The context has room for fewer than 2 inputs.
+    Token ids, `(n,)`, are without special tokens; `context` is the most inputs
+    that the model takes, 0 for no limit. An `InputError` if the context has
+    room for fewer than 2 inputs.
     """
     lead = np.array([] if prefix is None else [prefix], np.int64)
     row = np.append(lead, ids)
@@ -87,10 +78,8 @@ def group_batches(windows: Sequence[Window],
                   max_tokens: int) -> Iterator[list[Window]]:
     """Batches of windows of about the same length, the longest first.
 
-    Args:
-        windows (Sequence[Window]): In any order.
-        max_tokens (int): Most inputs of a batch, padding included; a
-            longer window makes a batch of its own.
+    A batch has at most `max_tokens` inputs, padding included; a longer window
+    makes a batch of its own.
     """
     batch: list[Window] = []
     for window in sorted(windows, key=lambda w: -len(w.inputs)):

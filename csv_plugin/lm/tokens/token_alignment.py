@@ -19,23 +19,16 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
                  offsets: ArrayLike, text: str) -> TokenSpans | None:
     """Spans from the tokenizer's character offsets, repaired.
 
-    Tokens that share characters divide their bytes evenly. Characters that
-    no token covers go to the next token, or to the last token if they end
-    the text; combining marks stay with the character before them. A space
-    that the tokenizer added before a word has no bytes.
+    Tokens that share characters divide their bytes evenly. Characters that no
+    token covers go to the next token, or to the last token if they end the
+    text; combining marks stay with the character before them. A space that the
+    tokenizer added before a word has no bytes.
 
-    Args:
-        tokens (Sequence[str]): Token strings as the vocabulary has them.
-        is_unknown (NDArray): Tokens outside the vocabulary, whose strings do
-            not spell their text. Bool, `(n,)`.
-        offsets (ArrayLike): First character of each token and the character
-            after its last. Shape `(n, 2)`.
-        text (str): The text.
-
-    Returns:
-        TokenSpans | None: Spans that tile the text, or None if the offsets
-            are out of order, contradict the letters of the tokens or leave
-            out a visible character.
+    `is_unknown`, `(n,)`, marks tokens outside the vocabulary, whose strings do
+    not spell their text. Offsets, `(n, 2)`, are the first character of each
+    token and the character after its last. Spans tile the text; None if
+    offsets are out of order, contradict the letters of the tokens or leave out
+    a visible character.
     """
     starts, ends = np.reshape(np.array(offsets, np.int64), (-1, 2)).T
     if not _in_order(starts, ends, len(text)):
@@ -53,19 +46,13 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
                   text: str) -> TokenSpans | None:
     """Spans of tokens that spell the text except for case, forms and spaces.
 
-    Text and tokens are compared in compatibility form (NFKD), casefolded;
-    if they differ, without spaces and invisible characters; and if they
-    still differ, without combining marks.
+    Text and tokens are compared in compatibility form (NFKD), casefolded; if
+    they differ, without spaces and invisible characters; and if they still
+    differ, without combining marks.
 
-    Args:
-        tokens (Sequence[str]): Token strings; in place of an unknown token,
-            the part of the text that it stands for.
-        added (Set[str]): Tokens added to the vocabulary.
-        text (str): The text.
-
-    Returns:
-        TokenSpans | None: Spans that tile the text, or None if the tokens,
-            joined, do not spell it.
+    In place of an unknown token stands the part of the text that it stands
+    for; `added` are tokens added to the vocabulary. Spans tile the text; None
+    if the tokens, joined, do not spell it.
     """
     for ignored in ('', 'CZ', 'CZM'):
         chars = [_fold_char(char, ignored) for char in text]

@@ -15,22 +15,13 @@ _WORD_SIGNS = re.compile('^##|</w>$|@@$')
 
 def from_bytes(tokens: Sequence[str], added: Set[str],
                text: str) -> TokenSpans | None:
-    """Spans of tokens that spell the text exactly.
+    """Spans of tokens that spell the text exactly; None if no reading does.
 
-    Tokens are read as byte-level BPE (GPT-2's table), as SentencePiece
-    pieces with byte fallback, and as one byte per character. A space that
-    the tokenizer added before the text, or after an added token, is left
-    out of its token, which may then be empty.
-
-    Args:
-        tokens (Sequence[str]): Token strings as the vocabulary has them.
-        added (Set[str]): Tokens added to the vocabulary, which stand in the
-            text as they are.
-        text (str): The text.
-
-    Returns:
-        TokenSpans | None: Spans that tile the text, or None if no reading
-            spells it.
+    Tokens are read as byte-level BPE (GPT-2's table), as SentencePiece pieces
+    with byte fallback, and as one byte per character. Tokens `added` to the
+    vocabulary stand in the text as they are. A space that the tokenizer added
+    before the text, or after an added token, is left out of its token, which
+    may then be empty.
     """
     data = text.encode()
     literal = added & set(tokens)
@@ -60,14 +51,9 @@ def readings_of_all(
         added: Set[str]) -> Iterator[tuple[list[str], list[int], list[int]]]:
     """Tokens as words of text, in every spelling that reads all of them.
 
-    Args:
-        tokens (Sequence[str]): Token strings.
-        added (Set[str]): Tokens added to the vocabulary.
-
-    Yields:
-        tuple: The words, where tokens with parts of one character make one
-            word; the indices of the words that are added tokens; and the
-            number of tokens of each word.
+    Yields the words, where tokens with parts of one character make one word;
+    the indices of the words that are `added` tokens; and the number of tokens
+    of each word.
     """
     literal = added & set(tokens)
     for spelling in (*_SPELLINGS, _without_word_sign):
@@ -84,13 +70,9 @@ def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
                           whole: _Str) -> list[_Str]:
     """Remove the spaces that a tokenizer added and the text does not have.
 
-    A tokenizer may add one at the start of the text and after each added
-    token.
-
-    Args:
-        pieces (list): The text of each token, as bytes or as characters.
-        added (Sequence[int]): Indices of the added tokens.
-        whole (str | bytes): The text that the pieces should spell.
+    It may add one at the start of the text and after each added token, whose
+    indices are `added`. The pieces and the `whole` text that they should spell
+    are bytes or characters.
     """
     pieces, position = list(pieces), 0
     bounds = [0, *(i + 1 for i in added), len(pieces)]

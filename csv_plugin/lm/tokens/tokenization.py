@@ -29,10 +29,9 @@ _MOST_UNKNOWN = 0.01
 class TokenizedText:
     """The tokens of one text, without special tokens.
 
-    Args:
-        ids (NDArray): Vocabulary entry of each token. Shape `(n,)`, int64.
-        spans (TokenSpans): Bytes of each token; they tile the text.
-        unknown (int): Number of tokens for text outside the vocabulary.
+    `ids`, `(n,)` int64, are entries of the vocabulary, `spans` the bytes of
+    each token, which tile the text. `unknown` is the number of tokens for text
+    outside the vocabulary.
     """
     ids: NDArray[np.int64]
     spans: TokenSpans
@@ -43,23 +42,17 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text]) -> list[TokenizedText]:
     """The tokens of texts and the bytes that each token covers.
 
-    Spans come from the bytes of the tokens if these spell the text, else
-    from the tokenizer's offsets, repaired, else from an alignment of the
-    token strings with the text; see `token_bytes` and `token_alignment`.
+    Spans come from the bytes of the tokens if these spell the text, else from
+    the tokenizer's offsets, repaired, else from an alignment of the token
+    strings with the text; see `token_bytes` and `token_alignment`.
 
-    Args:
-        tokenizer (PreTrainedTokenizerBase): Any tokenizer. Truncation and
-            padding that are on in its fast backend end up off, as after any
-            call of it.
-        texts (Sequence[Text]): The texts. Special tokens in them are read
-            as the tokenizer reads them; none is added.
-
-    Returns:
-        list[TokenizedText]: One item per text; its spans tile the text.
+    Special tokens in a text are read as the tokenizer reads them; none is
+    added. Truncation and padding that are on in its fast backend end up off,
+    as after any call of it.
 
     Raises:
-        InputError: None of the three ways accounts for every byte of a
-            text, or as in `tokenizer_checks`.
+        InputError: None of the three ways accounts for every byte of a text,
+            or as in `tokenizer_checks`.
     """
     check_gguf(tokenizer)
     file = file_of(tokenizer)

@@ -70,12 +70,8 @@ def check_gguf(tokenizer: PreTrainedTokenizerBase) -> None:
     transformers cuts texts into words by one rule, whatever the file says.
     Loaded as a model of another type, such as scores of merges taken for
     probabilities, it cuts words into smaller tokens than the file has: a
-    sample of the vocabulary is encoded, token by token. Other tokenizers
-    pass.
-
-    Raises:
-        InputError: The file names another rule, or most of these tokens come
-            out in pieces.
+    sample of the vocabulary is encoded, token by token, and most have to come
+    out whole. Other tokenizers pass.
     """
     files = (tokenizer.name_or_path, tokenizer.init_kwargs.get('vocab_file'))
     file = next((f for f in files if str(f).endswith('.gguf')), None)
@@ -132,17 +128,8 @@ def check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     """Refuse ids that are not those of the tokenizer's own file.
 
     Options of transformers may change whether there is a space before the
-    text, and the tokens around special and added ones.
-
-    Args:
-        tokenizer (PreTrainedTokenizerBase): A fast tokenizer.
-        file (Tokenizer): From `file_of`.
-        texts (Sequence[Text]): The texts.
-        all_ids (Sequence[list[int]]): Their ids by the tokenizer, without
-            special tokens.
-
-    Raises:
-        InputError: The ids of a text differ.
+    text, and the tokens around special and added ones. The file is from
+    `file_of`, the ids of the texts are without special tokens.
     """
     encodings = file.encode_batch([text.text for text in texts],
                                   add_special_tokens=False)
@@ -181,13 +168,9 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
 
 
 class LostWhitespace(NamedTuple):
-    """Consecutive blanks of a text, and the tokens on them.
+    """Consecutive blanks of a text, and the texts its tokens may stand for.
 
-    Args:
-        text_id (str): The text.
-        chars (str): The blanks.
-        written (str): Texts that the tokens may stand for.
-        is_outer (bool): They start or end the text.
+    Outer ones start or end the text.
     """
     text_id: str
     chars: str
@@ -230,9 +213,6 @@ def check_whitespace(tokenizer: PreTrainedTokenizerBase,
 
     SentencePiece may be set to remove blanks around a text, and to write one
     space for several blanks.
-
-    Raises:
-        InputError: The vocabulary could have written one of the blanks.
     """
     if not lost:
         return
