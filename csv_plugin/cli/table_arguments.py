@@ -64,7 +64,7 @@ def checkpoints_of(args: argparse.Namespace,
 
 
 def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
-    """Add what forecasts are made with, how often, and where they are logged.
+    """Add what forecasts are made with.
 
     `unit` is that of the length of trainings.
     """
@@ -74,11 +74,6 @@ def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
     add_option(
         parser, '--budget', 'NUMBER', f'{unit} at the end of a run (default: '
         'those of the earlier runs)', positive, math.nan)
-    add_option(parser, '--interval', 'SECONDS',
-               'seconds between two looks (default 60)', positive, 60)
-    add_option(
-        parser, '--tensorboard', 'LOGDIR', 'log predictions and forecasts in '
-        'this folder (default: no log)', Path)
 
 
 def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:

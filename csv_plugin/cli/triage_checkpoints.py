@@ -14,22 +14,19 @@ described in a table (--checkpoints); see docs/triage.md.
 """
 import argparse
 import shlex
-from contextlib import nullcontext
 from functools import partial
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_flag, add_json, add_out, add_several,
+from csv_plugin.cli.arguments import (add_json, add_out, add_several,
                                       into_folder, print_end, print_json,
                                       save_picture)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
-from csv_plugin.core.input_error import InputError
-from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.judging import Triage
-from csv_plugin.triage.watching import TriageJob, until_stopped, watch
+from csv_plugin.triage.watching import TriageJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,8 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'PLACE',
         'losses of the runs to judge (required)',
         required=True)
-    add_flag(parser, '--watch',
-             'look for new dumps until Ctrl-C (default: judge once)')
     add_checkpoints(parser)
     add_forecasts(parser, 'tokens or steps')
     add_out(parser, 'the tables and the picture')
@@ -49,42 +44,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    if args.watch and args.json:
-        raise InputError('--watch', 'no --json beside it', '--json',
-                         'Read triage.json in the folder of --out.')
     job = TriageJob(
         load_predictor(args.predictor[1]), args.dumps, args.history,
         args.checkpoints, args.budget)
-    log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
-
-    def show(triage: Triage) -> None:
-        write_and_print(args, triage)
-        if log:
-            log.add(triage)
-
-    if not args.watch:
-        triage = job.update(partial(tqdm, desc='dumps'))
-        assert triage is not None  # the first update is always new
-        show(triage)
-        if not args.json:
-            again: tuple[str, ...] = ()
-            if not (args.history or triage.forecast_runs):
-                again = (*shlex.split(args.command), '--history',
-                         'finished/*.safetensors')
-            print_end([args.out], *again)
+    triage = job.update(partial(tqdm, desc='dumps'))
+    assert triage is not None  # the first update is always new
+    write_and_print(args, triage)
+    if args.json:
         return
-    with until_stopped() as stop:
-        print(f'watching {", ".join(args.dumps)}, Ctrl-C to stop', flush=True)
-        watch(job, show, partial(print, flush=True), stop, args.interval)
-    print('stopped')
-    print_end([args.out])
+    again: tuple[str, ...] = ()
+    if not (args.history or triage.forecast_runs):
+        again = (*shlex.split(args.command), '--history',
+                 'finished/*.safetensors')
+    print_end([args.out], *again)
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """Write tables and a picture to `--out`, and print a table or JSON."""
-    # Others read the files while a run is watched: none is away for a moment.
-    watched = getattr(args, 'watch', None)
-    with nullcontext() if watched else file_set():
+    with file_set():
         write_triage(args.out, triage)
         note = save_picture('trajectory_picture', triage,
                             args.out / 'triage.png')

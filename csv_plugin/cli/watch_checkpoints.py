@@ -17,7 +17,7 @@ from pathlib import Path
 
 from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
                                       add_out, add_texts, check_folder,
-                                      print_end)
+                                      positive, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.trackers import (TRACKERS, CurveLog,
@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--once', 'score what there is, all of which is complete, '
         'and end (default: look until Ctrl-C)')
     add_forecasts(parser, 'steps')
+    add_option(parser, '--interval', 'SECONDS',
+               'seconds between two looks (default 60)', positive, 60)
+    add_option(
+        parser, '--tensorboard', 'LOGDIR', 'log predictions and forecasts in '
+        'this folder (default: no log)', Path)
     add_option(
         parser, '--reference', 'RUN', 'folder of an earlier call, or dumps of '
         'another run: differences to it at the same steps are logged '

@@ -1,5 +1,4 @@
 """What the commands share: exit codes, output folders, named numbers."""
-import argparse
 import os
 import sys
 import warnings
@@ -8,8 +7,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
-                                      refuse, whole_number)
+from csv_plugin.cli.arguments import check_folder, exit_code
 from csv_plugin.core.input_error import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,34 +84,3 @@ def test_folders_are_checked_before_the_work(tmp_path):
 def test_folders_that_cannot_be_written_to():
     with pytest.raises(InputError, match='expected a folder that can be writ'):
         check_folder(Path('/proc/new/deeper'))
-
-
-def test_options_beside_which_others_do_nothing():
-    given = argparse.Namespace(learning_rate=1, steps=None, texts='t')
-    with pytest.raises(InputError) as caught:
-        refuse(given, '--method exact', 'learning_rate', 'steps')
-    assert str(caught.value) == (
-        '--method exact: expected none of --learning-rate, --steps beside it, '
-        'found --learning-rate. Leave them out.')
-
-
-@pytest.mark.parametrize('name', ['mmlu', 'a=b', '='])
-def test_names_may_hold_anything_numbers_come_last(name):
-    assert named_number(f'{name}=-2.5e-3') == (name, -.0025)
-
-
-@pytest.mark.parametrize('text', ['mmlu', 'mmlu=', '=0.25', 'mmlu=nan'])
-def test_what_is_no_named_number_is_shown(text):
-    with pytest.raises(
-            argparse.ArgumentTypeError,
-            match=f'such as mmlu=0.25, found {text!r}'):
-        named_number(text)
-
-
-@pytest.mark.parametrize('text, least', [('0', 1), ('-1', 0), ('1.5', 0),
-                                         ('x', 0), ('', 0)])
-def test_what_is_no_count(text, least):
-    with pytest.raises(
-            argparse.ArgumentTypeError,
-            match=f'whole number, {least} or more, found {text!r}'):
-        whole_number(text, least)

@@ -52,14 +52,6 @@ def arguments(tmp_path, tables) -> list[str]:
     return given(tmp_path, tables)
 
 
-def change(tmp_path: Path, table: str, old: str, new: str) -> None:
-    """Replace text that occurs in a table, once."""
-    path = tmp_path / f'in/{table}.csv'
-    text = path.read_text('utf-8')
-    assert old in text
-    path.write_text(text.replace(old, new, 1), 'utf-8')
-
-
 def read(path: Path) -> list[dict[str, str]]:
     with path.open(encoding='utf-8', newline='') as file:
         return list(csv.DictReader(file))
@@ -209,40 +201,6 @@ def test_splits(tmp_path, arguments, fit, predict, n_rows, title):
     assert report.startswith(f'# {title}\n')
 
 
-def test_models_without_scores_are_predicted(tmp_path, arguments, tables):
-    path = tmp_path / 'in/scores.csv'
-    lines = path.read_text('utf-8').splitlines(keepends=True)
-    path.write_text(''.join(lines[:-1]), 'utf-8')
-    assert main([*arguments, *QUICK]) == 0
-    rows = [
-        row for row in read(tmp_path / 'out/predictions.csv')
-        if row['model'] == tables.models[-1]
-    ]
-    assert len(rows) == 5
-    assert {row['observed'] for row in rows} == {''}
-    assert all(0 < float(row['predicted']) < 1 for row in rows)
-
-
-BAD = {
-    'model without a family':
-    ('models', 'org/model-3,', 'other,', ('losses.csv: ', "'org/model-3'")),
-    'percent':
-    ('scores', 'org/model-3,0.', 'org/model-3,', ("'easy'", 'percent')),
-    'unknown benchmark':
-    ('benchmarks', 'easy,', 'eazy,', ("'easy'", 'benchmarks.csv')),
-}
-
-
-@pytest.mark.parametrize('table, old, new, parts', BAD.values(), ids=BAD)
-def test_bad_table(tmp_path, arguments, capsys, table, old, new, parts):
-    change(tmp_path, table, old, new)
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert_says(captured.err, *parts)
-    assert captured.out == ''
-    assert not (tmp_path / 'out').exists()
-
-
 @pytest.mark.parametrize('options, parts', [
     (['--fit', 'dev'],
      ("models in split 'dev'", 'found only test, train, validation')),
@@ -254,29 +212,6 @@ def test_splits_that_do_not_go(tmp_path, arguments, capsys, options, parts):
     assert main([*arguments, *options]) == 2
     assert_says(capsys.readouterr().err, *parts)
     assert not (tmp_path / 'out').exists()
-
-
-def test_a_single_family(tmp_path, arguments, capsys):
-    """It is predicted with a note, and cannot be left out."""
-    text = (tmp_path / 'in/models.csv').read_text('utf-8')
-    (tmp_path / 'in/models.csv').write_text(
-        re.sub('family-[0-9]', 'same', text), 'utf-8')
-    assert main([*arguments, '--leave-family-out']) == 2
-    assert_says(capsys.readouterr().err, 'at least two families', "['same']")
-    assert not (tmp_path / 'out').exists()
-    assert main([*arguments, *QUICK]) == 0
-    report = (tmp_path / 'out/report.md').read_text('utf-8')
-    assert ': fitted to one family of models, so that nothing was' in report
-
-
-def test_out_is_a_file(tmp_path, arguments, capsys):
-    (tmp_path / 'out').write_text('mine', 'utf-8')
-    out = tmp_path / 'out' / 'a'
-    assert main([*arguments, '--out', str(out)]) == 2
-    # At once, not after the computation with its progress bar.
-    assert_says(capsys.readouterr().err, f'--out {out}: expected a folder',
-                f'the file {tmp_path / "out"}')
-    assert (tmp_path / 'out').read_text('utf-8') == 'mine'
 
 
 def test_too_few_models_are_told(tmp_path, arguments, capsys):

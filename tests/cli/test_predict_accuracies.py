@@ -167,25 +167,6 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
     assert 'rank 2-4: ' in Path('out/leaderboard.txt').read_text()
 
 
-def test_units_of_a_table_are_found_by_their_names(folder, capsys):
-    fit_to_tables(folder, 'losses.parquet')
-    printed = predicted_from('losses.parquet', capsys)
-    table = pq.read_table('losses.parquet')
-    names = ['t3', 't2', 'model', 't0', 't1']
-    pq.write_table(
-        table.select(names).append_column('more', table['t0']), 'more.parquet')
-    assert predicted_from('more.parquet', capsys) == printed
-    pq.write_table(table.drop_columns(['t2']), 'fewer.parquet')
-    assert main([
-        'predict', '--losses', 'fewer.parquet', '--predictor',
-        'fit/predictor.safetensors'
-    ]) == 2
-    assert (
-        "fewer.parquet: expected the 4 columns that are needed, found none "
-        "of 't2'. Add it, or fit to the columns that are there.\n"
-    ) in capsys.readouterr().err
-
-
 def test_a_table_is_not_for_a_predictor_of_token_losses(folder, capsys):
     fit_to_tables(folder, 'losses.csv')
     assert call('--losses', 'losses.csv') == 2

@@ -1,7 +1,6 @@
 """Dumps of models from the command line: repetition, bad input."""
 import os
 import shutil
-from argparse import ArgumentTypeError
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from csv_plugin.cli import score_models
 from csv_plugin.cli.salience import main
-from csv_plugin.cli.score_models import named_models, numbered_part
+from csv_plugin.cli.score_models import named_models
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
@@ -182,21 +181,6 @@ def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
     assert captured.out.startswith('mine: 3 texts')
 
 
-def test_a_line_that_nobody_reads_is_no_failure_of_the_model(
-        texts, monkeypatch, capsys):
-
-    def unread(*words, file=None, **more):
-        if file is None:
-            raise BrokenPipeError('nobody reads')
-        print(*words, file=file)
-
-    monkeypatch.setattr(score_models, 'print', unread, raising=False)
-    assert call(f'mine={MODEL}') == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert [line for line in lines
-            if 'error' in line] == ['error: nobody reads']
-
-
 @pytest.mark.parametrize('options, says', [
     ([], 'MODEL or --checkpoints: expected one of them, found none'),
     (['a/x', 'b/x'], "expected every name once, found 'x' twice"),
@@ -217,12 +201,6 @@ def test_engines_without_a_folder_need_a_tokenizer(texts, capsys):
     options = ['--texts', 'texts.jsonl', '--out', 'out']
     assert main(['losses', 'x', '--engine', 'llama-cpp', *options]) == 2
     assert 'expected --tokenizer beside it' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize('text', ['1', '0/2', '3/2', 'a/2', '1/2/3'])
-def test_what_is_no_part(text):
-    with pytest.raises(ArgumentTypeError, match='a part such as 1/4'):
-        numbered_part(text)
 
 
 def test_names(tmp_path):

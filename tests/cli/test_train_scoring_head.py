@@ -369,28 +369,3 @@ def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
     }
     line = last_line(tool, options(world, source, **filled), tmp_path, capsys)
     assert message in line
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('changes', [
-    dict(fit=['vall']),
-    dict(scoring_lm=['{}/run']),
-    dict(method=['paper']),
-    dict(texts=None),
-])  # yapf: disable
-def test_mistakes_are_told_before_losses_are_read(tool, world, tmp_path,
-                                                  capsys, monkeypatch,
-                                                  changes):
-    for name in ('collect_sources', 'read_collection'):
-        monkeypatch.setattr(tool, name, None)
-    filled = {
-        name: values and [value.format(world) for value in values]
-        for name, values in changes.items()
-    }
-    last_line(tool, options(world, **filled), tmp_path, capsys)
-    if 'texts' not in filled:
-        last_line(tool, [
-            '--collection', 'none', *SCORING, *(
-                word for name, values in filled.items()
-                for word in (f'--{name.replace("_", "-")}', *values))
-        ], tmp_path, capsys)  # yapf: disable

@@ -1,11 +1,6 @@
 """The command line on made-up runs, and its watch as a process."""
 import json
-import signal
-import subprocess
 import sys
-import time
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +9,7 @@ from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from tests.runs import train
 from tests.scripts import check_end
-from tests.triage.pretraining import (EARLIER, STEPS, skill_at,
-                                      write_checkpoint, write_runs)
-
-ROOT = Path(__file__).resolve().parents[2]
-SALIENCE = 'from csv_plugin.cli.salience import main; raise SystemExit(main())'
+from tests.triage.pretraining import EARLIER, STEPS, write_runs
 
 
 @pytest.fixture(scope='module')
@@ -111,7 +102,6 @@ def test_tokens_of_a_table(world, tmp_path):
      'a budget of 35 or more, where its last checkpoint is, found 20. Give '
      'the end of the training, in steps or, where they are known, in tokens: '
      '--budget, or in the table'),
-    (['--watch', '--json'], {}, 'no --json beside it'),
 ])
 def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,
                                expected):
@@ -120,64 +110,3 @@ def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,
     error = captured.err.splitlines()[-1]
     assert error.startswith('error: ') and expected in error
     assert not (tmp_path / 'out').exists()
-
-
-def test_a_predictor_of_tables_is_named_in_a_sentence(world, tmp_path, capsys):
-    path = tmp_path / 'tables.safetensors'
-    save_predictor(replace(train(), targets=None, matrix=None), path)
-    assert call(world, tmp_path / 'out', '--predictor', str(path)) == 2
-    assert capsys.readouterr().err.startswith(
-        'error: predictor: expected one that was fitted to token losses, '
-        'found one that was fitted to tables of losses. For tables, '
-        'use salience predict or salience forecast')
-
-
-def test_numbers_must_be_positive(world, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        call(world, tmp_path, '--interval=0')
-    assert 'expected a positive number' in capsys.readouterr().err
-
-
-def wait_for(check, process):
-    for _ in range(1200):
-        if check():
-            return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    raise AssertionError('waited in vain')
-
-
-@pytest.mark.slow
-def test_watch(world, tmp_path):
-    """Two looks, a half-written file, and a clean end."""
-    folder, out = tmp_path / 'watched', tmp_path / 'out'
-    write_runs(folder, {'good': 1.8}, 2)
-    (folder / 'good@35.safetensors').write_bytes(b'PAR1')
-    command = [
-        sys.executable, '-c', SALIENCE, 'triage', '--predictor',
-        world / 'p.safetensors', '--watch', '--dumps', folder, '--history',
-        world / 'old', '--interval', '0.05', '--tensorboard',
-        tmp_path / 'logs', '--out', out
-    ]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT)
-    try:
-        wait_for((out / 'triage.png').exists, process)
-        assert forecasts(out)['good', 'easy']['tokens'] == 20
-        write_checkpoint(folder, 'good@35', skill_at(35, 1.8))
-        wait_for(lambda: forecasts(out)['good', 'easy']['tokens'] == 35,
-                 process)
-        process.send_signal(signal.SIGTERM)
-        shown, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 0 and not errors
-    assert check_end(shown, is_last=True)[-3] == 'stopped'
-    assert shown.count('Predicted at') == 2
-    assert 'good@35 is left out: ' in ' '.join(shown.split())
-    assert list((tmp_path / 'logs' / 'good').glob('events*'))
-    assert not [p for p in out.iterdir() if p.name.startswith('.')]

@@ -248,12 +248,6 @@ def test_baselines_count_the_tokens_that_every_model_scored():
         np.array([5.0, 12.0]) / np.log(2) / 6, 1e-15)
 
 
-def test_label_token_loss_counts_the_scored_answer_tokens():
-    losses = table([[1.0, 2.0, 3.0, 7.0], [1.0, 4.0, 8.0, NAN]])
-    mask = np.array([False, True, True, True])
-    assert mean_token_loss(losses, mask).tolist() == [2.5, 6.0]
-
-
 @pytest.mark.parametrize('measure', [
     mean_token_loss, bits_per_byte, bits_per_character,
     lambda losses: mean_token_loss(losses, np.array([True, False, False])),
@@ -270,12 +264,6 @@ def test_the_model_with_the_fewest_tokens_is_named(measure):
     losses = table([[1.0, 2.0, NAN], [NAN, NAN, 8.0]])
     with pytest.raises(InputError, match="none of 3,.* 'm1'.* fewest, 1"):
         measure(losses)
-
-
-def test_the_uniform_score_of_losses_is_their_mean():
-    table = FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3, 6]])
-    np.testing.assert_array_equal(table.values @ table.columns.uniform,
-                                  [1.5, 4.5])
 
 
 def test_losses_of_unequal_length_are_refused():

@@ -25,8 +25,6 @@ def test_bad_infos_are_refused(changes, message):
 @pytest.mark.parametrize('texts, message', [
     ([row('zh'), row('en'), row('zh')], "every name once, found 'zh' twice"),
     ([row('zh'), row('en', sha256='')], "text 'en': expected the sha256"),
-    ([row('zh'), row('en', rank=None)
-      ], "expected rank of all texts, or of none, found those of 1 of 2"),
     ([bare('zh'), bare('en', token_ids=[0, 1])], 'token_ids of all texts'),
 ])
 def test_bad_dumps_are_refused(texts, message):
