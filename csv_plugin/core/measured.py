@@ -4,12 +4,12 @@ An accuracy or a loss belongs to weights, to items and to a prompt. Two
 records agree on a fact if they are the same there, or if one is silent.
 """
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError
 
 #: Facts about the weights, which are the same for all numbers of a model.
@@ -26,7 +26,8 @@ _PROMPTS = VERSION, TEMPLATE, SYSTEM, TURNS
 #: Facts that change numbers a little from model to model.
 _FORMATS = 'dtype', 'quantization'
 #: Facts that are reported where files are silent.
-_MISSED = (*{*WEIGHTS} - {'commit'}, SHOTS, PART, VERSION, TEMPLATE, SYSTEM)
+_MISSED = ('model', 'revision', *_FORMATS, 'adapter', SHOTS, PART, VERSION,
+           TEMPLATE, SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Measured:
         name (str): The model, as the imported table calls it.
         task (str): The benchmark; empty for losses on a validation set.
         file (str): Where the record was read.
-        facts (Mapping[str, Any]): Text or number by fact; None or no entry
+        facts (dict[str, Any]): Text or number by fact; None or no entry
             where the file is silent, 'none' if it states that there is none.
     """
     name: str
     task: str = ''
     file: str = ''
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -108,13 +109,13 @@ def warn_of_differences(records: Sequence[Measured]) -> None:
         tasks = ', '.join(f'{task} ({n})' for task, n in few.items())
         lines.append('results are of some of the items of '
                      f'{shortened(tasks, 80)}')
-    silent = [(fact, {r.name
-                      for r in records if r.facts.get(fact) is None})
-              for fact in _MISSED]
-    missed = ', '.join(f'{fact} ({counted(len(names), "model")})'
-                       for fact, names in silent if names)
+    missed = [
+        fact for fact in _MISSED if any(
+            record.facts.get(fact) is None for record in records)
+    ]
     if missed and len(records) > 1:
-        lines.append(f'not compared, as files do not state it: {missed}.')
+        lines.append('not compared, as not all files state it: '
+                     f'{", ".join(missed)}.')
     for line in lines:
         warnings.warn(line, stacklevel=4)
 

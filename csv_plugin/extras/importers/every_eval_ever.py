@@ -227,20 +227,12 @@ def _cell(result: JsonPart, measured: Measured) -> Cell:
                           40 else 'the metric is not named, or no accuracy')
     counts = (inside(details.fields, 'uncertainty', 'num_samples'),
               inside(result.fields, 'source_data', 'samples_number'))
-    facts = {
-        METRIC:
-        metric,
-        SHOTS:
-        inside(result.fields, 'generation_config', 'additional_details',
-               'num_fewshot'),
-        N_ITEMS:
-        next((n for n in counts if type(n) is int and n > 0), None)
-    }
-    return _fraction(config, details.number('score')), replace(
-        measured, facts={
-            **measured.facts,
-            **facts
-        })
+    shots = inside(result.fields, 'generation_config', 'additional_details',
+                   'num_fewshot')
+    n_items = next((n for n in counts if type(n) is int and n > 0), None)
+    facts = {METRIC: metric, SHOTS: shots, N_ITEMS: n_items}
+    return (_fraction(config, details.number('score')),
+            replace(measured, facts=measured.facts | facts))
 
 
 def _metric(evaluation: str, config: JsonPart) -> tuple[Optional[str], str]:

@@ -92,24 +92,15 @@ class Run:
         leaves = self.leaves(task)
         template = self._prompt('chat_template_sha', 'chat_template')
         turns = self._prompt('fewshot_as_multiturn')
-        return Measured(
-            name, task, str(self.path), {
-                **self._weights,
-                **self._items(leaves), METRIC:
-                metric,
-                SHOTS:
-                _joined(map(self._shots, leaves)),
-                VERSION:
-                _joined(
-                    _version(inside(self.content, 'versions', leaf))
-                    for leaf in leaves),
-                TEMPLATE:
-                template,
-                SYSTEM:
-                self._prompt('system_instruction'),
-                TURNS:
-                None if template in (None, 'none') else turns
-            })
+        return Measured(name, task, str(self.path), {
+            **self._weights, **self._items(leaves),
+            METRIC: metric,
+            SHOTS: _joined(map(self._shots, leaves)),
+            VERSION: _joined(map(self._version, leaves)),
+            TEMPLATE: template,
+            SYSTEM: self._prompt('system_instruction'),
+            TURNS: None if template in (None, 'none') else turns,
+        })  # yapf: disable
 
     def _prompt(self, *fields: str) -> Optional[str]:
         """The first field that is not empty; 'none' if all are."""
@@ -174,6 +165,11 @@ class Run:
                   ('config', 'num_fewshot'))  # The last one is of 0.3.
         found = (inside(self.content, *place) for place in places)
         return next((str(shots) for shots in found if shots is not None), None)
+
+    def _version(self, task: str) -> Optional[str]:
+        with suppress(TypeError, ValueError):  # Such as the N/A of groups.
+            return f'{float(inside(self.content, "versions", task)):g}'
+        return None
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
         """Number of items, and whether these are all of the benchmark."""
@@ -347,13 +343,6 @@ def _total(numbers: Iterable[Any]) -> Optional[int]:
 
 def _together(sign: str, *parts: Any) -> Optional[str]:
     return sign.join(str(part) for part in parts if part) or None
-
-
-def _version(value: Any) -> Optional[str]:
-    try:
-        return f'{float(value):g}'
-    except (TypeError, ValueError):
-        return None  # Such as the N/A of groups in 0.4.0.
 
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:

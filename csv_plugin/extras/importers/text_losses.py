@@ -53,6 +53,7 @@ class TextLoss:
                 where, 'a loss of 0 or more', f'{self.nats}',
                 'Losses are -log p: change the sign of log-likelihoods.')
         try:
+            self.text_id.encode()
             n_bytes = len(self.text[self.start:].encode())
         except UnicodeEncodeError as error:
             raise InputError(where, 'a text in UTF-8', str(error),

@@ -57,7 +57,7 @@ def test_records_of_a_folder_become_one_table(tmp_path):
         table = read_every_eval_ever([tmp_path])
     assert [str(w.message).partition(':')[0] for w in warnings] == [
         'left out 1 result (arena of a)', 'left out 1 record (5.json)',
-        'not compared, as files do not state it'
+        'not compared, as not all files state it'
     ]
     assert table.models == ('a', 'b')
     assert table.benchmarks == ('gsm8k', 'mmlu')

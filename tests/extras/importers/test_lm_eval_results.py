@@ -239,4 +239,4 @@ def test_silence_is_told_once(tmp_path):
         read(tmp_path / 'a', tmp_path / 'b', names=['piqa', 'sciq'],
              chance={'sciq': .25})  # yapf: disable
     line, = (str(line.message) for line in told)
-    assert 'chat template (2 models)' in line and 'revision' not in line
+    assert line.endswith(': dtype, chat template, system prompt.')

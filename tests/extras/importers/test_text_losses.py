@@ -84,3 +84,9 @@ def test_impossible_losses_are_refused(nats, message):
 def test_what_does_not_fit_the_texts_is_refused(by_model, message):
     with pytest.raises(InputError, match=message):
         feature_table(by_model, TEXTS)
+
+
+@pytest.mark.parametrize('name, text', [('\ud800', 'a'), ('a', '\ud800')])
+def test_texts_without_a_form_in_utf_8_are_refused(name, text):
+    with pytest.raises(InputError, match='a text in UTF-8'):
+        TextLoss(name, text, 1.0)
