@@ -7,7 +7,6 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.core.features import Columns
-from csv_plugin.extras.choosing_units import choose_units
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.io.tables import models_in
@@ -35,7 +34,6 @@ def dumps():
     lambda: cp.FeatureTable.of_losses(NAMES, 'ab', np.ones((2, 2))),
     lambda: cp.split_study(FEATURES, ACCURACIES, {}, 'ab', cp.SOLVERS['plain']
                            ),
-    lambda: choose_units(FEATURES, ACCURACIES, 'ab', 1),
     lambda: check_validation('ab', NAMES),
     lambda: read_lm_eval_accuracies('a', ['b']),
     lambda: read_lm_eval_accuracies(['a'], 'ab'),

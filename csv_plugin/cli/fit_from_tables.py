@@ -147,8 +147,7 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
                                                   with_nested_errors)
     solver, accuracies = SOLVERS[args.solver], tables.accuracies.select(fit)
     chosen = choose_columns(tables, fit, args.choose, args.seed)
-    families = [tables.families[model] for model in accuracies.models]
-    nested = nested_predictions(tables.features, accuracies, families,
+    nested = nested_predictions(tables.features, accuracies, tables.families,
                                 args.choose, tables.accuracies.main, solver,
                                 args.seed, partial(tqdm, desc='choice'))
     return split_study(
@@ -157,7 +156,7 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
         partial(
             with_nested_errors,
             accuracies=accuracies,
-            families=families,
+            families=tables.families,
             nested=nested))
 
 

@@ -19,7 +19,7 @@ from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOut,
                                              held_out_families, is_beyond,
                                              reach)
-from csv_plugin.core.input_error import InputError, check_list
+from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Task, fold_masks
@@ -53,7 +53,7 @@ class _Factors(NamedTuple):
 
 def choose_units(features: FeatureTable,
                  accuracies: AccuracyTable,
-                 families: Sequence[str] | Mapping[str, str],
+                 families: Mapping[str, str],
                  n: int,
                  seed: int = 0) -> tuple[str, ...]:
     """Return the units that predict all benchmarks together best.
@@ -75,8 +75,7 @@ def choose_units(features: FeatureTable,
             units.
         accuracies (AccuracyTable): Observed, `(M, B)`. Benchmarks on which
             nothing can be learned, or no model is above chance, are ignored.
-        families (Sequence | Mapping): Family of each model of `accuracies`,
-            in their order or by their names.
+        families (Mapping): Family of each model of `accuracies`.
         n (int): How many units to choose, from 1 to K.
         seed (int): Seed of the folds of families.
 
@@ -91,16 +90,8 @@ def choose_units(features: FeatureTable,
     if not 1 <= n <= len(units):
         raise InputError('number of units to choose', f'1 to {len(units)}',
                          str(n), 'Choose another number.')
-    check_list('families', families)
-    if isinstance(families, Mapping):
-        families = [
-            families[model] for model in accuracies.models if model in families
-        ]
-    if len(families) != len(accuracies.models):
-        raise InputError('families',
-                         f'{len(accuracies.models)}, one per model',
-                         f'{len(families)}', 'Name the family of each model.')
-    features, groups = features.select(accuracies.models), np.asarray(families)
+    groups = _families_of(accuracies, families)
+    features = features.select(accuracies.models)
     with threadpool_limits(limits=1, user_api='blas'):
         predicted, errors = _predictions(features, accuracies, groups, seed)
         factors = _factors(features.values, groups, seed)
@@ -126,8 +117,17 @@ def choose_columns(tables: ModelTables,
     units = choose_units(
         tables.features,
         tables.accuracies.select(models, tables.accuracies.main),
-        [tables.families[model] for model in models], n, seed)
+        tables.families, n, seed)
     return tables.select_units(units)
+
+
+def _families_of(accuracies: AccuracyTable, families: Mapping[str,
+                                                              str]) -> NDArray:
+    for model in accuracies.models:
+        if model not in families:
+            raise InputError('families', 'the family of every model',
+                             f'none of {model!r}', 'Name its family.')
+    return np.array([families[model] for model in accuracies.models])
 
 
 def _predictions(features: FeatureTable, accuracies: AccuracyTable,
@@ -221,7 +221,7 @@ def _most_telling(factors: _Factors, slopes: NDArray, errors: NDArray,
 
 def nested_predictions(features: FeatureTable,
                        accuracies: AccuracyTable,
-                       families: Sequence[str],
+                       families: Mapping[str, str],
                        n: int,
                        by: Sequence[str],
                        solver: Solver,
@@ -229,23 +229,22 @@ def nested_predictions(features: FeatureTable,
                        progress: Progress = iter) -> HeldOut:
     """Predict each model by n units that were chosen by other families.
 
-    `by` names the benchmarks to choose them by, and `families` has the family
-    of each of the M models of `accuracies`. Returns `(M, B)`, NaN where
+    `by` names the benchmarks to choose them by. Returns `(M, B)`, NaN where
     nothing can be learned from other families.
     """
-    groups, models = np.asarray(families), np.asarray(accuracies.models,
-                                                      object)
+    groups = _families_of(accuracies, families)
+    models = np.asarray(accuracies.models, object)
     predicted = np.full(accuracies.values.shape, np.nan)
     beyond = np.zeros(predicted.shape, bool)
-    if len(set(families)) < 2:
+    if len(set(groups)) < 2:
         return HeldOut(predicted, beyond)
-    folds = grouped_folds(list(families), N_NESTED, seed)
+    folds = grouped_folds(groups.tolist(), N_NESTED, seed)
     for fold in progress(range(folds.max() + 1)):
         out = folds == fold
         others = accuracies.select(list(models[~out]))
         try:
             units = choose_units(features, others.select(benchmarks=by),
-                                 list(groups[~out]), n, seed)
+                                 families, n, seed)
         except InputError:
             # On no benchmark do the accuracies of the others differ.
             continue
@@ -264,13 +263,14 @@ def nested_predictions(features: FeatureTable,
 
 
 def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
-                       families: Sequence[str], nested: HeldOut) -> Predictor:
+                       families: Mapping[str,
+                                         str], nested: HeldOut) -> Predictor:
     """Return a predictor with intervals as wide as nested errors are large.
 
     The cross-validated error of a benchmark becomes that of the nested
     predictions, `(M, B)`, if it is larger, and its intervals grow alike.
     """
-    groups = np.asarray(families)
+    groups = _families_of(accuracies, families)
     return replace(
         predictor,
         benchmarks=tuple(
