@@ -92,7 +92,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    tasks = dict(task.partition('=')[::2] for task in args.tasks or ())
     chance = dict(args.chance or ())
     if args.source == LOGS:
         refuse(args, LOGS, 'texts', 'tasks')
@@ -101,43 +100,44 @@ def run(args: argparse.Namespace) -> None:
         _write_logs(args.out, logs)
         return
     refuse(args, args.source, 'tokens_per_step')
-    features: Optional[FeatureTable] = None
-    accuracies: Optional[AccuracyTable] = None
+    metrics = dict(task.partition('=')[::2] for task in args.tasks or ())
     if args.source == RECORDS:
         refuse(args, RECORDS, 'texts')
-        accuracies = read_every_eval_ever(args.paths, [*tasks], chance)
-        models = accuracies.models
+        written = _write_tables(
+            args.out, None, read_every_eval_ever(args.paths, [*metrics],
+                                                 chance))
     else:
-        has_accuracies = bool(tasks) and args.source == 'lm-eval'
-        if args.source not in OF_ITEMS:
-            refuse(args, args.source, 'tasks')
-        if args.items:
-            refuse(args, '--items', 'texts')
-        if not has_accuracies:
-            refuse(args, 'no accuracies', 'chance')
-        paths = _named_paths(args.paths)
-        models = tuple(paths)
-        if args.texts or args.items or not has_accuracies:
-            texts = read_texts(args.texts) if args.texts else None
-            features = import_losses(args.source, paths, texts,
-                                     partial(tqdm, desc='models', delay=2),
-                                     [*tasks])
-            models = features.models
-        if has_accuracies:
-            metrics = {
-                name: metric
-                for name, metric in tasks.items() if metric
-            }
-            accuracies = read_lm_eval_accuracies(paths, [*tasks], metrics,
-                                                 chance)
-            models = features.models if features else accuracies.models
+        written = _write_tables(args.out, *_of_models(args, metrics, chance))
+    print_end(written, 'salience', 'fit', *_options(args.out, written),
+              '--out', 'outputs/study')
+
+
+def _of_models(
+    args: argparse.Namespace, metrics: dict[str, str], chance: dict[str, float]
+) -> tuple[Optional[FeatureTable], Optional[AccuracyTable]]:
+    """Losses, accuracies or both, from a path for each model."""
+    has_accuracies = bool(metrics) and args.source == 'lm-eval'
+    if args.source not in OF_ITEMS:
+        refuse(args, args.source, 'tasks')
+    if args.items:
+        refuse(args, '--items', 'texts')
+    if not has_accuracies:
+        refuse(args, 'no accuracies', 'chance')
+    paths = _named_paths(args.paths)
+    features, accuracies = None, None
+    if args.texts or args.items or not has_accuracies:
+        texts = read_texts(args.texts) if args.texts else None
+        features = import_losses(args.source, paths, texts,
+                                 partial(tqdm, desc='models', delay=2),
+                                 [*metrics])
+    if has_accuracies:
+        named = {name: metric for name, metric in metrics.items() if metric}
+        accuracies = read_lm_eval_accuracies(paths, [*metrics], named, chance)
     if features and accuracies:
         check_weights((*features.measured, *accuracies.measured))
         accuracies = accuracies.select(
-            [model for model in accuracies.models if model in models])
-    written = _write_tables(args.out, models, features, accuracies)
-    print_end(written, 'salience', 'fit', *_options(args.out, written),
-              '--out', 'outputs/study')
+            [m for m in accuracies.models if m in features.models])
+    return features, accuracies
 
 
 def _named_paths(
@@ -161,8 +161,7 @@ def _write_logs(out: Path, logs: TrainingLogs) -> None:
         print(one_line(note))
     points = logs.checkpoints
     with file_set():
-        written = _write_tables(out, tuple(points), logs.features,
-                                logs.accuracies)
+        written = _write_tables(out, logs.features, logs.accuracies)
         write_csv(out / MODELS, ('model', 'family', 'split'),
                   ((model, point.run, point.run)
                    for model, point in points.items()))
@@ -190,11 +189,11 @@ def _options(out: Path, written: Sequence[Path]) -> list[FilePath]:
     ]
 
 
-def _write_tables(out: Path, models: Sequence[str],
-                  features: Optional[FeatureTable],
+def _write_tables(out: Path, features: Optional[FeatureTable],
                   accuracies: Optional[AccuracyTable]) -> list[Path]:
     """Write the tables, print what is in them, and return their paths."""
-    written, counts = [], [counted(len(models), 'model')]
+    tables = [table for table in (features, accuracies) if table]
+    written, counts = [], [counted(len(tables[0].models), 'model')]
     with file_set():
         if features:
             write_csv(out / LOSSES, ('model', *features.columns.units),
@@ -212,10 +211,7 @@ def _write_tables(out: Path, models: Sequence[str],
                     accuracies.n_items.tolist()))
             written += [out / SCORES, out / BENCHMARKS]
             counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
-        records = [
-            record for table in (features, accuracies) if table
-            for record in table.measured
-        ]
+        records = [record for table in tables for record in table.measured]
         if records:
             written.append(write_measured(out, records))
         else:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
 
 DATA = Path(__file__).parent / 'data'
@@ -31,6 +32,14 @@ def write_rows(path, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(''.join(lines), 'utf-8')
     return path
+
+
+def read_items_by(reader, path, *tasks):
+    """Losses on all items, and lines about what is left out."""
+    left_out = LeftOut()
+    items = reader(path, tasks, left_out)
+    losses = [loss for task in items.values() for loss in task]
+    return losses, left_out.lines
 
 
 def change_json(path, change):

@@ -1,6 +1,7 @@
 """Real details of lighteval, and changed copies of them."""
 import json
 import shutil
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,9 +9,10 @@ import pytest
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.importing import import_losses
-from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
-from tests.extras.importers.outputs import LIGHTEVAL
+from tests.extras.importers.outputs import LIGHTEVAL, read_items_by
+
+read = partial(read_items_by, read_lighteval)
 
 
 def changed(tmp_path, change, task='who_lives_where|0'):
@@ -23,14 +25,6 @@ def changed(tmp_path, change, task='who_lives_where|0'):
     path.parent.mkdir(exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows[:1]), path)
     return tmp_path
-
-
-def read(path, *tasks):
-    """Losses on all items, and lines about what is left out."""
-    left_out = LeftOut()
-    items = read_lighteval(path, tasks, left_out)
-    return [loss for losses in items.values() for loss in losses], (
-        left_out.lines)  # yapf: disable
 
 
 def test_losses_of_a_real_run():

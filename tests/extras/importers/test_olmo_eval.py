@@ -1,14 +1,15 @@
 """Predictions of olmo-eval, as its source writes them."""
 import json
+from functools import partial
 
 import pytest
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.measured import SYSTEM
-from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
-from tests.extras.importers.outputs import write_rows
+from tests.extras.importers.outputs import read_items_by, write_rows
 
+read = partial(read_items_by, read_olmo_eval)
 TASK = 'arc_easy_rc_a1b2c3'
 
 
@@ -56,14 +57,6 @@ def written(tmp_path, rows, task=TASK):
     folder = tmp_path / 'predictions' / 'm'
     write_rows(folder / f'{task}-predictions.jsonl', rows)
     return folder
-
-
-def read(folder, *tasks):
-    """Losses on all items, and lines about what is left out."""
-    left_out = LeftOut()
-    items = read_olmo_eval(folder, tasks, left_out)
-    return [loss for losses in items.values() for loss in losses], (
-        left_out.lines)  # yapf: disable
 
 
 def requested(folder, provider, request_type='loglikelihood'):
