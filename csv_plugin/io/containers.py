@@ -31,13 +31,9 @@ _WRITTEN = re.compile(f'{_LABEL}[0-9a-f]{{64}}')
 
 def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
                     arrays: Mapping[str, NDArray]) -> None:
-    """Write a container; the file appears whole or not at all.
+    """Write a header of JSON values, and arrays; whole or not at all.
 
-    Args:
-        path (FilePath): The file to create or replace.
-        kind (str): Such as 'csv_plugin.dump'.
-        header (Mapping[str, Any]): Values of JSON by name.
-        arrays (Mapping[str, NDArray]): By name.
+    `kind` is such as 'csv_plugin.dump'.
 
     Raises:
         InputError: The file cannot be written, or a value contains
@@ -67,16 +63,13 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
 
 def read_container(path: FilePath, kind: str,
                    remedy: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Return the header and the arrays of a container, as they were written.
+    """Return the header and the arrays of a container of a kind.
 
-    Args:
-        path (FilePath): The file.
-        kind (str): Its kind.
-        remedy (str): What the user can do about a damaged file.
+    `remedy` is what the user can do about a damaged file.
 
     Raises:
-        InputError: The file is missing, damaged, of another kind or of
-            another format version.
+        InputError: The file is missing, damaged, of another kind or of another
+            format version.
     """
     where = os.fspath(path)
     data = read_bytes(where)

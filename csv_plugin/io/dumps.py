@@ -45,16 +45,12 @@ _N_LISTED = 10
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     """Write a dump; the file appears whole or not at all.
 
-    Losses are rounded to float32. Equal dumps make equal
-    files, with one version of zlib.
-
-    Args:
-        path (FilePath): The file to create or replace.
-        dump (TokenLossDump): Its texts keep their order.
+    Losses are rounded to float32; texts keep their order. Equal dumps make
+    equal files, with one version of zlib.
 
     Raises:
-        InputError: The folder does not exist, or a number does not fit
-            into 32 bits.
+        InputError: The folder does not exist, or a number does not fit into 32
+            bits.
     """
     texts = TextLosses.of(dump.texts)
     hashes = bytes.fromhex(''.join(texts.hashes))
@@ -76,15 +72,10 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
 
 
 def read_dump(path: FilePath) -> TokenLossDump:
-    """Read the losses of one model on the texts that were scored.
+    """Read what `write_dump` wrote: the losses of one model on some texts.
 
-    Args:
-        path (FilePath): A file that `write_dump` wrote.
-
-    Returns:
-        TokenLossDump: Texts in the order of the file. Losses
-        are float64 with the float32 values of the file, NaN on tokens that
-        the model did not score.
+    They are float64 with the float32 values of the file, NaN on tokens that
+    the model did not score.
 
     Raises:
         InputError: The file is missing, damaged, not a dump or of another
@@ -142,17 +133,11 @@ def read_dump_info(path: FilePath) -> DumpInfo:
 def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
                texts: TextSet,
                progress: Progress = iter) -> ModelLosses:
-    """Read the dumps of many models on one validation set.
+    """Read the dumps of many models on one validation set, losses in nats.
 
-    Args:
-        paths (Mapping | Iterable): File of each of M models, by the name to
-            call it, or files that are named after their models.
-        texts (TextSet): The validation set; every dump contains all of it.
-        progress (Progress): Wraps the models.
-
-    Returns:
-        ModelLosses: Models in the order of the paths, texts in the order of
-        the validation set, losses in nats.
+    Paths are those of files by the name to call the model, or of files that
+    are named after their models. Every dump contains all texts. `progress`
+    wraps the models.
 
     Raises:
         InputError: Two files have one name, a dump cannot be read, or its
@@ -168,24 +153,17 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
 
 def merge_dumps(dumps: Iterable[TokenLossDump],
                 expected: Optional[TextSet] = None) -> TokenLossDump:
-    """Join the shards in which the losses of one model were scored.
+    """Join the shards, one or more, in which one model was scored.
 
-    The order of the shards does not matter. A text may occur in several
-    shards, if its losses there are equal bit by bit.
-
-    Args:
-        dumps (Iterable[TokenLossDump]): At least one.
-        expected (Optional[TextSet]): The validation set, whose texts must
-            all be in the shards; None to accept any texts.
-
-    Returns:
-        TokenLossDump: Each text once, in the order of the validation set if
-        it is given, and sorted by text id otherwise.
+    Their order does not matter. A text may occur in several, if its losses
+    there are equal bit by bit. With an `expected` validation set, all of its
+    texts must be there; the result has its order, else it is sorted by text
+    id.
 
     Raises:
-        InputError: There is no shard, shards were made in different ways
-            or contradict each other on a text, or their texts are not those
-            of the validation set.
+        InputError: There is no shard, shards were made in different ways or
+            contradict each other on a text, or their texts are not those of
+            the validation set.
     """
     shards = list(dumps)
     if not shards:
@@ -218,12 +196,7 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
 
 
 def in_order(where: str, texts: TextLosses, expected: TextSet) -> TextLosses:
-    """Return losses in the order of a validation set.
-
-    Args:
-        where (str): Name of the losses in an error.
-        texts (TextLosses): On different texts.
-        expected (TextSet): The validation set.
+    """Return losses in the order of a validation set; errors say `where`.
 
     Raises:
         InputError: A text is missing, unknown, or of another wording.
