@@ -48,7 +48,6 @@ def run(args: argparse.Namespace) -> None:
         load_predictor(args.predictor[1]), args.dumps, args.history,
         args.checkpoints, args.budget)
     triage = job.update(partial(tqdm, desc='dumps'))
-    assert triage is not None  # the first update is always new
     write_and_print(args, triage)
     if args.json:
         return

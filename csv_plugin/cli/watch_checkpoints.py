@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> None:
                         'Check how they are saved.')
             else:
                 say(f'watching {args.folder}, Ctrl-C to stop')
-                watch(job, show, say, stop, args.interval)
+                watch(job.update, show, say, stop, args.interval)
                 say('stopped')
         finally:
             for log in logs:

@@ -9,7 +9,7 @@ from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.files import NOT_THERE, FilePath
-from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
+from csv_plugin.io.runs.run_dumps import read_run_dump
 
 _SUFFIX = '.safetensors'
 
@@ -29,22 +29,6 @@ class DumpPlace:
         if self.path.suffix == _SUFFIX or self.path.is_file():
             return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
-
-    def stamp(self, fingerprint: str) -> tuple[tuple[str, int, int], ...]:
-        """Return name, time of change and size of each file of the dump."""
-        files = [self.path]
-        if self.path.suffix != _SUFFIX:
-            folder = self.path / 'predictions' / self.model
-            name = dataset_abbr(fingerprint)
-            files = sorted(folder.glob(f'{name}*{_SUFFIX}'))
-        stamps = []
-        for file in files:
-            try:
-                status = file.stat()
-            except OSError:  # just replaced or removed, or out of reach
-                continue
-            stamps.append((file.name, status.st_mtime_ns, status.st_size))
-        return tuple(stamps)
 
 
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:

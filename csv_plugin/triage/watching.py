@@ -1,10 +1,10 @@
-"""Triage that is repeated whenever there are new checkpoints."""
+"""Triage of dumps in places, repeated whenever there are new checkpoints."""
 import math
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
 import numpy as np
 
@@ -21,18 +21,12 @@ from csv_plugin.triage.dumps import DumpPlace, find_dumps
 from csv_plugin.triage.judging import Triage, first_reason, judge
 
 
-class Job(Protocol):
-    """Looks for new checkpoints."""
-
-    def update(self) -> Optional[Triage]:
-        """Return a triage of all checkpoints, or None if nothing is new."""
-
-
 class TriageJob:
-    """Reads new checkpoints and judges them with those read before.
+    """Judges checkpoints by their dumps, each of which is read once.
 
     Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
-    the budget holds for runs that have none in the table.
+    the budget holds for runs that have none in the table. A dump that is
+    refused is read again at the next update.
     """
 
     def __init__(self,
@@ -46,10 +40,6 @@ class TriageJob:
         self.dumps, self.history = dumps, history
         # By place, as another file may get the name of a removed one.
         self._features: dict[DumpPlace, FeatureTable] = {}
-        self._refused: dict[DumpPlace, str] = {}
-        # Of the dumps that were refused.
-        self._stamps: dict[DumpPlace, object] = {}
-        self._judged = False
 
     def read_history(self) -> set[str]:
         """Read the earlier runs before the first update; return their names.
@@ -57,16 +47,16 @@ class TriageJob:
         An `InputError` if there are places but no usable checkpoint.
         """
         earlier = find_dumps(self.history)
-        self._read(earlier)
-        if self.history and not self._features.keys() & {*earlier.values()}:
+        refused = self._read(earlier)
+        if self.history and len(refused) == len(earlier):
             raise InputError('history', 'losses of earlier, finished runs',
-                             first_reason(self._reasons(earlier), 'no dump'),
+                             first_reason(refused, 'no dump'),
                              'Name other places, or leave the history out.')
         described = describe_checkpoints(earlier, self._described())
         return {checkpoint.run for checkpoint in described.values()}
 
-    def update(self, progress: Progress = iter) -> Optional[Triage]:
-        """Read the new checkpoints and judge all; None if nothing is new.
+    def update(self, progress: Progress = iter) -> Triage:
+        """Read the new checkpoints and judge all.
 
         Errors are those of `find_dumps`, the table and `judge`.
         """
@@ -74,60 +64,35 @@ class TriageJob:
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
         refuse_shared(dumps, earlier)
         places = dumps | earlier
-        if not self._read(places, progress) and self._judged:
-            return None
-        self._judged = False
+        refused = self._read(places, progress)
         columns = self.predictor.columns
         none = FeatureTable((), columns, np.zeros((0, len(columns.units))))
         features = [
             self._features[place] for place in places.values()
             if place in self._features
         ]
-        triage = judge(self.predictor,
-                       FeatureTable.concatenate([none, *features]),
-                       describe_checkpoints(dumps, table),
-                       describe_checkpoints(earlier, table), self.budget,
-                       self._reasons(places))
-        self._judged = True
-        return triage
+        return judge(self.predictor,
+                     FeatureTable.concatenate([none, *features]),
+                     describe_checkpoints(dumps, table),
+                     describe_checkpoints(earlier,
+                                          table), self.budget, refused)
 
     def _described(self) -> Optional[dict[str, Checkpoint]]:
         return read_checkpoints(self.table) if self.table else None
 
-    def _reasons(self, dumps: Mapping[str, DumpPlace]) -> dict[str, str]:
-        """Reasons why some of these dumps cannot be used."""
-        return {
-            name: self._refused[place]
-            for name, place in dumps.items() if place in self._refused
-        }
-
     def _read(self,
               dumps: Mapping[str, DumpPlace],
-              progress: Progress = iter) -> bool:
-        """Read new dumps; return True if one of them can be used.
-
-        A refused dump is read again once its files change, since it may have
-        been half written.
-        """
-        fingerprint = self.predictor.columns.fingerprint
-        stamps = {
-            place: place.stamp(fingerprint)
-            for place in dumps.values() if place not in self._features
-        }
-        changed = [
-            place for place, stamp in stamps.items()
-            if self._stamps.get(place) != stamp
-        ]
-        before = len(self._features)
-        for place in progress(changed):
-            columns = or_missing(self._columns, place)
+              progress: Progress = iter) -> dict[str, str]:
+        """Read new dumps; return the reasons why some cannot be used."""
+        refused = {}
+        new = [name for name in dumps if dumps[name] not in self._features]
+        for name in progress(new):
+            columns = or_missing(self._columns, dumps[name])
             if isinstance(columns, Missing):
-                self._refused[place] = columns.reason
-                self._stamps[place] = stamps[place]
+                refused[name] = columns.reason
             else:
-                self._features[place] = columns
-                self._refused.pop(place, None)
-        return len(self._features) > before
+                self._features[dumps[name]] = columns
+        return refused
 
     def _columns(self, dump: DumpPlace) -> FeatureTable:
         losses = dump.read(self.predictor.columns.fingerprint)
@@ -153,20 +118,19 @@ def until_stopped() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def watch(job: Job, show: Callable[[Triage], None], complain: Callable[[str],
-                                                                       None],
+def watch(update: Callable[[], Optional[Triage]],
+          show: Callable[[Triage], None], complain: Callable[[str], None],
           stop: threading.Event, interval: float) -> None:
     """Look for new checkpoints until `stop` is set.
 
-    Unusable files, such as half-written ones, are tried again when they
-    change; the next triage has a note on them. `show` gets every new triage,
+    `update` returns None if nothing is new. `show` gets every new triage,
     `complain` every new reason why there is none. A look that has begun is
     finished first. `interval` is in seconds.
     """
     complaint = ''
     while not stop.is_set():
         try:
-            triage = job.update()
+            triage = update()
         except (InputError, OSError) as error:
             if str(error) != complaint:
                 complain(str(error))

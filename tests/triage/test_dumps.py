@@ -1,12 +1,10 @@
-"""Dumps in files, folders and patterns, and stamps that tell changes."""
-import os
-
+"""Dumps in files, folders and patterns, and work directories."""
 import pytest
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.triage.dumps import find_dumps
 from tests.runs import TEXTS, model_losses, write_losses
-from tests.triage.pretraining import write_checkpoint, write_runs
+from tests.triage.pretraining import write_runs
 
 FINGERPRINT = TEXTS.fingerprint
 
@@ -36,11 +34,6 @@ def test_work_directories(tmp_path):
     dumps = find_dumps([tmp_path])
     assert list(dumps) == ['a@10', 'a@20']
     assert len(dumps['a@20'].read(FINGERPRINT).texts) == 5
-    assert [name for name, *_ in dumps['a@20'].stamp(FINGERPRINT)] == [
-        f'salience_texts-{FINGERPRINT[:12]}_{part}.safetensors'
-        for part in (0, 1)
-    ]
-    assert not dumps['a@20'].stamp('0' * 64)
 
 
 def test_two_dumps_of_one_name(tmp_path):
@@ -48,14 +41,3 @@ def test_two_dumps_of_one_name(tmp_path):
         write_runs(tmp_path / name, {'a': 1.0}, 1)
     with pytest.raises(InputError, match="'a@10'.*first/.*second/"):
         find_dumps([tmp_path / 'first', tmp_path / 'second'])
-
-
-def test_stamps_change_with_the_file(tmp_path):
-    path = write_checkpoint(tmp_path, 'a@10', 1.0)
-    dump = find_dumps([path])['a@10']
-    before = dump.stamp(FINGERPRINT)
-    assert before == dump.stamp(FINGERPRINT)
-    os.utime(path, ns=(1, 1))
-    assert dump.stamp(FINGERPRINT) != before
-    path.unlink()
-    assert dump.stamp(FINGERPRINT) == ()

@@ -196,13 +196,8 @@ class LivePredictions:
             self.dump(reading) for reading in self.steps()
             if reading <= step and reading not in (self._stale or ())
         ]
-        # What could not be written or logged before is tried again.
-        known = self.triage if dumps == self._job.dumps else None
         self._job.dumps = dumps
-        triage = self._job.update() or known
-        if triage is None:
-            raise InputError(f'run {self.run!r}', 'new losses', 'none',
-                             'Read the model at a later step.')
+        triage = self._job.update()
         self.triage = triage
         write_tables(self.folder, triage)
         self.comparison = self._compared(step)
