@@ -82,8 +82,10 @@ def check_models(where: str,
     the models has usual means; of fewer models, `USUAL` has.
     """
     check_spread(where, models, losses, least)
-    n_units = np.maximum((~np.isnan(losses)).sum(axis=1), 1)
-    means = np.nansum(losses, axis=1) / n_units
+    n_units = (~np.isnan(losses)).sum(axis=1)
+    with_losses = n_units > 0
+    models = [name for name, has in zip(models, with_losses) if has]
+    means = np.nanmean(losses[with_losses], axis=1)
     if len(models) >= 4:
         check_means(where, models, means, *np.quantile(means, (.25, .75)))
     elif n_units.min(initial=MANY) >= MANY:

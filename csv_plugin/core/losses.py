@@ -212,7 +212,7 @@ class TextLosses(Sequence[TokenLosses]):
 
     def __getitem__(self, text: Any) -> Any:
         if isinstance(text, slice):
-            return tuple(self)[text]
+            return self.select(range(len(self))[text])
         row = range(len(self))[text]
         return TokenLosses(
             self.ids[row],

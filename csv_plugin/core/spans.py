@@ -180,6 +180,8 @@ class TextSpans(Sequence[TokenSpans]):
         return len(self.n_tokens)
 
     def __getitem__(self, text: Any) -> Any:
+        if isinstance(text, slice):
+            return self.select(range(len(self))[text])
         tokens = self.tokens_of([range(len(self))[text]])
         return TokenSpans(self.starts[tokens], self.ends[tokens],
                           self.n_bytes[text])

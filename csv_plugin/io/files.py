@@ -23,6 +23,8 @@ NOT_THERE = 'no such file or folder'
 _Waiting = list[tuple[Optional[Path], Path]]
 _WAITING: ContextVar[Optional[_Waiting]] = ContextVar(
     'files that wait', default=None)
+#: Errors of file systems without locks, such as some of clusters.
+_NO_LOCKS = errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK
 
 
 def check_target(path: FilePath) -> None:
@@ -91,18 +93,15 @@ def file_set(*earlier: Path) -> Iterator[None]:
     set stands beside another's. A set inside of a set is a part of it.
     """
     waiting: _Waiting = [(None, path) for path in earlier]
-    if (outer := _WAITING.get()) is not None:
-        outer += waiting
-        yield
-        return
+    outer = _WAITING.get()
     token = _WAITING.set(waiting)
     try:
         yield
-        for _, path in waiting:
-            path.unlink(missing_ok=True)
-        for temporary, path in waiting:
-            if temporary is not None:
-                os.replace(temporary, path)
+        if outer is None:
+            _appear(waiting)
+        else:
+            outer += waiting
+            waiting = []
     finally:
         _WAITING.reset(token)
         for temporary, _ in waiting:
@@ -110,13 +109,28 @@ def file_set(*earlier: Path) -> Iterator[None]:
                 temporary.unlink(missing_ok=True)
 
 
+def _appear(waiting: _Waiting) -> None:
+    """Remove earlier files, then rename those that wait."""
+    for _, path in waiting:
+        with _plain_errors(path):
+            path.unlink(missing_ok=True)
+    for temporary, path in waiting:
+        if temporary is not None:
+            with _plain_errors(path, temporary):
+                os.replace(temporary, path)
+
+
 @contextmanager
 def sole_writer(folder: FilePath) -> Iterator[None]:
     """Keep other calls from writing into a folder, which is made.
 
+    A new folder that stays empty is removed. File systems without locks keep
+    nothing apart.
+
     Raises:
         InputError: Another call writes there.
     """
+    is_new = not os.path.isdir(folder)
     os.makedirs(folder, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -127,11 +141,15 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
                 os.fspath(folder), 'a folder that no other call writes to',
                 'one that another call writes to',
                 'Wait for its end, or choose another folder.') from error
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
         try:
             yield
         finally:
-            with suppress(OSError):  # It is not empty.
-                os.rmdir(folder)
+            if is_new:
+                with suppress(OSError):  # It is not empty.
+                    os.rmdir(folder)
     finally:
         os.close(handle)
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TextSpans, TokenSpans
 from tests.core.strategies import any_spans, sparse_spans, texts, tilings
 
 
@@ -50,6 +50,14 @@ def test_spans_are_values():
     assert spans == same and hash(spans) == hash(same)
     assert spans != TokenSpans([0, 2], [2, 3], 4)
     assert spans != TokenSpans([0, 2], [1, 3], 3)
+
+
+def test_texts_are_a_sequence():
+    spans = [TokenSpans([0, 2], [2, 3], 3), TokenSpans([], [], 4)]
+    laid = TextSpans.of(spans)
+    assert list(laid) == list(laid[:]) == spans
+    assert laid[-1] == spans[1] and list(laid[1:]) == spans[1:]
+    assert laid == TextSpans.of(spans) != laid[::-1]
 
 
 @given(st.data(), texts)

@@ -2,7 +2,9 @@
 import errno
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -175,3 +177,26 @@ def test_a_set_in_a_set(tmp_path):
             path.touch()
         assert files(tmp_path).keys() > {'old', 'b'}
     assert files(tmp_path) == {'a': b'two'}
+    with file_set():
+        with suppress(KeyError), file_set(first):
+            write_text(second, '')
+            raise KeyError
+    assert files(tmp_path) == {'a': b'two'}
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path):
+    (tmp_path / 'folder').mkdir()
+    with pytest.raises(InputError, match="folder: .*'Is a directory'"):
+        with file_set(tmp_path / 'folder'):
+            write_text(tmp_path / 'a', '')
+    assert files(tmp_path) == {}
+
+
+def test_a_folder_that_was_there_before_stays(tmp_path, monkeypatch):
+    with sole_writer(tmp_path):
+        pass
+    assert tmp_path.is_dir()
+    no_locks = OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    monkeypatch.setattr('fcntl.flock', Mock(side_effect=no_locks))
+    with sole_writer(tmp_path):
+        write_text(tmp_path / 'a', '')

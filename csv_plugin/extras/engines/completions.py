@@ -252,7 +252,7 @@ class CompletionsEngine(RowEngine):
                     stream=True,
                     allow_redirects=False))
             content = _within(PATIENCE[1], lambda: _content(response))
-        except TooLong:
+        except (TooLong, requests.ReadTimeout):
             raise InputError(
                 self._url + path,
                 f'an answer that begins in {PATIENCE[0]} s and ends in '
@@ -306,24 +306,30 @@ def _content(response: requests.Response) -> bytes:
 
 
 def _check_address(url: str, key: Optional[str]) -> None:
-    """Refuse an address of another kind, with a password, or open to others.
-    """
-    if not url.startswith(('http://', 'https://')) or '@' in url:
-        raise InputError('address of the server',
-                         'http://... or https://..., without a name',
-                         repr(url.rpartition('@')[2]), f'Give a key in {KEY}.')
-    if key is not None and not url.startswith('https') and not _is_here(url):
+    """Refuse addresses that are none, contain a secret, or are open."""
+    where = 'address of the server'
+    try:
+        parts = parse_url(url)
+    except ValueError:
+        raise InputError(where, 'http://... or https://...', 'another text',
+                         'Check the address.') from None
+    secret = parts.auth or parts.query or parts.fragment
+    if parts.scheme not in ('http', 'https') or not parts.host or secret:
+        raise InputError(where,
+                         'http://... or https://..., without a name or a key',
+                         repr(f'{parts.host}{parts.path or ""}'),
+                         f'Give a key in {KEY}.')
+    if key is not None and parts.scheme == 'http' and not _is_here(parts.host):
         raise InputError(
-            'address of the server', 'https://..., as a key is set', repr(url),
+            where, 'https://..., as a key is set', repr(url),
             'Everybody on the way could read the key: use https or a tunnel '
             f'to this machine, or unset {KEY}.')
 
 
-def _is_here(url: str) -> bool:
-    """Whether an address is that of the loopback."""
-    host = (parse_url(url).host or '').strip('[]')
+def _is_here(host: str) -> bool:
+    """Whether a host is the loopback."""
     try:
-        return host == 'localhost' or ip_address(host).is_loopback
+        return host == 'localhost' or ip_address(host.strip('[]')).is_loopback
     except ValueError:
         return False
 

@@ -99,6 +99,13 @@ def test_an_answer_ends_in_time(monkeypatch):
         server.version = lambda: time.sleep(.5) or (200, {})
         with pytest.raises(InputError, match='begins in 0.2 s and'):
             CompletionsEngine(server.url, 'tiny')
+    # Such a request is not sent again.
+    monkeypatch.setattr(completions, 'PATIENCE', (9, 9))
+    monkeypatch.setattr(completions, 'TIMEOUT', (.2, .2))
+    with running(Server()) as server:
+        server.version = lambda: time.sleep(.5) or (200, {})
+        with pytest.raises(InputError, match='found one that takes longer'):
+            CompletionsEngine(server.url, 'tiny')
 
 
 @pytest.mark.parametrize('status, body', [
@@ -153,12 +160,16 @@ def test_no_error_shows_the_key(monkeypatch, key):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (('http://me:secret@localhost', 'tiny'), "without a name, found 'local"),
+    (('http://me:secret@localhost', 'tiny'), "name or a key, found 'localh"),
+    (('http://localhost/v1?key=secret', 'tiny'), "found 'localhost/v1'"),
+    (('http://[secret', 'tiny'), 'found another text'),
+    (('localhost:8000', 'tiny'), 'expected http://'),
     (('http://localhost', 'tiny', 'ollama'), 'expected vllm or sglang'),
 ])
 def test_wrong_settings(arguments, words):
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=words) as caught:
         CompletionsEngine(*arguments)
+    assert 'secret' not in str(caught.value)
 
 
 def test_the_model_that_the_server_has():
