@@ -1,12 +1,12 @@
 """Token losses of one model on a text, and of many models on all texts."""
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from csv_plugin.core.failed_scoring import MANY, check_models
 from csv_plugin.core.input_error import InputError, check_unique
@@ -51,9 +51,9 @@ class TokenLosses:
     sha256: str = ''
 
     def __post_init__(self) -> None:
-        for name, rule in _RULES.items():
+        for name in _COLUMNS:
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, self._checked(name, rule))
+                object.__setattr__(self, name, self._checked(name))
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
@@ -66,18 +66,26 @@ class TokenLosses:
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
 
-    def _checked(self, name: str, rule: '_Rule') -> NDArray:
+    def _checked(self, name: str) -> NDArray:
         """A field as one sound value per token."""
         where = f'{name} of text {self.text_id!r}'
-        array = rule.convert(where, getattr(self, name))
+        array = np.asarray(getattr(self, name))
+        # An empty list makes an array of floats, which is fine.
+        if name == 'token_ids' and array.size and array.dtype.kind not in 'iu':
+            raise InputError(where, 'whole numbers', f'the type {array.dtype}',
+                             'Pass integers.')
+        array = array.astype(_COLUMNS[name], copy=False)
         if array.shape != (len(self.spans), ):
             raise InputError(where, f'shape {(len(self.spans), )}',
                              str(array.shape), 'Give one value per token.')
-        sound = rule.sound(array)
+        sound = _sound(array)
         if not sound.all():
             token = int(np.argmin(sound))
-            raise InputError(where, rule.expected,
-                             f'{array[token]} at token {token}', rule.remedy)
+            raise InputError(
+                where, f'finite {name} of 0 or more',
+                f'{array[token]} at token {token}',
+                'Score the text again, in higher precision; losses are -log p.'
+            )
         return array
 
     def __repr__(self) -> str:
@@ -95,39 +103,15 @@ class TokenLosses:
         return int(np.count_nonzero(~np.isnan(self.losses)))
 
 
-def _nats(_: str, values: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(values, np.float64)
+#: Columns of numbers, one per token, and their types.
+_COLUMNS = {'losses': np.float64, 'token_ids': np.int64}
 
 
-def _sound_nats(nats: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _sound(values: NDArray) -> NDArray[np.bool_]:
     """Finite numbers of 0 or more except for rounding, and NaN."""
-    return ~(nats < -ROUNDING) & ~np.isinf(nats)
-
-
-def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    # An empty list makes an array of floats, which is fine.
-    if array.size and array.dtype.kind not in 'iu':
-        raise InputError(where, 'whole numbers', f'the type {array.dtype}',
-                         'Pass integers.')
-    return array.astype(np.int64)
-
-
-class _Rule(NamedTuple):
-    """Values of a field of `TokenLosses`."""
-    convert: Callable[[str, ArrayLike], NDArray]
-    sound: Callable[[NDArray], NDArray[np.bool_]]
-    expected: str
-    remedy: str = 'Record it together with the losses.'
-
-
-_RULES = {
-    'losses':
-    _Rule(_nats, _sound_nats, 'finite losses of 0 or more, -log p',
-          'Score the text again, in higher precision.'),
-    'token_ids':
-    _Rule(_whole_numbers, lambda ids: ids >= 0, '0 or more for every token'),
-}
+    # In 32 bits, the bound itself would be another.
+    values = np.asarray(values, np.float64)
+    return ~(values < -ROUNDING) & ~np.isinf(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +140,7 @@ class TextLosses(Sequence[TokenLosses]):
     def __post_init__(self) -> None:
         n_bytes = self.spans.n_bytes
         sound = [(self.n_chars <= n_bytes) & (n_bytes <= 4 * self.n_chars)]
-        sound += [
-            rule.sound(rule.convert(name, self.columns[name]))
-            for name, rule in _RULES.items() if name in self.columns
-        ]
+        sound += [_sound(column) for column in self.columns.values()]
         if not all(part.all() for part in sound):
             list(self)  # raises an error that names the text
 
@@ -177,7 +158,7 @@ class TextLosses(Sequence[TokenLosses]):
         parts = tuple(texts)
         found = [{
             name: getattr(part, name)
-            for name in _RULES if getattr(part, name) is not None
+            for name in _COLUMNS if getattr(part, name) is not None
         } for part in parts]
         return cls(
             tuple(part.text_id for part in parts),
@@ -205,7 +186,7 @@ class TextLosses(Sequence[TokenLosses]):
         return TextLosses(
             tuple(self.ids[row] for row in rows),
             tuple(self.hashes[row] for row in rows), self.n_chars[rows],
-            self.spans.select(rows), self._columns_of(rows))
+            self.spans.select(rows), self.columns_of(rows))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -219,7 +200,7 @@ class TextLosses(Sequence[TokenLosses]):
             spans=self.spans[row],
             n_chars=int(self.n_chars[row]),
             sha256=self.hashes[row],
-            **self._columns_of([row]))
+            **self.columns_of([row]))
 
     def __repr__(self) -> str:
         return f'TextLosses({self.spans!r})'
@@ -229,7 +210,8 @@ class TextLosses(Sequence[TokenLosses]):
         """`-log p` of each token, nats, NaN where unscored. `(T,)`."""
         return self.columns['losses']
 
-    def _columns_of(self, rows: Sequence[int]) -> dict[str, NDArray]:
+    def columns_of(self, rows: Sequence[int]) -> dict[str, NDArray]:
+        """Return the columns of some texts, by their indices."""
         tokens = self.spans.tokens_of(rows)
         return {name: self.columns[name][tokens] for name in self.columns}
 
@@ -238,7 +220,7 @@ def _end_to_end(parts: Sequence[Mapping[str, NDArray]],
                 where: str) -> dict[str, NDArray]:
     """Columns of all tokens, by field."""
     columns = {'losses': np.zeros(0)}
-    for name in _RULES:
+    for name in _COLUMNS:
         found = [part[name] for part in parts if name in part]
         if len(found) not in (0, len(parts)):
             raise InputError(where, f'{name} of all texts, or of none',
@@ -323,32 +305,19 @@ class TargetTokens:
     Args:
         text_ids (tuple[str, ...]): S names, in the order of the set.
         hashes (tuple[str, ...]): SHA-256 of each text.
-        spans (Sequence[TokenSpans]): Tokens of each text.
+        spans (TextSpans): Tokens of each text.
         fingerprint (str): Validation set; see `texts.fingerprint`.
-
-    Raises:
-        InputError: A name occurs twice, or the lengths differ.
     """
     text_ids: tuple[str, ...]
     hashes: tuple[str, ...]
-    spans: Sequence[TokenSpans]
+    spans: TextSpans
     fingerprint: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'spans', TextSpans.of(self.spans))
-        check_unique('TargetTokens.text_ids', self.text_ids)
-        lengths = len(self.text_ids), len(self.hashes), len(self.spans)
-        if len(set(lengths)) > 1:
-            raise InputError(
-                'TargetTokens', 'one hash and one tokenization '
-                f'for each of {lengths[0]} texts',
-                f'{lengths[1]} and {lengths[2]}',
-                'Make them of one validation set.')
 
     @classmethod
     def of(cls, texts: TextSet, spans: Sequence[TokenSpans]) -> 'TargetTokens':
         """Make tokens of a validation set, in its order."""
-        return cls(texts.ids, texts.hashes, spans, texts.fingerprint)
+        return cls(texts.ids, texts.hashes, TextSpans.of(spans),
+                   texts.fingerprint)
 
     def __repr__(self) -> str:
         return (f'TargetTokens({self.n_tokens} tokens of '
@@ -357,11 +326,11 @@ class TargetTokens:
     @property
     def n_tokens(self) -> int:
         """Number of tokens of all texts, T."""
-        return len(TextSpans.of(self.spans).starts)
+        return len(self.spans.starts)
 
     def check_table(self, table: LossTable) -> None:
         """Raise an `InputError` for losses on other tokens of these texts."""
-        offsets = TextSpans.of(self.spans).token_offsets
+        offsets = self.spans.token_offsets
         if not np.array_equal(table.token_offsets, offsets):
             raise InputError(
                 'losses', f'the {self.n_tokens} tokens of the training',
@@ -393,7 +362,7 @@ class TargetTokens:
                     f'one of {texts.n_chars[text]}',
                     'Score the same texts with all models.')
         mapped = self._mapped(rows)
-        offsets = TextSpans.of(self.spans).token_offsets
+        offsets = self.spans.token_offsets
         check_models('token losses', tuple(losses),
                      np.array([_means(row, offsets) for row in mapped]), MANY)
         return LossTable(
@@ -429,7 +398,7 @@ class TargetTokens:
                                  f'losses on text {text_id!r}', 'none',
                                  'Score all texts of the validation set.')
         found = found.select([place[text_id] for text_id in self.text_ids])
-        same = found.spans.n_bytes == TextSpans.of(self.spans).n_bytes
+        same = found.spans.n_bytes == self.spans.n_bytes
         # The hash may not be recorded.
         same &= [
             not ours or ours == theirs

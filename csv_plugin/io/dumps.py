@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.core.losses import TextLosses, TokenLosses
+from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.spans import TextSpans
@@ -156,9 +156,8 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     """Join the shards, one or more, in which one model was scored.
 
     Their order does not matter. A text may occur in several, if its losses
-    there are equal bit by bit. With an `expected` validation set, all of its
-    texts must be there; the result has its order, else it is sorted by text
-    id.
+    there are equal. With an `expected` validation set, all of its texts must
+    be there; the result has its order, else it is sorted by text id.
 
     Raises:
         InputError: There is no shard, shards were made in different ways or
@@ -178,7 +177,7 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     place: dict[str, int] = {}
     for row, text_id in enumerate(texts.ids):
         first = place.setdefault(text_id, row)
-        if first != row and _content(texts[first]) != _content(texts[row]):
+        if first != row and not _same(texts, first, row):
             raise InputError(where, 'the same losses of a text in all shards',
                              f'different losses on {text_id!r}',
                              'Remove the shards of an earlier run.')
@@ -242,17 +241,14 @@ def _refuse(where: str, text_ids: Collection[str], problem: str,
                          f'{problem} {listed}', remedy)
 
 
-def _content(text: TokenLosses) -> tuple[object, ...]:
-    """All values of a text, equal only if they are equal bit by bit."""
-    return (text.sha256, text.n_chars, text.spans, _bits(text.losses),
-            _bits(text.token_ids))
-
-
-def _bits(values: Optional[NDArray]) -> Optional[bytes]:
-    if values is None:
-        return None
-    # NaN has many bit patterns, and all of them mean "not scored".
-    return np.where(np.isnan(values), np.nan, values).tobytes()
+def _same(texts: TextLosses, first: int, other: int) -> bool:
+    """Whether all about two texts is equal; all kinds of NaN are."""
+    one, two = texts[first], texts[other]
+    columns = (texts.columns_of([row]).values() for row in (first, other))
+    return ((one.sha256, one.n_chars, one.spans)
+            == (two.sha256, two.n_chars, two.spans)
+            and all(np.array_equal(mine, theirs, equal_nan=True)
+                    for mine, theirs in zip(*columns)))
 
 
 def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:

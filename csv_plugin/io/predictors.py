@@ -382,7 +382,7 @@ def _training_scores(where: str, header: Mapping[str, Any],
 def _pack_tokens(targets: TargetTokens,
                  matrix: csc_array) -> dict[str, NDArray]:
     """Target tokens and the matrix of `TokenColumns`, by name."""
-    spans = TextSpans.of(targets.spans)
+    spans = targets.spans
     return {
         'tokens.per_text': spans.n_tokens,
         'tokens.n_bytes': spans.n_bytes,

@@ -189,10 +189,10 @@ def test_many_dumps_take_no_object_per_text_and_one_map(tmp_path, monkeypatch):
     paths = [tmp_path / f'{i}.safetensors' for i in range(3)]
     for path in paths:
         write_dump(path, whole())
-    targets = TargetTokens(TEXTS.ids, TEXTS.hashes, [
+    targets = TargetTokens.of(TEXTS, [
         TokenSpans([0], [text.spans.n_bytes], text.spans.n_bytes)
         for text in whole().texts
-    ], TEXTS.fingerprint)  # yapf: disable
+    ])  # yapf: disable
     made, before = [], _operator.cache_info().misses
     for kind in (TokenLosses, TokenSpans):
         monkeypatch.setattr(kind, '__post_init__', made.append)
