@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from huggingface_hub.constants import HF_HUB_CACHE
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
@@ -46,17 +47,23 @@ def named(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
-    """The tokenizer in the `tokenizer.json` of its folder.
+    """The tokenizer in the `tokenizer.json` of its folder or on the hub.
 
-    None if there is no such file, if the tokenizer is one in python, which
-    may differ from the file in spaces and rare characters, or if options of
-    transformers changed it.
+    None if there is no such file, or several from the hub, if the tokenizer
+    is one in python, which may differ from the file in spaces and rare
+    characters, or if options of transformers changed it.
     """
     if (not tokenizer.is_fast or not tokenizer.name_or_path
             or any(option in tokenizer.init_kwargs for option in _OPTIONS)):
         return None
-    path = Path(tokenizer.name_or_path) / 'tokenizer.json'
-    if not path.is_file():
+    name = tokenizer.name_or_path
+    paths = {Path(name, 'tokenizer.json')}
+    if not Path(name).is_dir():
+        cached = Path(HF_HUB_CACHE, f'models--{name.replace("/", "--")}')
+        found = cached.glob('snapshots/*/tokenizer.json')
+        paths = {path.resolve() for path in found}
+    # Revisions on the hub may have different files.
+    if len(paths) != 1 or not (path := paths.pop()).is_file():
         return None
     file = Tokenizer.from_file(str(path))
     file.no_truncation()

@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
+from csv_plugin.lm.tokens import tokenizer_checks
 from csv_plugin.lm.tokens.tokenizer_checks import lost_whitespace
 from tests.lm.tokens.tokenizers import (FAST, SPECIAL, Pieces, byte_fallback,
                                         byte_level, tokenize, unigram,
@@ -145,6 +146,24 @@ def test_other_ids_than_those_of_the_file_are_refused(added, tmp_path):
             r"tokenizer.json, \['12', .* from number 1 on, found \['1', '2', "
             r".*\. Load it by transformers"):
         tokenize(tokenizer, '!12345', text_id='mine')
+
+
+def test_the_file_of_a_tokenizer_from_the_hub(tmp_path, monkeypatch):
+    """Unless revisions have different ones."""
+    monkeypatch.setattr(tokenizer_checks, 'HF_HUB_CACHE', tmp_path)
+    snapshots = tmp_path / 'models--lab--tiny/snapshots'
+    tokenizer = load(snapshots / 'main', byte_level(vocab_size=600))
+    load(snapshots / 'same', byte_level())
+    for file in (snapshots / 'same').iterdir():
+        file.unlink()
+        file.symlink_to(snapshots / 'main' / file.name)
+    tokenizer.name_or_path = 'lab/tiny'
+    assert len(tokenize(tokenizer, TEXT).ids) > 2
+    put_together_wrongly(tokenizer)
+    with pytest.raises(InputError, match='the tokens of its tokenizer.json'):
+        tokenize(tokenizer, '12345')
+    load(snapshots / 'other', byte_level())
+    tokenize(tokenizer, '12345')
 
 
 def test_a_file_that_truncates_and_pads_does_so_for_nobody(tmp_path):
