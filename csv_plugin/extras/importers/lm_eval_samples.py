@@ -174,7 +174,7 @@ def _scored(row: JsonPart) -> list[_Scored]:
                  answer), pair in zip(asked, row.fields['filtered_resps'])
             if isinstance(prompt, str) and isinstance(answer, str)
         ]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         return []
     # Of acc_mutual_info, the second half are answers without a prompt.
     return scored[:len(scored) // (1 + ('acc_mutual_info' in row.fields))]

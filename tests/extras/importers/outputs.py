@@ -56,49 +56,24 @@ def write_lm_eval_output(folder: Path, texts: TextSet, nats: Mapping[str,
 
     The losses are in nats by text, the accuracies by benchmark.
     """
-    real = next(LM_EVAL.glob('c-l-80/results_*07-58*'))
-    results = json.loads(real.read_text('utf-8'))
     task = write_lm_eval_task(folder / 'tasks', texts)
-    config, = results['configs'].values()
-    config['metadata']['fingerprint'] = texts.fingerprint
-    results['configs'] = {task: config}
-    results['model_name'] = folder.name
-    probe, *_ = read_rows(next(LM_EVAL.glob('c-l-80/samples_*')))
-    rows = [probe]
-    for doc_id, text in enumerate(texts, start=1):
-        loss = -nats[text.text_id]
-        rows.append({
-            **probe, 'doc_id': doc_id,
-            'doc': {
-                'text_id': text.text_id,
-                'text': text.text
-            },
-            'resps': [[str(loss)]],
-            'filtered_resps': [str(loss)],
-            'bits_per_byte': [loss, len(text.text.encode())]
-        })
-    total, n_bytes = (
-        sum(row['bits_per_byte'][place] for row in rows) for place in (0, 1))
-    mean = -total / n_bytes / 0.6931471805599453
-    results['results'] = {
-        task: {
-            'bits_per_byte,none': mean,
-            'sample_len': len(rows)
+    results = write_results(
+        folder,
+        '0.4.13', {
+            task: 0.5,
+            **accuracies
         },
-        **{
-            name: {
-                'acc,none': accuracy,
-                'acc_stderr,none': (accuracy * (1 - accuracy) / 239)**.5,
-                'sample_len': 240
-            }
-            for name, accuracy in accuracies.items()
-        }
-    }
-    for field in ('versions', 'n-shot'):
-        results[field] = dict.fromkeys(results['results'], 0)
-    date = '2026-01-01T12-00-00.000000'
-    write_rows(folder / f'samples_{task}_{date}.jsonl', rows)
-    (folder / f'results_{date}.json').write_text(json.dumps(results), 'utf-8')
+        model=f'lab/{folder.name}',
+        items=240)
+    rows = [('salience_texts probe', '', 0.0),
+            *((text.text_id, text.text, nats[text.text_id])
+              for text in texts)]  # yapf: disable
+    write_rows(
+        folder / f'samples_{task}_{results.stem.partition("_")[2]}.jsonl',
+        [{
+            'doc': dict(text_id=name, text=text),
+            'bits_per_byte': [-loss, len(text.encode())]
+        } for name, text, loss in rows])
 
 
 def version_key(version):

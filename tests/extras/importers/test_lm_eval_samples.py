@@ -72,6 +72,7 @@ def test_blanks_at_the_end_of_a_prompt_are_scored(tmp_path):
 LEFT_OUT = [
     (item(values=(math.nan, -3)), 'not finite'),
     (item(values=(-math.inf, -3)), 'not finite'),
+    (item(filtered_resps=[[10**400, False]]), 'no log-likelihoods'),
     (item([0, 1]), 'several right answers'),
     (item(7), 'no right answer'),
     (item(answers=('', ' no')), 'the right answer is empty'),
