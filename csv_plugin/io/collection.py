@@ -1,7 +1,7 @@
 """Collections: dumps, accuracies and texts that a predictor is trained on."""
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
@@ -32,8 +32,6 @@ from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 #: Tables of a collection beside the dumps and the texts.
 MODELS, SCORES, BENCHMARKS = 'models.csv', 'scores.csv', 'benchmarks.csv'
-#: Accuracies in 0..1 by model and benchmark, without those that were not run.
-_Accuracies = dict[str, dict[str, float]]
 _RUNS = 'runs'
 
 
@@ -192,25 +190,17 @@ def collect(texts: TextSet,
             all models whose losses are missing.
     """
     if scores:
-        accuracies = _accuracies_of_table(scores, info, list(benchmarks))
+        table, where = _table(scores), f'accuracies of {os.fspath(scores)}'
     elif runs:
-        accuracies = _accuracies_of_runs(runs, info, list(benchmarks))
-        _check_percent(accuracies, benchmarks)
+        table, where = _table_of_runs(runs, list(benchmarks)), _RUNS
     else:
         raise InputError('dumps', 'a table of accuracies beside them', 'none',
                          'Give the table, or give runs with summaries.')
+    accuracies = _accuracies(where, table, list(info), benchmarks)
+    if not scores:
+        _check_percent(accuracies)
     losses = _read_losses(texts, list(info), runs, dumps, progress)
-    table = AccuracyTable(
-        tuple(info),
-        tuple(benchmarks),
-        np.array([[
-            accuracies.get(model, {}).get(name, np.nan) for name in benchmarks
-        ] for model in info]),
-        np.array([details.chance for details in benchmarks.values()]),
-        np.array([details.n_items for details in benchmarks.values()]),
-        outside_means=tuple(name for name in benchmarks
-                            if not benchmarks[name].main))
-    return Collection(ModelLosses(texts, losses), table, info)
+    return Collection(ModelLosses(texts, losses), accuracies, info)
 
 
 def _read_losses(texts: TextSet, models: Sequence[str],
@@ -269,70 +259,46 @@ def _dump_of_files(files: Mapping[str, Path], model: str,
     return dump
 
 
-def _accuracies_of_runs(runs: Sequence[FilePath], models: Iterable[str],
-                        benchmarks: Sequence[str]) -> _Accuracies:
+def _table_of_runs(runs: Sequence[FilePath],
+                   benchmarks: Sequence[str]) -> ModelColumns:
+    """The last accuracies of all models of the runs."""
     # A run of other models may have been given up before its summary.
     finished = [run for run in runs if newest_summary(run, SUMMARY)]
-    summaries = [
-        read_run_accuracies(run, benchmarks) for run in finished or runs[:1]
-    ]
-    accuracies: _Accuracies = {model: {} for model in models}
-    _check_models(_RUNS, accuracies, set[str]().union(*summaries))
-    for summary in summaries:
-        for model in accuracies.keys() & summary:
-            accuracies[model].update(summary[model])
-    _check_benchmarks(_RUNS, accuracies, benchmarks)
-    return accuracies
+    found: dict[str, dict[str, float]] = {}
+    for run in finished or runs[:1]:
+        for model, row in read_run_accuracies(run, benchmarks).items():
+            found.setdefault(model, {}).update(row)
+    values = [[row.get(name, np.nan) for name in benchmarks]
+              for row in found.values()]
+    return ModelColumns(
+        tuple(found), tuple(benchmarks),
+        np.array(values).reshape(-1, len(benchmarks)))
 
 
-def _accuracies_of_table(path: FilePath, models: Iterable[str],
-                         benchmarks: Sequence[str]) -> _Accuracies:
-    if path == PAPER:
-        printed = paper_accuracies()
-        table = ModelColumns(printed.models, printed.benchmarks,
-                             printed.values)
-    else:
-        table = read_accuracy_columns(path)
-    where = f'accuracies of {os.fspath(path)}'
-    wanted = set(models)
-    _check_models(where, wanted, set(table.models))
-    accuracies: _Accuracies = {
-        model: {
-            name: float(value)
-            for name, value in zip(table.columns, row)
-            if name in benchmarks and not np.isnan(value)
-        }
-        for model, row in zip(table.models, table.values) if model in wanted
-    }
-    _check_benchmarks(where, accuracies, benchmarks)
-    return accuracies
+def _table(path: FilePath) -> ModelColumns:
+    if path != PAPER:
+        return read_accuracy_columns(path)
+    printed = paper_accuracies()
+    return ModelColumns(printed.models, printed.benchmarks, printed.values)
 
 
-def _check_models(where: str, wanted: Iterable[str],
-                  present: set[str]) -> None:
-    if present.isdisjoint(wanted):
-        raise InputError(where,
-                         f'accuracies of models such as {min(wanted)!r}',
-                         f'models {", ".join(sorted(present)) or "none"}',
-                         'Use the same names in all tables.')
-
-
-def _check_percent(accuracies: _Accuracies,
-                   benchmarks: Mapping[str, BenchmarkInfo]) -> None:
-    for name, info in benchmarks.items():
-        values = [row[name] for row in accuracies.values() if name in row]
-        if seem_fractions(values, info.chance):
-            raise InputError(
-                f'accuracies on {name!r}', 'percentages, as OpenCompass has',
-                fractions_found(info.chance),
-                f'{FRACTIONS_REMEDY} Or give a table of fractions.')
-
-
-def _check_benchmarks(where: str, accuracies: _Accuracies,
-                      benchmarks: Sequence[str]) -> None:
+def _accuracies(where: str, table: ModelColumns, models: Sequence[str],
+                benchmarks: Mapping[str, BenchmarkInfo]) -> AccuracyTable:
+    """Accuracies of these models on these benchmarks; each has one."""
+    if not {*models} & {*table.models}:
+        raise InputError(
+            where, f'accuracies of models such as {min(models)!r}',
+            f'models {", ".join(sorted(table.models)) or "none"}',
+            'Use the same names in all tables.')
+    row = {name: m for m, name in enumerate(table.models)}
+    column = {name: b for b, name in enumerate(table.columns)}
+    values = np.array([[
+        table.values[row[model], column[name]]
+        if model in row and name in column else np.nan for name in benchmarks
+    ] for model in models])
     missing = [
-        name for name in benchmarks
-        if not any(name in row for row in accuracies.values())
+        name for name, known in zip(benchmarks, ~np.isnan(values).all(axis=0))
+        if not known
     ]
     if missing:
         raise InputError(
@@ -340,3 +306,22 @@ def _check_benchmarks(where: str, accuracies: _Accuracies,
             f'none on {", ".join(missing)}',
             where == _RUNS and group_remedy(missing)
             or 'Run the benchmarks, correct their names, or leave them out.')
+    return AccuracyTable(
+        tuple(models),
+        tuple(benchmarks),
+        values,
+        np.array([details.chance for details in benchmarks.values()]),
+        np.array([details.n_items for details in benchmarks.values()]),
+        outside_means=tuple(name for name in benchmarks
+                            if not benchmarks[name].main))
+
+
+def _check_percent(accuracies: AccuracyTable) -> None:
+    for name, chance in zip(accuracies.benchmarks, accuracies.chance.tolist()):
+        values = accuracies.column(name)
+        if seem_fractions(values[~np.isnan(values)], chance):
+            raise InputError(
+                f'accuracies on {name!r}', 'percentages, as OpenCompass has',
+                fractions_found(chance),
+                f'{FRACTIONS_REMEDY} Or give a table of '
+                'fractions.')
