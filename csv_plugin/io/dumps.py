@@ -13,6 +13,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
@@ -38,8 +39,6 @@ _OF_TOKENS = {
 }
 _SPANS = ('starts', 'ends')
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
-#: Most texts that an error names.
-_N_LISTED = 10
 
 
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
@@ -234,11 +233,9 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
 def _refuse(where: str, text_ids: Collection[str], problem: str,
             remedy: str) -> None:
     if text_ids:
-        listed = ', '.join(map(repr, sorted(text_ids)[:_N_LISTED]))
-        if len(text_ids) > _N_LISTED:
-            listed += f' and {len(text_ids) - _N_LISTED} more'
+        listed = ', '.join(map(repr, sorted(text_ids)))
         raise InputError(where, 'losses on the texts of the validation set',
-                         f'{problem} {listed}', remedy)
+                         shortened(f'{problem} {listed}', 200), remedy)
 
 
 def _same(texts: TextLosses, first: int, other: int) -> bool:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.io.files import FilePath, check_file_names
 
 #: The number at the end of a name; no step has more digits.
 _STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
-#: Most folders that an error names.
-_NAMED = 8
 #: Files with weights, and the one that says how they are used.
 _WEIGHTS = '*.safetensors', '*.bin', '*.gguf', '*.distcp', 'config.json'
 #: Number of places of a file that are read for its mark, and their bytes.
@@ -85,10 +84,9 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     if not folders:
         beside = sorted(path.name for path in Path(absolute).parent.glob('*')
                         if path.is_dir())  # yapf: disable
-        more = f' and {len(beside) - _NAMED} more' * (len(beside) > _NAMED)
         raise InputError(
             f'checkpoints {pattern!r}', 'a folder that matches',
-            f'only {", ".join(beside[:_NAMED])}{more}' if beside else 'none',
+            shortened(f'only {", ".join(beside)}', 100) if beside else 'none',
             'Check the path; names end with the step, such as checkpoint-1000 '
             'or, where the pattern allows it, step1000, 1000 or iter_0001000.')
     checkpoints: dict[tuple[str, int], Path] = {}

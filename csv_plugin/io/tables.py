@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Optional
 
 from csv_plugin.core.escaping import csv_cell, from_csv_cell
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.io.files import FilePath, atomic_path, read_text
 
@@ -218,10 +219,10 @@ def check_models_in(path: FilePath, models: Collection[str],
     """Refuse a file that names models which are missing in another file."""
     missing = [model for model in models if model not in other_models]
     if missing:
-        more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
         raise InputError(
             os.fspath(path), f'models of {os.fspath(other_path)}',
-            f'{missing[0]!r}{more}', 'Add them there or remove them here.')
+            shortened(", ".join(map(repr, missing)), 100),
+            'Add them there or remove them here.')
 
 
 def models_in(splits: Sequence[str],

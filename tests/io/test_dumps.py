@@ -301,9 +301,6 @@ def test_shards_may_be_scored_in_different_places(folders, expected):
     ([*map(row, TEXTS.ids),
       row('en', text_id='b'),
       row('en', text_id='a')], "on unknown texts, 'a', 'b'. Read"),
-    ([row(i) for i in TEXTS.ids] +
-     [row('en', text_id=f'{n:0200}')
-      for n in range(12)], "on unknown texts, '000.* and 2 more. Read"),
     ([row('zh'), row('empty'),
       row('en', sha256='0' * 64)], "an earlier wording of 'en'. Score"),
 ])

@@ -10,7 +10,7 @@ import pytest
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.io.known_benchmarks import (GROUPS, benchmark_infos,
-                                            group_remedy, known_benchmarks)
+                                            known_benchmarks)
 from csv_plugin.io.tables import BenchmarkInfo
 
 DATA = Path(__file__).parents[3] / 'shared/data'
@@ -116,15 +116,6 @@ def test_given_levels_come_before_known_ones():
 def test_levels_that_are_missing_or_cannot_be(names, chance, message):
     with pytest.raises(InputError, match=message):
         benchmark_infos(names, chance)
-
-
-def test_lines_for_groups_are_whole():
-    """An error cuts what is too long."""
-    for name, module in GROUPS.items():
-        remedy = group_remedy(['gsm8k', name])
-        assert remedy in str(InputError('a', 'b', 'c', remedy))
-        assert f'.groups.{module} import {module}_summary_groups"' in remedy
-    assert group_remedy(['gsm8k', 'mine']) == ''
 
 
 @pytest.mark.host

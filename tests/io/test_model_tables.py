@@ -302,7 +302,7 @@ def test_models_in_splits(read):
     ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
      "found 'e'. Add them there or"),
     ('scores', 'e,1,1\nf,1,1\n', "scores.csv: expected models of .*losses.csv"
-     ", found 'e' and 1 more"),
+     ", found 'e', 'f'"),
 ])
 def test_rows_that_cannot_be_used(read, table, row, message):
     with pytest.raises(InputError, match=message):

@@ -302,18 +302,10 @@ def test_records(early):
     }
     records = list(early.forecast_records())
     ranking = early.rankings['easy']
-    assert records[1] == {
-        'run': 'bad',
-        'benchmark': 'easy',
-        'tokens': 35.0,
-        'share': 0.35,
-        'budget': 100.0,
-        'forecast': ranking.values[1],
-        'low': ranking.low[1],
-        'high': ranking.high[1],
-        'rank': 2,
-        'verdict': ranking.verdicts[1]
-    }
+    assert [records[1][name] for name in ('run', 'share', 'budget', 'rank')
+            ] == ['bad', .35, 100, 2]
+    assert records[1]['forecast'] == ranking.values[1]
+    assert records[1]['verdict'] == ranking.verdicts[1]
     assert [record['benchmark']
             for record in records[::2]] == ['easy', 'hard', OVERALL]
 
