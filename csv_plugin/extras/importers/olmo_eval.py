@@ -102,9 +102,11 @@ def _is_scored(row: JsonPart) -> bool:
     answers, label = row.parts('model_output'), row.fields.get('label')
     if not all('sum_logits' in answer.fields for answer in answers):
         return False
-    metrics = row.fields.get('instance_metrics') or {}
-    inner = [value for value in metrics.values() if isinstance(value, dict)]
-    scorers = {*metrics}.union(*inner)
+    metrics = row.fields.get('instance_metrics')
+    scorers: set[str] = set()
+    if isinstance(metrics, dict):
+        inner = [part for part in metrics.values() if isinstance(part, dict)]
+        scorers = {*metrics}.union(*inner)
     if scorers & _OF_LIKELIHOODS:
         return True
     if len(answers) == 1:
@@ -114,7 +116,7 @@ def _is_scored(row: JsonPart) -> bool:
 
 def _measured(task: str, file: Path) -> Optional[Measured]:
     """What the metrics of the run state, if they are there."""
-    metrics = file.absolute().parents[2] / 'metrics.json'
+    metrics = file.absolute().parent.parent.parent / 'metrics.json'
     if not metrics.is_file():
         return None
     config = read_json_part(metrics, _REMEDY).fields.get('config')

@@ -88,6 +88,7 @@ def test_losses_of_the_right_answers(tmp_path, fields):
     (row(2, rows()[0]['model_output'], [0, 1]), 'several right answers'),
     (row(2, [answer('', 0)], 0), 'the right answer is empty'),
     (row(2, [{'text': ' 3', 'num_chars': 2}], '3'), 'generated'),
+    (row(2, [answer(' 4', -9.)], '3', instance_metrics=[]), 'generated'),
     (row(2, [answer(' So it is 3.', -9.)], '3', 'exact_match'), 'generated'),
     (row(2, [answer(' A', -9.), answer(' B', -8.)], 0, 'multiple_choice'),
      'generated'),
