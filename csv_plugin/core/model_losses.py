@@ -10,10 +10,6 @@ from csv_plugin.core.texts import TextSet
 #: Start of the note about models that were scored in different ways.
 MIXED = 'models were scored in different ways'
 
-#: Types of the fields of `DumpInfo` that are not texts.
-_COUNT = 'a whole number, 0 or more'
-_TYPES = {'context': _COUNT, 'stride': _COUNT, 'versions': 'texts by name'}
-
 
 @dataclass(frozen=True)
 class DumpInfo:
@@ -37,9 +33,6 @@ class DumpInfo:
             `dtype`; 'none' if the model ran without one.
         folder (str): Name of the model in its run (the folder of its
             predictions); empty without a run.
-
-    Raises:
-        InputError: A field has another type, or a number is negative.
     """
     fingerprint: str
     model: str
@@ -52,23 +45,6 @@ class DumpInfo:
     engine: str = 'transformers'
     cache_dtype: str = 'none'
     folder: str = ''
-
-    def __post_init__(self) -> None:
-        valid = {
-            name: isinstance(value, str)
-            for name, value in vars(self).items()
-        }
-        for name in ('context', 'stride'):
-            number = getattr(self, name)
-            valid[name] = type(number) is int and number >= 0
-        valid['versions'] = isinstance(self.versions, Mapping) and all(
-            isinstance(text, str) for item in self.versions.items()
-            for text in item)
-        for name in (name for name in valid if not valid[name]):
-            raise InputError(f'DumpInfo.{name}', _TYPES.get(name, 'a text'),
-                             repr(getattr(self, name))[:80],
-                             'Record how the texts were scored.')
-        object.__setattr__(self, 'versions', dict(self.versions))
 
     def is_of(self, path: str) -> bool:
         """Return True if a name or folder fits the model of the losses.

@@ -38,6 +38,12 @@ _OF_TOKENS = {
     'token_ids': _INT,
 }
 _SPANS = ('starts', 'ends')
+#: Types of the fields of `DumpInfo` in JSON; others are texts.
+_TYPES = {
+    'context': 'a count',
+    'stride': 'a count',
+    'versions': 'texts by name',
+}
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
 
 
@@ -67,6 +73,7 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     header = asdict(dump.info)
     header['versions'] = dict(sorted(dump.info.versions.items()))
     header['texts'] = list(texts.ids)
+    _info(os.fspath(path), header)
     write_container(path, KIND, header, arrays)
 
 
@@ -243,18 +250,18 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
     one, two = texts[first], texts[other]
     columns = (texts.columns_of([row]).values() for row in (first, other))
     return ((one.sha256, one.n_chars, one.spans)
-            == (two.sha256, two.n_chars, two.spans)
-            and all(np.array_equal(mine, theirs, equal_nan=True)
-                    for mine, theirs in zip(*columns)))
+            == (two.sha256, two.n_chars, two.spans) and all(
+                np.array_equal(mine, theirs, equal_nan=True)
+                for mine, theirs in zip(*columns)))
 
 
 def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
+    """How losses were made; types are those of the fields, checked."""
     names = [field.name for field in fields(DumpInfo)]
-    for name in names:
-        if name not in header:
-            raise InputError(where, f'{name!r} in the header', 'none', _REMEDY)
-    with errors_name(where, 'how losses were made', _REMEDY):
-        return DumpInfo(**{name: header[name] for name in names})
+    check_fields(where, 'the header', header,
+                 {name: _TYPES.get(name, 'a text')
+                  for name in names}, _REMEDY)
+    return DumpInfo(**{name: header[name] for name in names})
 
 
 def _packed(name: str, values: NDArray, dtype: np.dtype) -> NDArray[np.uint8]:

@@ -42,28 +42,19 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
         InputError: The file is not such a table, two rows are one step of one
             run, a number is negative, a budget is 0, or a run has two budgets.
     """
-    checkpoints: dict[str, Checkpoint] = {}
-    lines: dict[tuple[str, float], int] = {}
-    budgets: dict[str, float] = {}
+    checkpoints = {}
     for row in read_rows(path, ('model', 'run', 'step')):
         run, step = row.text('run'), row.number('step')
         if step < 0:
             raise row.error('step', 'a number, 0 or more', 'Count the steps.')
-        first = lines.setdefault((run, step), row.line)
-        if first != row.line:
-            raise row.error(
-                'step', f'a step of run {run!r} that is not on line {first} '
-                'too', 'Remove one of the two rows.')
-        tokens = _number_of_tokens(row, 'tokens')
-        budget = _number_of_tokens(row, 'budget')
-        if not math.isnan(budget) and budget != budgets.setdefault(
-                run, budget):
-            raise row.error('budget', f'one budget for all of run {run!r}',
-                            'Write the same number in every row.')
-        checkpoints[row.cells['model']] = Checkpoint(run, step, tokens)
+        checkpoints[row.cells['model']] = Checkpoint(
+            run, step, _number_of_tokens(row, 'tokens'),
+            _number_of_tokens(row, 'budget'))
+    budgets = known_budgets(checkpoints.values())
     return {
         name: replace(point, budget=budgets.get(point.run, math.nan))
-        for name, point in checkpoints.items()
+        for name, point in describe_checkpoints(checkpoints,
+                                                checkpoints).items()
     }
 
 

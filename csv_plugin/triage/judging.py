@@ -53,16 +53,9 @@ class Triage:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        ranking, forecasts = self.rankings[OVERALL], self.forecast_runs
-        best = 'nothing is forecast'
-        if forecasts:
-            best = (f'forecast: {forecasts[0]}, mean accuracy '
-                    f'{ranking.values[0]:.1%}')
-        if len(forecasts) > 1:
-            best = f'best {best}, {ranking.verdicts[0]}'
         checkpoints = counted(len(self.predictions.models), 'checkpoint')
         return (f'Triage({checkpoints} of {counted(len(self.runs), "run")} on '
-                f'{counted(len(self.benchmarks), "benchmark")}; {best})')
+                f'{counted(len(self.benchmarks), "benchmark")})')
 
     @property
     def benchmarks(self) -> tuple[str, ...]:

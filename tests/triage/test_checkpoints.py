@@ -68,8 +68,8 @@ def test_two_names_for_one_step(tmp_path):
     ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*positive"),
     ('model,run,step,budget\nm,a,1,0\n', "column 'budget'.*positive"),
     ('model,run,step,budget\nm,a,1,5\nn,a,2,6\n',
-     "line 3, column 'budget'.*run 'a'.*found '6'"),
-    ('model,run,step\nm,a,1\nn,a,1\n', "line 3, column 'step'.*line 2"),
+     "run 'a': expected one budget, found 5 and 6"),
+    ('model,run,step\nm,a,1\nn,a,1\n', "'a', step 1: .*'m' and 'n'"),
 ])
 def test_bad_tables(tmp_path, text, expected):
     with pytest.raises(InputError, match=expected):
