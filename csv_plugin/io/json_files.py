@@ -8,9 +8,6 @@ from typing import Any
 from csv_plugin.core.input_error import InputError
 from csv_plugin.io.files import FilePath, read_bytes
 
-#: Levels of lists and objects inside each other.
-_MAX_DEPTH = 50
-_TOO_DEEP = f'more than {_MAX_DEPTH} levels of lists and objects'
 #: Whole numbers beyond it have no 64-bit form.
 _MAX_INT = 2**63 - 1
 
@@ -21,9 +18,8 @@ def parse_json(text: str | bytes,
                finite: bool = True) -> Any:
     """Return the value of a JSON text that has one meaning.
 
-    Bytes are UTF-8, with or without a byte order mark. Values are nested at
-    most 50 deep. With `finite`, NaN, infinite numbers, and whole numbers of
-    more than 64 bits are refused.
+    Bytes are UTF-8, with or without a byte order mark. With `finite`, NaN,
+    infinite numbers, and whole numbers of more than 64 bits are refused.
 
     Raises:
         InputError: The text is not JSON or not such a value, or an object has
@@ -35,11 +31,16 @@ def parse_json(text: str | bytes,
         value = json.loads(
             text,
             object_pairs_hook=_object,
-            parse_constant=_refuse_constant if finite else None)
-        _check(value, finite)
+            parse_constant=_refuse_constant if finite else None,
+            parse_int=_whole if finite else None,
+            parse_float=_real if finite else None)
+        if '\\u' in text:
+            # An escape such as \ud800 gives half a character.
+            json.dumps(value, ensure_ascii=False).encode('utf-8')
     except RecursionError:
         # The error of Python is of no use, and its traceback is long.
-        raise InputError(where, 'JSON in UTF-8', _TOO_DEEP, remedy) from None
+        raise InputError(where, 'JSON in UTF-8', 'too many levels of lists '
+                         'and objects', remedy) from None
     except ValueError as error:
         raise InputError(where, 'JSON in UTF-8', str(error), remedy) from error
     return value
@@ -67,36 +68,18 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f'the number {name}')
 
 
-def _check(value: Any, finite: bool) -> None:
-    """Refuse values that others cannot hold, write or walk through."""
-    level = [value]
-    for _ in range(_MAX_DEPTH + 1):
-        inner: list[Any] = []
-        for part in level:
-            if isinstance(part, str):
-                _check_text(part)
-            elif (finite and isinstance(part, float)
-                  and not math.isfinite(part)):
-                raise ValueError('a number too large for 64 bits')
-            elif finite and isinstance(part, int) and abs(part) > _MAX_INT:
-                raise ValueError('a whole number too large for 64 bits')
-            elif isinstance(part, list):
-                inner += part
-            elif isinstance(part, dict):
-                inner += part
-                inner += part.values()
-        level = inner
-    if level:
-        raise ValueError(_TOO_DEEP)
+def _whole(digits: str) -> int:
+    number = int(digits)
+    if abs(number) > _MAX_INT:
+        raise ValueError('a whole number too large for 64 bits')
+    return number
 
 
-def _check_text(text: str) -> None:
-    """Refuse half characters, which escapes such as `\\ud800` give."""
-    try:
-        text.encode('utf-8')
-    except UnicodeEncodeError as error:
-        half = ord(text[error.start])
-        raise ValueError(f'half a character, U+{half:04X}') from error
+def _real(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError('a number too large for 64 bits')
+    return number
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
