@@ -1,14 +1,15 @@
 """Token losses of one model on a text, and of many models on all texts."""
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.failed_scoring import MANY, check_models
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
@@ -51,9 +52,8 @@ class TokenLosses:
     sha256: str = ''
 
     def __post_init__(self) -> None:
-        for name in _COLUMNS:
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, self._checked(name))
+        for name, values in self.columns.items():
+            object.__setattr__(self, name, self._checked(name, values))
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
@@ -66,10 +66,10 @@ class TokenLosses:
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
 
-    def _checked(self, name: str) -> NDArray:
+    def _checked(self, name: str, values: ArrayLike) -> NDArray:
         """A field as one sound value per token."""
         where = f'{name} of text {self.text_id!r}'
-        array = np.asarray(getattr(self, name))
+        array = np.asarray(values)
         # An empty list makes an array of floats, which is fine.
         if name == 'token_ids' and array.size and array.dtype.kind not in 'iu':
             raise InputError(where, 'whole numbers', f'the type {array.dtype}',
@@ -91,6 +91,12 @@ class TokenLosses:
     def __repr__(self) -> str:
         return (f'TokenLosses({self.text_id!r}, {self.n_scored} of '
                 f'{len(self.spans)} tokens scored)')
+
+    @property
+    def columns(self) -> dict[str, NDArray]:
+        """What is recorded of each token, by the name of the field."""
+        columns = ('losses', self.losses), ('token_ids', self.token_ids)
+        return {name: column for name, column in columns if column is not None}
 
     @property
     def n_bytes(self) -> int:
@@ -156,16 +162,12 @@ class TextLosses(Sequence[TokenLosses]):
         if isinstance(texts, cls):
             return texts
         parts = tuple(texts)
-        found = [{
-            name: getattr(part, name)
-            for name in _COLUMNS if getattr(part, name) is not None
-        } for part in parts]
         return cls(
             tuple(part.text_id for part in parts),
             tuple(part.sha256 for part in parts),
             np.array([part.n_chars for part in parts], np.int64),
             TextSpans.of(part.spans for part in parts),
-            _end_to_end(found, where))
+            _end_to_end([part.columns for part in parts], where))
 
     @classmethod
     def concatenate(cls, parts: Sequence['TextLosses'],
@@ -187,6 +189,33 @@ class TextLosses(Sequence[TokenLosses]):
             tuple(self.ids[row] for row in rows),
             tuple(self.hashes[row] for row in rows), self.n_chars[rows],
             self.spans.select(rows), self.columns_of(rows))
+
+    def in_order(self, where: str, ids: Sequence[str],
+                 hashes: Sequence[str]) -> 'TextLosses':
+        """Return losses on all texts of a validation set, in its order.
+
+        Raises:
+            InputError: A text is missing, unknown, or of another wording. It
+                calls the losses `where`.
+        """
+        check_unique(where, self.ids)
+        place = {text_id: row for row, text_id in enumerate(self.ids)}
+        _refuse(where,
+                set(ids) - place.keys(), 'no losses on',
+                'Score the missing texts, or give all shards.')
+        _refuse(where,
+                place.keys() - set(ids), 'losses on unknown texts,',
+                'Read the validation set that was scored.')
+        found = self.select([place[text_id] for text_id in ids])
+        # A hash may not be recorded.
+        changed = {
+            text_id
+            for text_id, ours, theirs in zip(ids, found.hashes, hashes)
+            if ours and ours != theirs
+        }
+        _refuse(where, changed, 'losses on another wording of',
+                'Score the texts again, as they are now.')
+        return found
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -214,6 +243,14 @@ class TextLosses(Sequence[TokenLosses]):
         """Return the columns of some texts, by their indices."""
         tokens = self.spans.tokens_of(rows)
         return {name: self.columns[name][tokens] for name in self.columns}
+
+
+def _refuse(where: str, text_ids: Collection[str], problem: str,
+            remedy: str) -> None:
+    if text_ids:
+        listed = ', '.join(map(repr, sorted(text_ids)))
+        raise InputError(where, 'losses on the texts of the validation set',
+                         shortened(f'{problem} {listed}', 200), remedy)
 
 
 def _end_to_end(parts: Sequence[Mapping[str, NDArray]],
@@ -384,32 +421,13 @@ class TargetTokens:
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
         """Losses on these texts, in their order."""
-        found = TextLosses.of(texts)
-        check_unique(f'losses of {model!r}', found.ids)
-        place = {text_id: row for row, text_id in enumerate(found.ids)}
-        if unknown := place.keys() - set(self.text_ids):
-            raise InputError(f'losses of {model!r}',
-                             'losses on the texts of the training',
-                             f'losses on {min(unknown)!r}',
-                             'Score the texts that the training used.')
-        for text_id in self.text_ids:
-            if text_id not in place:
-                raise InputError(f'losses of {model!r}',
-                                 f'losses on text {text_id!r}', 'none',
-                                 'Score all texts of the validation set.')
-        found = found.select([place[text_id] for text_id in self.text_ids])
-        same = found.spans.n_bytes == self.spans.n_bytes
-        # The hash may not be recorded.
-        same &= [
-            not ours or ours == theirs
-            for ours, theirs in zip(found.hashes, self.hashes)
-        ]
-        for text in np.flatnonzero(~same):
+        found = TextLosses.of(texts).in_order(f'losses of {model!r}',
+                                              self.text_ids, self.hashes)
+        n_bytes = found.spans.n_bytes
+        for text in np.flatnonzero(n_bytes != self.spans.n_bytes):
             raise InputError(
                 f'losses of {model!r}, text {self.text_ids[text]!r}',
-                f'a text of {self.spans[text].n_bytes} bytes with the SHA-256 '
-                f'{self.hashes[text][:12]}',
-                f'{found.spans.n_bytes[text]} bytes and '
-                f'{found.hashes[text][:12] or "no hash"}',
+                f'a text of {self.spans.n_bytes[text]} bytes',
+                f'one of {n_bytes[text]}',
                 'Score the texts that the training used.')
         return found

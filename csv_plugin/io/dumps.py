@@ -5,7 +5,7 @@ not score.
 """
 import os
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from typing import Any, Optional
@@ -13,7 +13,6 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.formatting import shortened
 from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
@@ -190,7 +189,7 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     if expected is None:
         texts = texts.select([place[text_id] for text_id in sorted(place)])
     else:
-        texts = in_order(where, texts, expected)
+        texts = texts.in_order(where, expected.ids, expected.hashes)
         if info.fingerprint != expected.fingerprint:
             raise InputError(
                 where,
@@ -198,30 +197,6 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
                 f'the validation set with fingerprint {info.fingerprint}',
                 'Read the validation set that was scored, in its order.')
     return TokenLossDump(info, texts)
-
-
-def in_order(where: str, texts: TextLosses, expected: TextSet) -> TextLosses:
-    """Return losses in the order of a validation set; errors say `where`.
-
-    Raises:
-        InputError: A text is missing, unknown, or of another wording.
-    """
-    place = {text_id: row for row, text_id in enumerate(texts.ids)}
-    _refuse(where,
-            set(expected.ids) - place.keys(), 'no losses on',
-            'Score the missing texts, or give all shards.')
-    _refuse(where,
-            place.keys() - set(expected.ids), 'losses on unknown texts,',
-            'Read the validation set that was scored.')
-    texts = texts.select([place[text_id] for text_id in expected.ids])
-    changed = {
-        text_id
-        for text_id, ours, theirs in zip(expected.ids, texts.hashes,
-                                         expected.hashes) if ours != theirs
-    }
-    _refuse(where, changed, 'losses on an earlier wording of',
-            'Score the texts again, as they are now.')
-    return texts
 
 
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
@@ -235,14 +210,6 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
                              f'{value!r} and {getattr(info, name)!r}',
                              'Merge only shards that one run wrote.')
     return first
-
-
-def _refuse(where: str, text_ids: Collection[str], problem: str,
-            remedy: str) -> None:
-    if text_ids:
-        listed = ', '.join(map(repr, sorted(text_ids)))
-        raise InputError(where, 'losses on the texts of the validation set',
-                         shortened(f'{problem} {listed}', 200), remedy)
 
 
 def _same(texts: TextLosses, first: int, other: int) -> bool:

@@ -14,7 +14,7 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import in_order, merge_dumps
+from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.oc.datasets import texts_of
 
@@ -56,7 +56,8 @@ class SalienceEvaluator(BaseEvaluator):
             for file in dict.fromkeys(dump))
         ordered = TokenLossDump(
             merged.info,
-            in_order(f'dump of {model!r}', TextLosses.of(merged.texts), texts))
+            TextLosses.of(merged.texts).in_order(f'dump of {model!r}',
+                                                 texts.ids, texts.hashes))
         return _loss_numbers(model, ordered, texts)
 
 

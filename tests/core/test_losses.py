@@ -128,7 +128,7 @@ def test_every_model_is_mapped_onto_the_target():
 
 
 @pytest.mark.parametrize('n_bytes, n_chars, message', [
-    (4, 1, "'y', text 'zh': .*of 3 bytes .*found 4 bytes"),
+    (4, 1, "'y', text 'zh': .*of 3 bytes, found one of 4"),
     (3, 2, "'y', text 'zh': .*of 1 characters, found one of 2"),
 ])
 def test_models_with_other_texts_are_refused(n_bytes, n_chars, message):

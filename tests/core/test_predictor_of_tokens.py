@@ -121,13 +121,13 @@ def test_what_does_not_fit_is_refused(world):
                f'{other_texts.fingerprint}')
     with pytest.raises(InputError, match=message):
         able.predict(dumps(losses, other_texts))
-    with pytest.raises(InputError, match="losses on text 't3', found none"):
+    with pytest.raises(InputError, match="found no losses on 't3'"):
         able.predict(dumps({'m': losses['m0'][:3]}))
     edited = [
         replace(text, sha256=hashlib.sha256(b'').hexdigest())
         for text in losses['m0']
     ]
-    with pytest.raises(InputError, match="'m', text 't0'.*e3b0c44298fc"):
+    with pytest.raises(InputError, match="losses on another wording of 't0'"):
         able.predict(dumps({'m': edited}))
 
 

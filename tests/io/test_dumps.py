@@ -302,7 +302,7 @@ def test_shards_may_be_scored_in_different_places(folders, expected):
       row('en', text_id='b'),
       row('en', text_id='a')], "on unknown texts, 'a', 'b'. Read"),
     ([row('zh'), row('empty'),
-      row('en', sha256='0' * 64)], "an earlier wording of 'en'. Score"),
+      row('en', sha256='0' * 64)], "another wording of 'en'. Score"),
 ])
 def test_texts_other_than_the_expected_are_refused(texts, message):
     with pytest.raises(InputError, match=f"dump of 'org/模型': .*{message}"):

@@ -12,7 +12,7 @@ import numpy as np
 import requests
 from numpy.typing import NDArray
 from requests.adapters import HTTPAdapter
-from urllib3.util import parse_url
+from urllib3.util import Url, parse_url
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.io.json_files import parse_json
@@ -197,9 +197,8 @@ class CompletionsEngine(RowEngine):
 
     def _version(self) -> Any:
         """The version, which vLLM reports."""
-        _, content = self._send('GET', '/version')
         try:
-            return parse_json(content, '', '')['version']
+            return self._ask('GET', '/version')['version']
         except (KeyError, TypeError, InputError):
             return None
 
@@ -311,8 +310,7 @@ def _check_address(url: str, key: Optional[str]) -> None:
     try:
         parts = parse_url(url)
     except ValueError:
-        raise InputError(where, 'http://... or https://...', 'another text',
-                         'Check the address.') from None
+        parts = Url()
     secret = parts.auth or parts.query or parts.fragment
     if parts.scheme not in ('http', 'https') or not parts.host or secret:
         raise InputError(where,

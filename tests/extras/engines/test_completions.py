@@ -96,14 +96,14 @@ def test_an_answer_ends_in_time(monkeypatch):
     # A server that does not even answer.
     monkeypatch.setattr(completions, 'PATIENCE', (.2, 9))
     with running(Server()) as server:
-        server.version = lambda: time.sleep(.5) or (200, {})
+        server.models = lambda: time.sleep(.5) or {}
         with pytest.raises(InputError, match='begins in 0.2 s and'):
             CompletionsEngine(server.url, 'tiny')
     # Such a request is not sent again.
     monkeypatch.setattr(completions, 'PATIENCE', (9, 9))
     monkeypatch.setattr(completions, 'TIMEOUT', (.2, .2))
     with running(Server()) as server:
-        server.version = lambda: time.sleep(.5) or (200, {})
+        server.models = lambda: time.sleep(.5) or {}
         with pytest.raises(InputError, match='found one that takes longer'):
             CompletionsEngine(server.url, 'tiny')
 
@@ -162,7 +162,7 @@ def test_no_error_shows_the_key(monkeypatch, key):
 @pytest.mark.parametrize('arguments, words', [
     (('http://me:secret@localhost', 'tiny'), "name or a key, found 'localh"),
     (('http://localhost/v1?key=secret', 'tiny'), "found 'localhost/v1'"),
-    (('http://[secret', 'tiny'), 'found another text'),
+    (('http://[secret', 'tiny'), 'expected http://'),
     (('localhost:8000', 'tiny'), 'expected http://'),
     (('http://localhost', 'tiny', 'ollama'), 'expected vllm or sglang'),
 ])
