@@ -188,7 +188,8 @@ def _cells(path: Path, wanted: Sequence[str],
         measured = _weights(path, record.part('model_info'))
         results = record.parts('evaluation_results')
     except InputError as error:
-        left_out.add('record', str(error), path.name)
+        reason = str(error).removeprefix(str(path)).lstrip(':, ')
+        left_out.add('record', reason, path.name)
         return
     for result in results:
         name = str(result.fields.get('evaluation_name'))

@@ -64,8 +64,8 @@ class Run:
         file = self.path.with_name(f'samples_{task}_{date}.jsonl')
         if not file.is_file():
             raise InputError(
-                str(self.path), f'a file {file.name} beside it', 'none',
-                'Run the harness, 0.4.3 or later, with --log_samples.')
+                str(self.path), 'samples_*.jsonl of the task beside it',
+                'none', 'Run the harness, 0.4.3 or later, with --log_samples.')
         return file
 
     @cached_property
@@ -240,22 +240,22 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
             'none', 'Name what --output_path of the harness named.')
     runs = usable(
         {
-            os.path.relpath(file, root): partial(_read_run, file)
+            os.path.relpath(file, root): partial(_read_run, root, file)
             for file in files
         }, 'file', left_out)
     return sorted(runs.values(), key=lambda run: (run.when, run.path.name))
 
 
-def _read_run(file: Path) -> Run:
+def _read_run(root: Path, file: Path) -> Run:
     content = read_json_part(file, REMEDY).fields
     results, config, versions = (
         isinstance(content.get(name), dict)
         for name in ('results', 'config', 'versions'))
     if not results or not (config or versions):
+        # The same for all such files, which are listed together.
         raise InputError(
-            str(file), "'results' and 'config' of lm-evaluation-harness",
-            ', '.join(content)[:80] or 'an empty object',
-            'Files of 0.3 to 0.4.13 are read.')
+            str(root), "'results' and 'config' of lm-evaluation-harness",
+            'other JSON', 'Files of 0.3 to 0.4.13 are read.')
     return Run(file, content)
 
 

@@ -128,16 +128,18 @@ def _grades(path: FilePath, runs: Sequence[Run], task: str,
 def _losses(path: FilePath, runs: Sequence[Run], task: str, kind: str,
             left_out: LeftOut) -> list[Answer]:
     if kind not in ('multiple_choice', 'loglikelihood'):
-        raise InputError(task, 'answers that were scored',
-                         f'the output type {kind!r}', 'Choose other tasks.')
+        raise InputError(
+            str(path), 'answers that were scored', f'the output type {kind!r}',
+            'Choose other tasks.')
     rows, measured = _samples(path, runs, task, left_out)
     prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
     answers: dict[str, Answer] = {}
     for row in rows:
         name = f'{prefix}{row.fields.get("doc_id")}'
         if row.fields.get('acc') not in (None, 0, 1):
-            raise InputError(task, 'a single right answer for each item',
-                             'several', 'Choose other tasks.')
+            raise InputError(
+                str(path), 'a single right answer for each item', 'several',
+                'Choose other tasks.')
         if name not in answers:  # Each filter repeats the items.
             answers[name] = _answer(row, name, measured)
     return [*answers.values()]

@@ -52,11 +52,13 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     deep = tmp_path / 'deep.json/3.json'
     record(deep, 'a', 'mmlu', metric_kind='acc', score=.4)
     record(tmp_path / '4.json', 'a', 'arena', metric_kind='elo', score=1200)
-    (tmp_path / '5.json').write_text('{}')
+    for name in ('5', '6'):
+        (tmp_path / f'{name}.json').write_text('{}')
     with pytest.warns(UserWarning) as warnings:
         table = read_every_eval_ever([tmp_path])
     assert [str(w.message).partition(':')[0] for w in warnings] == [
-        'left out 1 result (arena of a)', 'left out 1 record (5.json)',
+        'left out 1 result (arena of a)',
+        'left out 2 records (5.json, 6.json)',
         'not compared, as not all files state it'
     ]
     assert table.models == ('a', 'b')
@@ -64,7 +66,8 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     np.testing.assert_array_equal(table.values, [[.6, .4], [np.nan, .5]])
     assert table.chance.tolist() == [0, .25]
     assert table.n_items.tolist() == [1319, 14042]
-    (tmp_path / '5.json').unlink()
+    for name in ('5', '6'):
+        (tmp_path / f'{name}.json').unlink()
     assert read_every_eval_ever([tmp_path], ['mm*']).benchmarks == ('mmlu', )
 
 

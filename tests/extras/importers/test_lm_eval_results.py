@@ -203,13 +203,15 @@ def test_a_number_that_is_not_finite_harms_its_task_alone(
 def test_what_is_no_result_is_left_out_with_a_line(tmp_path):
     write_results(tmp_path / 'm', '0.4.9', {'piqa': .6})
     (tmp_path / 'm/cut.json').write_text('{"results": {')
-    (tmp_path / 'm/other.json').write_text('{"a": 1}')
+    for name in ('one', 'two'):
+        (tmp_path / f'm/{name}.json').write_text('{"a": 1}')
     (tmp_path / 'n').mkdir()
     with pytest.warns(UserWarning) as told:
         table = read(tmp_path / 'm', tmp_path / 'n')
     assert table.models == ('m', )
     lines = ''.join(str(line.message) for line in told)
-    for part in ('1 file (cut.json)', '1 file (other.json)', '1 model (n)'):
+    for part in ('1 file (cut.json)', '2 files (one.json, two.json)',
+                 '1 model (n)'):
         assert part in lines
 
 

@@ -225,8 +225,8 @@ def test_answers_that_were_measured_otherwise_are_not_paired(
 
 
 def test_tasks_without_samples_are_left_out(tmp_path):
-    write_grades(tmp_path / 'm', [1.0, 0.0], boolq=.6)
-    with pytest.warns(UserWarning, match='left out 1 task .boolq.*--log_sam'):
+    write_grades(tmp_path / 'm', [1.0, 0.0], boolq=.6, copa=.7)
+    with pytest.warns(UserWarning, match='2 tasks .boolq, copa.*--log_sam'):
         assert [*read_lm_eval_answers(tmp_path / 'm')] == ['piqa']
     write_results(tmp_path / 'n', '0.4.13', {'boolq': .6})
     with pytest.raises(InputError, match='--log_samples'):
