@@ -15,7 +15,7 @@ from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_json_rows)
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lm_eval_results import (REMEDY, read_runs,
-                                                         runs_of, tasks_of)
+                                                         samples_of, tasks_of)
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath, write_text
 
@@ -101,14 +101,13 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     task = _task_name(texts)
     left_out = LeftOut()
     runs = read_runs(path, left_out)
-    found = runs_of(runs, Path(path).name, task, left_out)
-    if not found:
+    if not any(task in run.results for run in runs):
         raise InputError(
             os.fspath(path), f'results with the task {task!r}',
             tasks_of(runs, left_out),
             f'Run the harness with --tasks {task} --output_path.')
-    samples = found[0].samples(task)
-    measured = replace(found[0].measured('', task), task='')
+    samples, measured = samples_of(runs, Path(path).name, task, left_out)
+    measured = replace(measured, task='')
     losses = [
         _text_loss(row, measured) for row in read_json_rows(samples, REMEDY)
     ]

@@ -54,19 +54,9 @@ class Run:
         return self.content['results']
 
     def samples(self, task: str) -> Path:
-        """Return the file with the samples of a task.
-
-        Raises:
-            InputError: There is none, as samples were not logged, or were
-                written by an earlier version than 0.4.3.
-        """
+        """Return the file with the samples of a task, which may not exist."""
         date = self.path.stem.rpartition('_')[2]
-        file = self.path.with_name(f'samples_{task}_{date}.jsonl')
-        if not file.is_file():
-            raise InputError(
-                str(self.path), 'samples_*.jsonl of the task beside it',
-                'none', 'Run the harness, 0.4.3 or later, with --log_samples.')
-        return file
+        return self.path.with_name(f'samples_{task}_{date}.jsonl')
 
     @cached_property
     def when(self) -> float:
@@ -286,6 +276,24 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
             left_out.add('run', _why_not(first, record),
                          f'{task} in {run.path.name}')
     return [run for run, _ in found]
+
+
+def samples_of(runs: Sequence[Run], name: str, task: str,
+               left_out: LeftOut) -> tuple[Path, Measured]:
+    """Return the samples of the run that counts among those that have some.
+
+    Args and errors as in `runs_of`.
+
+    Raises:
+        InputError: Samples were not logged, or written before 0.4.3.
+    """
+    logged = [run for run in runs if run.samples(task).is_file()]
+    found = runs_of(logged, name, task, left_out)
+    if not found:
+        raise InputError(
+            f'results of {name!r}', 'samples_*.jsonl of the task beside them',
+            'none', 'Run the harness, 0.4.3 or later, with --log_samples.')
+    return found[0].samples(task), found[0].measured('', task)
 
 
 def _cut(record: Measured) -> float:

@@ -18,7 +18,7 @@ from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
                                                    read_json_rows)
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
-                                                         read_runs, runs_of)
+                                                         read_runs, samples_of)
 from csv_plugin.extras.importers.text_losses import TextLoss
 from csv_plugin.io.files import FilePath
 
@@ -50,7 +50,7 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
         In its text, a hash stands for the prompt.
 
     Raises:
-        InputError: As in `read_runs`, `runs_of` and `read_items`.
+        InputError: As in `read_runs`, `samples_of` and `read_items`.
     """
     runs = read_runs(path, left_out)
     groups = {name for run in runs for name in run.results} & {*tasks}
@@ -80,7 +80,7 @@ def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
         path (FilePath): As in `read_lm_eval_items`.
 
     Raises:
-        InputError: As in `read_runs` and `runs_of`, or no task has samples.
+        InputError: As in `read_runs`, or no task can be used.
     """
     left_out = LeftOut()
     runs = read_runs(path, left_out)
@@ -104,9 +104,8 @@ def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
 
 def _samples(path: FilePath, runs: Sequence[Run], task: str,
              left_out: LeftOut) -> tuple[Iterator[JsonPart], Measured]:
-    """The samples of the run that counts, and its record."""
-    run = runs_of(runs, Path(path).name, task, left_out)[0]
-    return read_json_rows(run.samples(task), REMEDY), run.measured('', task)
+    file, measured = samples_of(runs, Path(path).name, task, left_out)
+    return read_json_rows(file, REMEDY), measured
 
 
 def _grades(path: FilePath, runs: Sequence[Run], task: str,

@@ -153,6 +153,12 @@ def test_samples_that_were_not_logged(tmp_path):
             read(path)
 
 
+def test_a_later_run_without_samples_takes_no_place(tmp_path):
+    write(tmp_path, [item(), item(1)])
+    write_results(tmp_path, '0.4.13', {'piqa': .6}, '2025-02-01')
+    assert len(read(tmp_path).columns.units) == 2
+
+
 def test_a_result_that_is_no_object_is_no_task(tmp_path):
     path = write(tmp_path / 'm', [item(), item(1)])
     change_json(path,
