@@ -214,25 +214,6 @@ def test_splits_that_do_not_go(tmp_path, arguments, capsys, options, parts):
     assert not (tmp_path / 'out').exists()
 
 
-def test_too_few_models_are_told(tmp_path, arguments, capsys):
-    """With the number that would do; models of one family, and two models."""
-    path = tmp_path / 'in/models.csv'
-    rows = read(path)
-    for row in rows:
-        row['split'] = 'train' if row in rows[:2] else 'test'
-    write_csv(path, list(rows[0]), [row.values() for row in rows])
-    assert main([*arguments, '--fit', 'train']) == 0
-    lines = [
-        line for line in capsys.readouterr().out.splitlines()
-        if line.startswith(('warning: easy', 'easy,', 'all'))
-    ]
-    assert lines == [
-        'warning: easy, hard, chance, same, pair: too few models to fit to, 2 '
-        'of 2 families: the mean accuracy is predicted. 9 models of 2 '
-        'families would do, some dozens are better.'
-    ]
-
-
 @pytest.mark.parametrize('more', [(), ('--leave-family-out', )])
 def test_a_benchmark_without_a_score_is_left_out(tmp_path, arguments, capsys,
                                                  more):

@@ -259,13 +259,6 @@ def test_losses_without_common_tokens_are_refused(measure):
         measure(losses)
 
 
-@pytest.mark.parametrize('measure', [mean_token_loss, bits_per_byte])
-def test_the_model_with_the_fewest_tokens_is_named(measure):
-    losses = table([[1.0, 2.0, NAN], [NAN, NAN, 8.0]])
-    with pytest.raises(InputError, match="none of 3,.* 'm1'.* fewest, 1"):
-        measure(losses)
-
-
 def test_losses_of_unequal_length_are_refused():
     with pytest.raises(InputError, match='a row for each model, found'):
         FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3]])

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.fitting import Fitted, fit_predictor
+from csv_plugin.core.fitting import Fitted
 from csv_plugin.core.held_out_errors import (error_cells, held_out_families,
                                              is_beyond, reach, typical_error)
 from csv_plugin.core.salience import Ridge, Task, fold_masks
@@ -111,21 +111,3 @@ def test_no_error_of_too_few_families():
     none = Ridge().fit(alone, fold_masks(alone.families, 0))
     assert Fitted.of(alone, none).errors_by_reach is None
     assert error_cells(np.nan, np.nan, None) == ('-', ) * 5
-
-
-def test_a_predictor_states_them():
-    tables = small_tables()
-    predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, Ridge())
-    part = predictor.benchmark('easy')
-    easy = part.errors_by_reach
-    assert predictor.benchmark('none').errors_by_reach is None
-    error, typical, limit, within, beyond = part.error_cells
-    assert error == f'{100 * part.cv_mse**.5:.1f}'
-    errors = [family.error for family in part.families]
-    assert len(errors) == 5
-    assert typical == f'{100 * np.median(errors):.1f}'
-    assert limit == f'{100 * easy.reach:.1f}'
-    assert within == (f'{100 * easy.within.mse**.5:.1f} '
-                      f'({easy.within.n_models} of 5)')
-    assert beyond != within

@@ -186,15 +186,6 @@ def test_runs_become_a_collection(tmp_path, runs):
     assert losses_in(collection.losses) == {'m@1': 4., 'm@2': 2., 'n': 3.}
     assert [text.text_id
             for text in collection.losses['n'].texts] == ['a', 'b']
-    collection.write(tmp_path / 'new')
-    again = read_collection(tmp_path / 'new')
-    assert again.accuracies.outside_means == (
-        'quiz', ) and again.info.keys() == TRAINED.keys()
-    for name in ('values', 'chance', 'n_items'):
-        np.testing.assert_array_equal(
-            getattr(again.accuracies, name),
-            getattr(collection.accuracies, name))
-    assert losses_in(again.losses) == losses_in(collection.losses)
 
 
 def test_fractions_in_a_run_are_no_percentages(tmp_path):

@@ -207,19 +207,6 @@ def test_many_dumps_take_no_object_per_text_and_one_map(tmp_path, monkeypatch):
     assert one.hashes is other.hashes
 
 
-def test_dumps_of_files_that_are_named_after_their_models(tmp_path):
-    paths = [tmp_path / f'm@{step}.safetensors' for step in (2, 1)]
-    for path in paths:
-        write_dump(path, whole())
-    wrapped = []
-    losses = read_dumps(iter(paths), TEXTS, lambda models: wrapped.extend(
-        models) or models)  # yapf: disable
-    assert list(losses) == wrapped == ['m@2', 'm@1']
-    paths.append(tmp_path / 'more' / 'm@1.safetensors')
-    with pytest.raises(InputError, match="every name once, found 'm@1' twice"):
-        read_dumps(paths, TEXTS)
-
-
 @st.composite
 def sharded(draw):
     """A dump sorted by text id, and shards that cover and overlap it."""

@@ -123,16 +123,6 @@ def test_losses_that_cannot_be(tmp_path, ending, number, message):
     assert_refused(write(tmp_path / f'l{ending}', values), message)
 
 
-def test_models_whose_losses_are_all_the_same(tmp_path):
-    for small in ('0', '1e-12'):
-        path = tmp_path / 'l.csv'
-        path.write_text(f'model,x,y\na,1,2\nb,0,{small}\n')
-        assert_refused(path, "model 'b': expected losses that di")
-    # A single unit has one loss.
-    path.write_text('model,x\na,2.5\nb,2.5\n')
-    assert read_loss_features(path).values.max() == 2.5
-
-
 def test_cells_that_are_no_number(tmp_path):
     path = tmp_path / 'l.csv'
     for cell in ('abc', 'nan'):

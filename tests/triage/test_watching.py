@@ -72,16 +72,6 @@ def test_a_name_in_both_places_stands_for_the_file_that_stays(job):
                                   first.predictions.values)
 
 
-def test_a_removed_file_is_not_a_reason(predictor, tmp_path):
-    (tmp_path / 'half@10.safetensors').write_bytes(b'PAR1')
-    job = TriageJob(predictor, [tmp_path])
-    with pytest.raises(InputError, match='found half@10'):
-        job.update()
-    (tmp_path / 'half@10.safetensors').unlink()
-    with pytest.raises(InputError, match='found none beyond 0 tokens'):
-        job.update()
-
-
 def test_a_corrected_table_counts(job, tmp_path):
     table = tmp_path / 'table.csv'
     job.table, job.history = table, ()
