@@ -287,7 +287,7 @@ def samples_of(runs: Sequence[Run], name: str, task: str,
     Raises:
         InputError: Samples were not logged, or written before 0.4.3.
     """
-    logged = [run for run in runs if run.samples(task).is_file()]
+    logged = [run for run in runs if os.path.lexists(run.samples(task))]
     found = runs_of(logged, name, task, left_out)
     if not found:
         raise InputError(
