@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.input_error import InputError
 
-#: Losses that differ by no more are the same.
-SAME = 1e-9
-#: Of fewer units some may be alike by chance, or by rounding.
-MANY = 10
+#: No greater losses are more than 0.
+_NOTHING = 1e-9
+#: Of fewer units some may be alike by chance; of fewer yet all, by rounding.
+MANY, FEW = 10, 5
 #: Units at either end of which a few may differ from all others.
 _ENDS = 0.05
 #: Least spread of losses of many units, as a share. The least of 335 public
@@ -27,28 +27,24 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
     """Refuse models whose losses are alike, or mostly zero.
 
     Losses are of K units of text, `(M, K)`; NaN is passed over. Models with
-    fewer units than `least` are not checked: a few texts may be the same.
+    fewer units than `least` are not checked.
 
     Raises:
-        InputError: All losses of a model are the same, those of 9 in 10 of at
-            least `MANY` units, or most are 0.
+        InputError: Those of a model are 0 on all units, or on most of at least
+            `MANY`, or the same on 9 in 10 of at least `FEW`.
     """
     for model, row in zip(models, losses):
         row = np.sort(row[~np.isnan(row)])
-        n_units, zeros = len(row), np.count_nonzero(row <= SAME)
+        n_units, zeros = len(row), np.count_nonzero(row <= _NOTHING)
         if n_units < max(least, 2):
             continue
-        room = SAME
-        low, high = row[0], row[-1]
-        if n_units >= MANY:
-            end = int(_ENDS * n_units)
-            low, high = row[end], row[-1 - end]
-            room = max(SAME, _LEAST_SPREAD * high)
-            if 2 * zeros > n_units:
-                raise InputError(f'{where}, model {model!r}',
-                                 'losses above 0 on most units',
-                                 f'0 on {zeros} of {n_units}', _REMEDY)
-        if high - low <= room:
+        if zeros == n_units or 2 * zeros > n_units >= MANY:
+            raise InputError(f'{where}, model {model!r}',
+                             'losses above 0 on most units',
+                             f'0 on {zeros} of {n_units}', _REMEDY)
+        end = int(_ENDS * n_units)
+        low, high = row[end], row[-1 - end]
+        if n_units >= FEW and high - low <= _LEAST_SPREAD * high:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',
                              f'{low:g} on nearly all of {n_units} units',

@@ -27,11 +27,12 @@ def mostly(number: float, count: int = 29) -> np.ndarray:
 
 
 @pytest.mark.parametrize('losses, words', [
+    (np.zeros(2), '0 on 2 of 2'),
     (mostly(0), '0 on 29 of 30'),
     (mostly(1e-300, 16), '0 on 16 of 30'),
     (mostly(2.3), '2.3 on nearly all of 30'),
     (2.3 + 1e-6 * SOUND, '2.3 on nearly all'),
-    (np.full(3, 2.3), '2.3 on nearly all of 3'),
+    (np.full(5, 2.3), '2.3 on nearly all of 5'),
     (SOUND / 1000, 'like that of other models, .* found 0.00'),
     (SOUND * 1000, 'use the same unit|Use the same unit'),
 ])
@@ -50,8 +51,8 @@ def test_what_is_refused(losses, words):
         np.where(np.arange(30) < 12, 0, 1e-4 * np.arange(30)),
         # All answers, of an easy set.
         SOUND / 50,
-        # Two units that are the same to a digit or more.
-        np.array([2.3, 2.3001]),
+        # Few units, rounded to two digits.
+        np.full(4, 2.3),
         # Losses on tokens that are not counted.
         np.where(np.arange(30) < 28, np.nan, SOUND),
         np.full(30, np.nan),

@@ -15,7 +15,7 @@ Hashimoto, "Improving Pretraining Data Using Perplexity Correlations", ICLR
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,24 +57,7 @@ LEAST_SPREAD = 1e-4
 LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
                'uniform weights used')
 
-
-class EnsembleMember(Protocol):
-    """Fits of one kind to all models and without held-out families.
-
-    They differ in S settings, the first with uniform weights, and in L floors.
-    """
-
-    @property
-    def errors(self) -> NDArray:
-        """Mean squared errors on held-out models, `(S, L)`."""
-
-    def average(self, floor: int,
-                weights: NDArray) -> tuple[NDArray, SalienceModel]:
-        """Average over settings with weights `(S,)`, for one of the floors.
-
-        Returns exponents of all n models by each fit, the fit to all models
-        last, `(F + 1, n)`, and the same fits as models `(F + 1,)`.
-        """
+_Member = Union['Ridges', 'EqualWeights']
 
 
 class _SharedErrors(NamedTuple):
@@ -141,7 +124,7 @@ class Averaged:
             solver=self.name,
             notes=fit_notes(fit.model, masks, gained=False))
 
-    def _members(self, task: Task, masks: NDArray) -> list[EnsembleMember]:
+    def _members(self, task: Task, masks: NDArray) -> list[_Member]:
         """Fits of all kinds; none with a single family."""
         lowest = task.features.once(_lowest)
         if lowest < 0:
@@ -157,8 +140,7 @@ class Averaged:
                             floor_candidates(task.chance)),
         ]
 
-    def _averaged(self, task: Task, masks: NDArray,
-                  members: list[EnsembleMember],
+    def _averaged(self, task: Task, masks: NDArray, members: list[_Member],
                   shared: _SharedErrors) -> SalienceFit:
         """Average of all members and settings."""
         floors = floor_candidates(task.chance)
@@ -196,11 +178,12 @@ class Averaged:
 
 @dataclass(frozen=True, eq=False)
 class Ridges:
-    """Ridge regressions with all penalties, a `EnsembleMember`.
+    """Ridge regressions with S penalties and L floors.
 
-    An infinite penalty is the first. `likely` is the index of the best floor
-    by these errors alone; `path` has solutions with this floor only, to save
-    memory.
+    They are fitted without each held-out part, and to all models. The first
+    penalty is infinite. `errors` are mean squared ones on held-out models,
+    `(S, L)`. `likely` is the index of the best floor by these errors alone;
+    `path` has solutions with this floor only, to save memory.
     """
     ridge: RidgeRegressions
     task: Task
@@ -225,7 +208,11 @@ class Ridges:
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
-        """See `EnsembleMember.average`."""
+        """Average over settings with weights `(S,)`, for one of the floors.
+
+        Returns exponents of all n models by each fit, the fit to all models
+        last, `(F + 1, n)`, and the same fits as models `(F + 1,)`.
+        """
         floors, path = floor_candidates(self.task.chance)[[floor]], self.path
         if floor != self.likely:
             path, _ = _path(self.ridge, self.task, self.masks, self.penalties,
@@ -290,7 +277,7 @@ class _Lines(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EqualWeights:
-    """Equal weights of the first units, a `EnsembleMember`.
+    """Equal weights of the first units, with L floors; errors as in `Ridges`.
 
     There are R fits: without each held-out part, and to all n models. `sizes`,
     `(S,)`, are numbers of units, falling from K. `n_sizes`, `(R, K)`, is the
@@ -320,7 +307,7 @@ class EqualWeights:
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
-        """See `EnsembleMember.average`."""
+        """See `Ridges.average`."""
         exponents = np.tensordot(weights, self.lines.exponents()[floor], 1)
         slopes = weights * self.lines.slopes[:, :, floor] / self.sizes
         gradient = np.take_along_axis(
@@ -363,7 +350,7 @@ def _normalised(logs: NDArray) -> NDArray:
     return weights / weights.sum()
 
 
-def _shared(tasks: Sequence[list[EnsembleMember]]) -> _SharedErrors:
+def _shared(tasks: Sequence[list[_Member]]) -> _SharedErrors:
     """Errors with the best floors; see `_SharedErrors`."""
     logs = [
         np.array([_logs(member.errors.min(axis=1)) for member in members])
