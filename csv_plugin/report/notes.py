@@ -272,9 +272,10 @@ def learning_notes(predictor: Predictor,
          for remark in _remarks(part, predictor, part.benchmark in reported)),
         predictor.names)
     if verbose:
+        said = '\n'.join(lines)
         lines += [
             f'{part.benchmark}: {note}' for part in predictor.benchmarks
-            for note in part.notes
+            for note in part.notes if note not in said
         ]
     return lines
 
