@@ -1,7 +1,6 @@
 """Token losses on a GPU; says so where there is none.
 
-    python -m tools.studies.bench.bench_gpu
-        [--sizes smoke 1.8B 7B] [--texts 550]
+    python -m tests.bench.bench_gpu [--sizes smoke 1.8B 7B] [--texts 550]
 
 Random-weight Llama models in bf16 read random texts of 50 to 1191 tokens.
 Seconds are wall time between synchronisations, the faster of two passes after
@@ -10,8 +9,7 @@ forward* runs the body alone over the same number of tokens in full batches,
 without padding, prefix or head: its share of our time tells what is left.
 Memory is the most allocated beyond the model.
 
-    python -m tools.studies.bench.bench_gpu \\
-        --sizes 7B --texts 300 --write FOLDER
+    python -m tests.bench.bench_gpu --sizes 7B --texts 300 --write FOLDER
     salience losses FOLDER/[abc] --texts FOLDER/texts.jsonl \\
         --out FOLDER/losses
 
@@ -29,9 +27,8 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
-from tools.studies.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
-                                        make_parser, make_tokenizer,
-                                        random_texts)
+from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
+                                make_parser, make_tokenizer, random_texts)
 
 
 def make_model(size, device):

@@ -7,9 +7,9 @@ import pytest
 
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import read_texts, write_texts
+from tests.bench import bench_engines, bench_token_losses
 from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
-from tools.studies.bench import bench_engines, bench_token_losses
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def run(monkeypatch, capsys):
 
     def run(script, *options):
         monkeypatch.setattr(sys, 'argv', [script, *map(str, options)])
-        import_module(f'tools.studies.bench.{script}').main()
+        import_module(f'tests.bench.{script}').main()
         return capsys.readouterr().out
 
     return run

@@ -1,6 +1,6 @@
 """CPU time and memory of many dumps: reading them, and predicting from them.
 
-    OMP_NUM_THREADS=1 python -m tools.studies.bench.bench_dumps [--help]
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_dumps [--help]
 
 The shipped dumps of 252 models on 250 texts, each copied under other names.
 """
@@ -15,7 +15,7 @@ from csv_plugin.cli.salience import main as salience
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dumps
 from csv_plugin.io.text_sets import read_texts
-from tools.studies.bench.common import make_parser, measure
+from tests.bench.common import make_parser, measure
 
 
 def main():

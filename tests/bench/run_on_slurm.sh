@@ -1,7 +1,7 @@
 #!/bin/bash
 # Run the recipe of docs/cluster.md on a real Slurm (Debian, as root):
 #
-#     bash tools/studies/bench/run_on_slurm.sh FOLDER
+#     bash tests/bench/run_on_slurm.sh FOLDER
 #
 # Starts Slurm on this machine, scores 28 checkpoints by one process and by the
 # array of eight tasks, of which two are killed and one is requeued, submits the

@@ -2,7 +2,7 @@
 # Make an environment with vLLM for processors, in which bench_engines.py and
 # compare_configs.py run, next to transformers and with OpenCompass:
 #
-#     sh tools/studies/bench/vllm_environment.sh FOLDER
+#     sh tests/bench/vllm_environment.sh FOLDER
 #
 # vLLM names exact versions of torch and a newer transformers than OpenCompass
 # takes, so it gets an environment of its own, of about 5 GB. What it needs for

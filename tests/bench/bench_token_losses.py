@@ -1,6 +1,6 @@
 """CPU time and memory of token losses, beside others who compute them.
 
-    OMP_NUM_THREADS=1 python -m tools.studies.bench.bench_token_losses
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_token_losses
         [--sizes smoke 23M 60M 100M 174M] [--texts 24]
 
 Random-weight Llama models read random texts of 50 to 1191 tokens in random
@@ -23,9 +23,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.token_losses import token_losses
-from tools.studies.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
-                                        make_parser, make_tokenizer, measure,
-                                        random_texts)
+from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
+                                make_parser, make_tokenizer, measure,
+                                random_texts)
 
 BATCH = 8
 
@@ -167,7 +167,7 @@ def difference(losses, reference):
 
 def score_apart(name, folder):
     """Run one contender in a process of its own."""
-    command = [sys.executable, '-m', 'tools.studies.bench.bench_token_losses']
+    command = [sys.executable, '-m', 'tests.bench.bench_token_losses']
     done = subprocess.run(
         [*command, '--worker', name, str(folder)],
         capture_output=True,

@@ -1,7 +1,7 @@
 """Predicted rows of models in vLLM beside those of models in transformers.
 
-    sh tools/studies/bench/vllm_environment.sh FOLDER
-    FOLDER/bin/python -m tools.studies.bench.compare_configs
+    sh tests/bench/vllm_environment.sh FOLDER
+    FOLDER/bin/python -m tests.bench.compare_configs
 
 runs OpenCompass twice on the texts of the demonstration: on its models as they
 are, and on the same models in the class `VLLM`. The table shows by how much
@@ -20,9 +20,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import csv_plugin as cp
 from csv_plugin.demo import shipped
-from tools.studies.bench.bench_engines import VLLM_SETTINGS
+from tests.bench.bench_engines import VLLM_SETTINGS
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 CONFIG = '''
 from mmengine.config import read_base
 from opencompass.models import VLLM

@@ -1,7 +1,7 @@
 """Losses of engines beside those of transformers in float32.
 
-    sh tools/studies/bench/vllm_environment.sh FOLDER
-    FOLDER/bin/python -m tools.studies.bench.bench_engines
+    sh tests/bench/vllm_environment.sh FOLDER
+    FOLDER/bin/python -m tests.bench.bench_engines
         [--model MODEL] [--texts FILE] [--only NAME ...]
 
 The model is `tiny`, a random Llama of one million weights; `smollm2`
@@ -33,9 +33,9 @@ from csv_plugin.lm.engines.row_engine import RowEngine, RowScores
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+from tests.bench.common import llama_config, make_parser
 from tests.lm import smollm2
 from tests.lm.models import tokenizer as tiny_tokenizer
-from tools.studies.bench.common import llama_config, make_parser
 
 #: Most tokens of a window.
 CONTEXT = 1024
@@ -207,8 +207,8 @@ def measure_apart(name, folder, texts):
     """Measure one contender in a process of its own."""
     with tempfile.NamedTemporaryFile(suffix='.npz') as out:
         process = subprocess.run([
-            sys.executable, '-m', 'tools.studies.bench.bench_engines',
-            '--worker', name,
+            sys.executable, '-m', 'tests.bench.bench_engines', '--worker',
+            name,
             str(folder), '--texts',
             str(texts), '--out', out.name
         ],

@@ -1,6 +1,6 @@
 """What recording token losses adds to a standard OpenCompass evaluation.
 
-    OMP_NUM_THREADS=1 python tools/studies/bench/bench_overhead.py [ROUNDS]
+    OMP_NUM_THREADS=1 python tests/bench/bench_overhead.py [ROUNDS]
 
 Two models of the demonstration on its five exams, with the 250 texts and
 without them, in turns; wall and CPU seconds of the whole command.

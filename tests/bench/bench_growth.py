@@ -1,6 +1,6 @@
 """CPU time of a fit, and how it grows with models and units.
 
-    OMP_NUM_THREADS=1 python -m tools.studies.bench.bench_growth
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_growth
 
 Losses and accuracies are made up: families of twelve models, a common skill
 and five special ones, noise in every loss and every accuracy. With `--tables`,

@@ -1,6 +1,6 @@
 """CPU time and memory of the default training, at the paper's size.
 
-    OMP_NUM_THREADS=1 python -m tools.studies.bench.bench_salience_training
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_salience_training [--help]
 
 Simulated losses and hidden states, and `train_auto` on them: Phi over all
 tokens, over all answers and over those of every source, all candidates
@@ -15,7 +15,7 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.lm.methods import train_auto
-from tools.studies.bench.common import make_parser, measure
+from tests.bench.common import make_parser, measure
 
 SOURCES = ('mmlu', 'bbh', 'gsm8k', 'hellaswag', 'ceval', 'bbh_cot')
 TOKEN = 'ab '

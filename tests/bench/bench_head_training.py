@@ -1,6 +1,6 @@
 """CPU time and memory of learning scoring heads, at the paper's size.
 
-    OMP_NUM_THREADS=1 python -m tools.studies.bench.bench_head_training
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_head_training [--help]
 
 Algorithm 2 with float32 and with bfloat16 states, one step of it by autograd,
 and the exact solution on Phi, all on the same simulated losses. CPU time of
@@ -19,7 +19,7 @@ from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.head.state_columns import StateColumns
-from tools.studies.bench.common import make_parser, measure
+from tests.bench.common import make_parser, measure
 
 PAPER_STEPS = 300
 
