@@ -186,6 +186,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
              'print JSON and nothing else (default: a table)')
 
 
+def add_wide(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--wide`, for tables in the terminal."""
+    add_flag(
+        parser, '--wide', 'print tables with all their columns side by side '
+        '(default: what fits into 100 columns)')
+
+
 def add_loading(group: Any, model: str, required: str = '') -> None:
     """Add `--tokenizer` and `--trust-remote-code`, of a kind of model.
 

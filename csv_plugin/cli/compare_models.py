@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Optional
 
 from csv_plugin.cli.arguments import (add_flag, add_json, add_option,
-                                      add_several, positive, predictor_file,
-                                      print_json)
+                                      add_several, add_wide, positive,
+                                      predictor_file, print_json)
 from csv_plugin.core.comparing import Answers, Losses, compare, sources_of
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
@@ -30,6 +30,7 @@ from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.comparison_report import as_line, as_text
+from csv_plugin.report.screen import full_width
 from csv_plugin.triage.dumps import find_dumps
 
 #: Exit code of each verdict on B; 1 and 2 are those of errors.
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, '--level', 'PERCENT', 'level of intervals (default 95)',
                positive, 95)
     add_flag(parser, '--line', 'print one line for logs (default: tables)')
+    add_wide(parser)
     add_json(parser)
 
 
@@ -88,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.line:
         print(as_line(comparison))
     else:
-        print(as_text(comparison))
+        print(as_text(comparison, full_width(args.wide)))
     return EXIT_CODES[comparison.verdict]
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_option, add_out, check_splits,
-                                      into_folder, print_end, whole_number)
+from csv_plugin.cli.arguments import (add_option, add_out, add_wide,
+                                      check_splits, into_folder, print_end,
+                                      whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars)
 from csv_plugin.core.escaping import one_line
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'chosen by the models fitted to and the main benchmarks (default: to '
         'all)', partial(whole_number, least=1))
     add_out(parser, 'the predictor and the tables')
+    add_wide(parser)
 
 
 @into_folder
@@ -83,7 +85,7 @@ def run(args: argparse.Namespace) -> None:
     _warn(_unpredicted(study, args.scores))
     shown = tables.features.models if args.leave_family_out else predict
     predictor = _write(args, tables, study, title, shown)
-    print(summary(study, title, few))
+    print(summary(study, title, few, args.wide))
     print_end([args.out], 'salience', 'predict', '--losses', args.losses,
               '--predictor', predictor)
 

@@ -13,8 +13,8 @@ and they are the history of those of --predict, which are judged as by
 """
 import argparse
 
-from csv_plugin.cli.arguments import (add_json, add_out, check_splits,
-                                      into_folder, print_end)
+from csv_plugin.cli.arguments import (add_json, add_out, add_wide,
+                                      check_splits, into_folder, print_end)
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict, add_tables,
                                             checkpoints_of, fit_bars)
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoints(parser)
     add_fit_and_predict(parser)
     add_out(parser, 'the tables and the picture')
+    add_wide(parser)
     add_json(parser)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
-                                      add_several, into_folder, print_end,
-                                      print_json)
+                                      add_several, add_wide, into_folder,
+                                      print_end, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
@@ -33,6 +33,7 @@ from csv_plugin.report.leaderboards import (Leaderboard, as_text, scoring_lms,
                                             with_possible_ranks,
                                             write_leaderboard)
 from csv_plugin.report.notes import predictor_notes
+from csv_plugin.report.screen import full_width
 from csv_plugin.triage.dumps import find_dumps
 
 #: Feature columns by model, or why there are none.
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)
+    add_wide(parser)
     add_json(parser)
 
 
@@ -119,7 +121,7 @@ def _show(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
     else:
-        print(as_text(board))
+        print(as_text(board, full_width(args.wide)))
     if args.out:
         write_leaderboard(args.out / 'leaderboard', board)
     if not args.json:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
-                                      add_required, add_several, into_folder,
-                                      print_end, refuse)
+                                      add_required, add_several, add_wide,
+                                      into_folder, print_end, refuse)
 from csv_plugin.cli.table_arguments import (add_seed, add_sources,
                                             check_sources, collect_sources,
                                             fit_bars)
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help='write OUT/collection too, the losses and accuracies in one '
         'folder, for --collection and for other verbs (default: no)')
+    add_wide(parser)
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +142,7 @@ def run(args: argparse.Namespace) -> None:
     said = write_training(args.out,
                           {method.name: predictor} | training.baselines(),
                           losses, collection, trained.curve, args.command,
-                          mixed, few)
+                          mixed, few, args.wide)
     print(said)
     print_end([args.out], 'salience', 'predict', 'outputs/losses',
               '--predictor', args.out / PREDICTOR)

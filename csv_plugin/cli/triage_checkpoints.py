@@ -18,12 +18,13 @@ from functools import partial
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_out, add_several,
+from csv_plugin.cli.arguments import (add_json, add_out, add_several, add_wide,
                                       into_folder, print_end, print_json,
                                       save_picture)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
 from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import TriageJob
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoints(parser)
     add_forecasts(parser, 'tokens or steps')
     add_out(parser, 'the tables and the picture')
+    add_wide(parser)
     add_json(parser)
 
 
@@ -67,5 +69,5 @@ def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     if args.json:
         print_json(triage.to_dict())
         return
-    print(as_text(triage), *note, sep='\n\n',
+    print(as_text(triage, full_width(args.wide)), *note, sep='\n\n',
           flush=True)  # yapf: disable

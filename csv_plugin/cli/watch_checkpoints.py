@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 
 from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
-                                      add_out, add_texts, check_folder,
-                                      positive, print_end)
+                                      add_out, add_texts, add_wide,
+                                      check_folder, positive, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.trackers import (TRACKERS, CurveLog,
                                              TensorBoardLog, TrackerLog)
 from csv_plugin.report.comparison_report import sentence
+from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import until_stopped, watch
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'run is called (required)', Path)
     add_texts(parser)
     add_out(parser, 'losses, checkpoints.csv and forecasts.csv')
+    add_wide(parser)
     add_flag(
         parser, '--once', 'score what there is, all of which is complete, '
         'and end (default: look until Ctrl-C)')
@@ -75,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:
-        say(as_text(triage), end='\n\n')
+        say(as_text(triage, full_width(args.wide)), end='\n\n')
         if live.comparison:
             say('B: this run. A: the reference. ' + sentence(live.comparison),
                 end='\n\n')

@@ -30,23 +30,22 @@ BEFORE, AFTER = 'all-token loss', 'capability score'
 CURVE_COLUMNS = ('benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')
 
 
-def write_training(
-    out: Path,
-    predictors: Mapping[str, Predictor],
-    losses: LossTable,
-    collection: Collection,
-    curve: Optional[TrainingCurve],
-    command: str,
-    remarks: Sequence[str] = (),
-    reported: Container[str] = ()
-) -> str:
+def write_training(out: Path,
+                   predictors: Mapping[str, Predictor],
+                   losses: LossTable,
+                   collection: Collection,
+                   curve: Optional[TrainingCurve],
+                   command: str,
+                   remarks: Sequence[str] = (),
+                   reported: Container[str] = (),
+                   wide: bool = False) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     The first of `predictors` is the one that was trained; its baselines
     follow, 'uniform' among them. `losses` are those of all models. `curve` is
     None if the training had no steps. `remarks` are notes of the report on all
     benchmarks. Returns the `summary` of the study, which takes
-    `reported`.
+    `reported` and `wide`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
@@ -73,7 +72,7 @@ def write_training(
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
-    return summary(study, title, reported)
+    return summary(study, title, reported, wide)
 
 
 def _pictures(study: Study, steps: Sequence[tuple[str,

@@ -7,7 +7,7 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.core.paired import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
                                     PREDICTED, PREDICTOR, RUNS, SAME, SCORE,
                                     TEXTS, WORSE, Difference)
-from csv_plugin.report.screen import text_table, wrapped
+from csv_plugin.report.screen import WIDTH, text_table, wrapped
 
 #: Beginnings of the sentence on what came out.
 _SENTENCES = {
@@ -23,16 +23,16 @@ _TABLES = (
 )
 
 
-def as_text(comparison: Comparison) -> str:
+def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     """Return tables, notes and what came out, for the terminal."""
     a, b = comparison.models
     parts = [wrapped([f'A: {a}', f'B: {b}'])]
     for heading, kinds in _TABLES:
         rows = [part for kind in kinds for part in comparison.of_kind(kind)]
         if rows:
-            parts += [heading, text_table(_rows(rows), 5)]
+            parts += [heading, text_table(_rows(rows), 5, width)]
     if comparison.answers:
-        parts += ['Items', text_table(_answer_rows(comparison), 6)]
+        parts += ['Items', text_table(_answer_rows(comparison), 6, width)]
     parts += [
         wrapped([*_legend(comparison), *(f'* {n}' for n in comparison.notes)]),
         wrapped([sentence(comparison)])

@@ -34,7 +34,7 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import (FILLED, SCORING_LM, engine_notes,
                                      prediction_notes, predictor_notes,
                                      scoring_lm_notes)
-from csv_plugin.report.screen import side_by_side, wrapped
+from csv_plugin.report.screen import WIDTH, side_by_side, wrapped
 
 #: Changes the predictions of a predictor by a table `known` of real accuracies
 #: of the same models, as `extras.score_imputation.with_known_scores` does.
@@ -316,16 +316,16 @@ def _ranks(ranks: Iterable[float]) -> list[str]:
     return [number(rank, '.0f') for rank in ranks]
 
 
-def as_text(board: Leaderboard, cut: bool = True) -> str:
+def as_text(board: Leaderboard, width: float = WIDTH, cut: bool = True) -> str:
     """Models as rows, notes below; for reading.
 
-    As many benchmarks as fit are side by side; `cut` as in
+    As many benchmarks as fit into the width are side by side; `cut` as in
     `side_by_side`.
     """
     groups = list(_groups(board))
     if groups:
         groups[0].insert(0, _names(board))
-    table = side_by_side(groups, 2, cut)
+    table = side_by_side(groups, 2, width, cut)
     return '\n\n'.join(filter(None, [table, wrapped(board.notes)]))
 
 

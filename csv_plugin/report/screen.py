@@ -1,4 +1,5 @@
 """Tables, notes and paths for the terminal, at most 100 columns wide."""
+import math
 import os
 import re
 import textwrap
@@ -18,8 +19,14 @@ _CELL = 40
 _PATHS = 3
 
 
+def full_width(wide: bool) -> float:
+    """Return the width of tables with or without `--wide`."""
+    return math.inf if wide else WIDTH
+
+
 def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
                  n_headers: int = 1,
+                 width: float = WIDTH,
                  cut: bool = True) -> str:
     """Return columns of a table as text, below each other where too wide.
 
@@ -28,39 +35,43 @@ def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
             column begins with its lines of header. The very first column is
             repeated on the left of each part.
         n_headers (int): Lines of header.
+        width (float): Most characters of a line.
         cut (bool): Leave out the middle of long cells, where the cells of
-            the column stay different.
+            the column stay different and the width is finite.
     """
     blocks: list[list[list[str]]] = []
     names: list[str] = []
-    room = 0
+    room = 0.0
     for group in groups:
         columns = [list(map(one_line, column)) for column in group]
-        if cut:
+        if cut and width <= WIDTH:
             columns = list(map(_cut, columns))
         if not names:
             names = columns.pop(0)
         parts = [columns]
-        if _total(columns) > WIDTH - _width(names):
+        if _total(columns) > width - _width(names):
             above = columns[0][:n_headers - 1] if columns else []
             parts = [[[*above, *column[n_headers - 1:]]] for column in columns]
         for part in parts:
             if _total(part) > room or not blocks:
                 blocks.append([names])
-                room = WIDTH - _width(names)
+                room = width - _width(names)
             blocks[-1] += part
             room -= _total(part)
     return '\n\n'.join(_ruled(block, n_headers) for block in blocks)
 
 
-def text_table(rows: Sequence[Sequence[str]], n_fixed: int = 1) -> str:
+def text_table(rows: Sequence[Sequence[str]],
+               n_fixed: int = 1,
+               width: float = WIDTH) -> str:
     """Return a header and rows as text; see `side_by_side`.
 
     The first `n_fixed` columns stay together.
     """
     columns = list(zip(*rows))
     return side_by_side(
-        [columns[:n_fixed], *([column] for column in columns[n_fixed:])])
+        [columns[:n_fixed], *([column] for column in columns[n_fixed:])],
+        width=width)
 
 
 def _cut(column: list[str]) -> list[str]:

@@ -30,10 +30,13 @@ intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
 
-#: The same in short, for the terminal.
+#: The same in short, for the terminal, and for all columns.
 _SHORT = ('error: mean absolute, in points (percent), of held-out models; of '
           'uniform: divided by the error of uniform; coverage: real scores '
-          'inside of the {level:.0%} intervals. report.md has all columns.')
+          'inside of the {level:.0%} intervals. --wide has all columns.')
+_UNITS = (
+    'MSE and noise (binomial variance of the scores) in 1e-3, MAE and width '
+    'of intervals in points; means of MSE are geometric.')
 
 #: Methods of a study, as rows and columns are called after them.
 _METHODS = {
@@ -191,14 +194,23 @@ def _mean(values: Iterable[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else math.nan
 
 
-def summary(study: Study, title: str, reported: Container[str] = ()) -> str:
-    """Title, table of errors and notes, to print; see `learning_notes`."""
+def summary(study: Study,
+            title: str,
+            reported: Container[str] = (),
+            wide: bool = False) -> str:
+    """Title, table of errors and notes, to print; see `learning_notes`.
+
+    `wide` is for all columns.
+    """
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
-    legend = _SHORT.format(level=study.predictions.level)
+    table, legend = short_table(study), _SHORT
+    if wide:
+        table, legend = error_table(study, 'simple'), _UNITS
+    legend = legend.format(level=study.predictions.level)
     methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
                         if name in study.predictions.methods)
     parts = [
-        title, f'{short_table(study)}\n\n{wrapped([legend, f"{methods}."])}',
+        title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
         wrapped(filter(None, [cross_validated_line(study.predictor)])),
         wrapped(outside_notes(solver)),
         wrapped(learning_notes(study.predictor, reported=reported))

@@ -1,6 +1,7 @@
 """A triage as tables to read, and as files."""
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from csv_plugin.core.formatting import counted
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import disagreements
-from csv_plugin.report.screen import text_table, wrapped
+from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 
@@ -19,9 +20,9 @@ from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 SIGNS = {AHEAD: '+', BEHIND: '-', OPEN: '=', UNKNOWN: '?'}
 
 
-def as_text(triage: Triage) -> str:
+def as_text(triage: Triage, width: float = WIDTH) -> str:
     """All tables and notes, for the terminal."""
-    return _report(triage, text_table, wrapped)
+    return _report(triage, partial(text_table, width=width), wrapped)
 
 
 def as_markdown(triage: Triage) -> str:

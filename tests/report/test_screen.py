@@ -3,7 +3,8 @@ from pathlib import Path
 
 from csv_plugin.core.input_error import InputError
 from csv_plugin.report.leaderboards import as_text, write_leaderboard
-from csv_plugin.report.screen import WIDTH, text_table, wrapped, written
+from csv_plugin.report.screen import (WIDTH, full_width, text_table, wrapped,
+                                      written)
 from tests.report.boards import make_cells
 
 LONG = 'org/a-model-with-a-name-of-many-words-' + 8 * '0123456789'
@@ -24,6 +25,9 @@ def test_long_names_and_many_predictors():
     # Parts of a benchmark that is divided have its name each.
     assert table.count('bench-23') > 1
     assert all(f'{LONG[:24]}...{model[-13:]} ' in table for model in models)
+    whole = as_text(board, full_width(True))
+    assert all(model in whole.splitlines()[3 + i]
+               for i, model in enumerate(models))
 
 
 def test_names_are_cut_on_the_screen_where_they_stay_different(tmp_path):

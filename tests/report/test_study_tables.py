@@ -160,6 +160,9 @@ def test_summary(study):
     assert ('uniform: the baseline that predicts from the mean loss; constant:'
             in ' '.join(legend.split()))
     assert 'averaged' not in legend
+    wide = summary(study, 'Title', wide=True)
+    assert error_table(study, 'simple') in wide
+    assert '|' not in wide and ' Spearman ' in wide
 
 
 def test_cross_validated_errors(study):
