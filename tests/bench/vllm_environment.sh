@@ -1,6 +1,6 @@
 #!/bin/sh
 # Make an environment with vLLM for processors, in which bench_engines.py and
-# compare_configs.py run, next to transformers and with OpenCompass:
+# tools/studies/compare_configs.py run, next to transformers and with OpenCompass:
 #
 #     sh tests/bench/vllm_environment.sh FOLDER
 #

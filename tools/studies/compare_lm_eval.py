@@ -1,6 +1,6 @@
 """Losses by lm-evaluation-harness beside those of the package's own dumps.
 
-    python -m tests.bench.compare_lm_eval --command ENV/bin/lm_eval
+    python -m tools.studies.compare_lm_eval --command ENV/bin/lm_eval
 
 runs the command of the harness (0.4.13, in an environment of its own) on
 models of the demonstration and its 250 texts, imports what it wrote, and

@@ -1,7 +1,7 @@
 """Predicted rows of models in vLLM beside those of models in transformers.
 
     sh tests/bench/vllm_environment.sh FOLDER
-    FOLDER/bin/python -m tests.bench.compare_configs
+    FOLDER/bin/python -m tools.studies.compare_configs
 
 runs OpenCompass twice on the texts of the demonstration: on its models as they
 are, and on the same models in the class `VLLM`. The table shows by how much
