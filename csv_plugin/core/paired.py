@@ -148,10 +148,8 @@ def total_noise(noises: Iterable[Noise]) -> Noise:
     return Noise(total, total**4 / lost if lost else np.inf)
 
 
-def text_noise(contributions: NDArray,
-               shares: NDArray,
-               sources: Sequence[str],
-               seed: int = 0) -> list[Noise]:
+def text_noise(contributions: NDArray, shares: NDArray,
+               sources: Sequence[str]) -> list[Noise]:
     """Return the noise of Q means that comes from the choice of texts.
 
     Args:
@@ -160,7 +158,6 @@ def text_noise(contributions: NDArray,
         shares (NDArray): Shares of the texts in the whole, with sum 1,
             `(S,)`.
         sources (Sequence[str]): Source of each text, the strata.
-        seed (int): Of the resamples.
 
     Returns:
         list[Noise]: One for each of the Q.
@@ -179,7 +176,7 @@ def text_noise(contributions: NDArray,
     begins, counts = (
         np.repeat(numbers, sizes - 1) for numbers in (first, sizes))
     scale = np.repeat(sizes / (sizes - 1), sizes)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     sums = np.empty((N_RESAMPLES, columns.shape[1]))
     for row in sums:
         drawn = begins + (rng.random(freedom) * counts).astype(int)

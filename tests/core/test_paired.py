@@ -12,11 +12,11 @@ from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Difference,
                                     text_noise, total_noise)
 
 
-def noise_of(differences, sources, seed=0):
+def noise_of(differences, sources):
     """Noise of a plain mean over texts."""
     n = len(differences)
     noise, = text_noise(
-        np.array(differences)[:, None] / n, np.full(n, 1 / n), sources, seed)
+        np.array(differences)[:, None] / n, np.full(n, 1 / n), sources)
     return noise
 
 
