@@ -21,6 +21,8 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
 #: Environment variable with the key of the server, if it asks for one.
 KEY = 'CSV_PLUGIN_API_KEY'
+#: And with the file of certificates of private authorities, as for requests.
+CERTIFICATES = 'REQUESTS_CA_BUNDLE'
 #: Seconds to wait for the connection, and for the next bytes.
 TIMEOUT = 10, 600
 #: Seconds until an answer begins, and from there to its end.
@@ -226,7 +228,7 @@ class CompletionsEngine(RowEngine):
             sleep(2**(tries - 2) if tries > 1 else 0)
             try:
                 status, content = self._send_once(method, path, body)
-            except requests.RequestException as error:
+            except OSError as error:  # that of requests is one
                 if tries < RETRIES:
                     continue
                 found = type(error).__name__ if self._key else str(error)[:200]
@@ -347,6 +349,7 @@ def _session(concurrency: int, key: Optional[str]) -> requests.Session:
     session = requests.Session()
     # Keys of other hosts and proxies that the machine is set up for.
     session.trust_env = False
+    session.verify = os.environ.get(CERTIFICATES) or True
     if key is not None:
         session.headers['Authorization'] = f'Bearer {key}'
     for scheme in ('http://', 'https://'):

@@ -12,14 +12,13 @@ from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import (Averaged, Ridge, Task, Uniform, averaged,
                                       fold_masks)
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,
-                                               Ridges, _best_floor,
-                                               _normalised, _shared)
+                                               Ridges, _best_floor, _shared)
 from csv_plugin.core.salience.base import floor_candidates, held_out_mse
 from csv_plugin.core.salience.ridge import (Problems, RidgeRegressions,
                                             _PenaltyPath)
 from csv_plugin.core.salience_model import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve, accuracy_at, fit_curve
-from tests.core.worlds import make_world, mse
+from tests.core.worlds import mse
 
 #: A member, of which only errors count.
 EQUAL = EqualWeights(*(6 * [None]))
@@ -41,10 +40,6 @@ def world(seed: int = 0, n: int = 40, chance: float = 0.25) -> Task:
     accuracy = accuracy_at(exponents, chance) + rng.normal(size=n) / 100
     return Task.of(values, np.full(8, 1 / 8), np.clip(accuracy, 0, 1), chance,
                    families)
-
-
-def test_weights_are_shares():
-    assert _normalised(np.log([2, 6])) == pytest.approx([.25, .75])
 
 
 def test_settings_and_members_are_judged_by_all_benchmarks():
@@ -72,18 +67,6 @@ def test_logarithms_that_tell_more_are_used():
         ])
     averaged, ridge, uniform = np.mean(errors, axis=0)
     assert averaged < ridge < uniform
-
-
-def test_planted_salience_is_found():
-    planted = make_world(n=60, n_families=10, noise=0.01,
-                         salience=(1, 3, 0, 0, 0, 0, 0, 0))  # yapf: disable
-    # Features of that world may be negative.
-    task = planted.task
-    task = task.on(task.values - task.values.min(), task.uniform)
-    fit = AVERAGED.fit(task, masks_of(task))
-    weights = fit.model.typical_coefficients
-    assert weights[1] > weights[0] > 2 * np.abs(weights[2:]).max()
-    assert fit.notes == ()
 
 
 def test_the_cross_validated_error_is_that_of_the_fold_models():

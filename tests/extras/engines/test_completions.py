@@ -87,6 +87,14 @@ def test_the_key_comes_from_its_variable_alone(monkeypatch, tmp_path):
         assert server.keys == {expected}
 
 
+def test_certificates_of_private_authorities(monkeypatch):
+    monkeypatch.setenv('REQUESTS_CA_BUNDLE', '/no/file.pem')
+    with running(Server()) as server:
+        check_losses(CompletionsEngine(server.url, 'tiny'))
+        with pytest.raises(InputError, match='an answer.*/no/file.pem'):
+            CompletionsEngine(server.url.replace('http', 'https'), 'tiny')
+
+
 def test_an_answer_ends_in_time(monkeypatch):
     """Each byte comes in time, but not all of them."""
     monkeypatch.setattr(completions, 'PATIENCE', (9, .2))
