@@ -5,7 +5,7 @@ from textwrap import indent
 
 from tabulate import tabulate
 
-from csv_plugin.core.escaping import markdown, visible
+from csv_plugin.core.escaping import markdown, one_line, visible
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.predictor import Predictor
@@ -69,13 +69,17 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     return Leaderboard.of(study.predictions.select(models, methods=[solver]))
 
 
-def error_table(study: Study) -> str:
-    """All errors by benchmark, in Markdown; means over main ones are last."""
+def error_table(study: Study, style: str = 'pipe') -> str:
+    """All errors by benchmark, in Markdown; means over main ones are last.
+
+    The style of `tabulate` is `simple` for the terminal.
+    """
+    escape = markdown if style == 'pipe' else one_line
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
-        markdown(benchmark), solver[benchmark].n_models,
+        escape(benchmark), solver[benchmark].n_models,
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
     ] for benchmark in study.predictions.benchmarks]
@@ -87,7 +91,7 @@ def error_table(study: Study) -> str:
     ]
     header = [
         'benchmark', 'models',
-        *(markdown(f'MSE {method}') for method in methods), 'noise', 'MAE',
+        *(escape(f'MSE {method}') for method in methods), 'noise', 'MAE',
         'Spearman', 'pairs', 'coverage', 'width'
     ]
     digits = ['', '', *('.2f' for _ in methods), '.2f', '.1f', *['.2f'] * 3,
@@ -95,7 +99,7 @@ def error_table(study: Study) -> str:
     # NaN alone differs from itself.
     cells = [[None if cell != cell else cell for cell in row]
              for row in [*rows, means]]
-    return tabulate(cells, header, tablefmt='pipe', floatfmt=digits,
+    return tabulate(cells, header, tablefmt=style, floatfmt=digits,
                     missingval='-')  # yapf: disable
 
 
