@@ -258,10 +258,8 @@ def counted_losses(
     """Return the losses of counted tokens, 0 elsewhere, and their mask.
 
     `scored` is the mask of tokens to count, `(T,)`; by default the tokens that
-    every model scored. Losses are `(M, T)`.
-
-    Raises:
-        InputError: No token is left, or one is missing from a model.
+    every model scored. Losses are `(M, T)`. An `InputError` if no token is
+    left, or one is missing from a model.
     """
     counted = table.scored if scored is None else scored
     if counted.shape != table.scored.shape or not counted.any():

@@ -15,24 +15,16 @@ MIXED = 'models were scored in different ways'
 class DumpInfo:
     """Settings of the scoring that made a dump.
 
-    Args:
-        fingerprint (str): Whole validation set, even if the dump contains a
-            part of it; see `texts.fingerprint`.
-        model (str): Name of the model.
-        tokenizer (str): Name of its tokenizer.
-        prefix (str): Token in front of every text, such as 'bos 1' or 'eos 2'
-            with its vocabulary index; 'none' without one.
-        dtype (str): Number format of the model's body, such as 'bfloat16'.
-        context (int): Longest window in tokens, 0 if unlimited.
-        stride (int): Tokens scored by each window after the first of a text; 0
-            if unlimited.
-        versions (Mapping[str, str]): Versions of packages by name, and the
-            revision of the model.
-        engine (str): Name of the engine, such as 'transformers'.
-        cache_dtype (str): Number format of the cache of keys and values, as
-            `dtype`; 'none' if the model ran without one.
-        folder (str): Name of the model in its run (the folder of its
-            predictions); empty without a run.
+    `fingerprint` is that of the whole validation set, even if the dump
+    contains a part of it; see `texts.fingerprint`. `prefix` is the token in
+    front of every text, such as 'bos 1' or 'eos 2' with its vocabulary index;
+    'none' without one. `dtype` is the number format of the model's body, such
+    as 'bfloat16'; `cache_dtype` that of the cache of keys and values, 'none'
+    if the model ran without one. `context` is the longest window in tokens,
+    `stride` the tokens scored by each window after the first of a text; 0 if
+    unlimited. `versions` are those of packages by name, and the revision of
+    the model. `folder` is the name of the model in its run (the folder of its
+    predictions); empty without a run.
     """
     fingerprint: str
     model: str
@@ -87,11 +79,8 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
 class TokenLossDump:
     """Losses of one model on all texts of a validation set, or on a part.
 
-    Args:
-        info (DumpInfo): Settings of the scoring.
-        texts (Sequence[TokenLosses]): Losses on different texts, each with
-            its `sha256`. Each of the optional fields is recorded for all
-            texts or for none.
+    Texts are different, each with its `sha256`. Each of the optional fields is
+    recorded for all texts or for none.
 
     Raises:
         InputError: A text occurs twice or has no hash, UTF-8 cannot encode its
@@ -121,14 +110,11 @@ class TokenLossDump:
 class ModelLosses(Mapping[str, TokenLossDump]):
     """Dumps of M models on all texts of one validation set, by model.
 
-    Args:
-        texts (TextSet): The S texts.
-        dumps (Mapping[str, TokenLossDump]): By name of the model, each with
-            all texts in the order of the set.
+    Each has all texts in the order of the set.
 
     Raises:
-        InputError: A dump is of another validation set, or its texts are
-            not these.
+        InputError: A dump is of another validation set, or its texts are not
+            these.
     """
     texts: TextSet
     dumps: Mapping[str, TokenLossDump]
@@ -165,8 +151,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
     def select(self, models: Sequence[str]) -> 'ModelLosses':
         """Return the given models, in the given order.
 
-        Raises:
-            InputError: There are no losses of a model.
+        An `InputError` if there are no losses of a model.
         """
         check_list('models', models)
         for model in models:
@@ -181,8 +166,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
     def select_texts(self, texts: TextSet) -> 'ModelLosses':
         """Return the losses on some texts, as a validation set of its own.
 
-        Raises:
-            InputError: A text is not among them.
+        An `InputError` if a text is not among them.
         """
         chosen = set(texts.ids)
         rows = [i for i, name in enumerate(self.texts.ids) if name in chosen]
@@ -198,8 +182,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
     def tokens_of(self, model: str) -> TargetTokens:
         """Return the tokens of a model's own tokenizer as target tokens.
 
-        Raises:
-            InputError: There are no losses of the model.
+        An `InputError` if there are no losses of the model.
         """
         dump = self.select([model])[model]
         return TargetTokens.of(self.texts, TextLosses.of(dump.texts).spans)

@@ -197,11 +197,7 @@ class Predictor:
         return tuple(part.benchmark for part in self.benchmarks if part.main)
 
     def benchmark(self, name: str) -> BenchmarkPredictor:
-        """Return the predictor of one benchmark.
-
-        Raises:
-            InputError: There is no such benchmark.
-        """
+        """Return the predictor of one benchmark, or raise an `InputError`."""
         if name not in self.names:
             raise InputError('predictor',
                              f'one of the benchmarks {list(self.names)}',
@@ -237,10 +233,7 @@ class Predictor:
 
         For logarithmic scores, the slope at typical losses. NaN for columns
         that are not part of the all-token loss, such as directions of a
-        scoring LM.
-
-        Raises:
-            InputError: There is no such benchmark.
+        scoring LM. An `InputError` if there is no such benchmark.
         """
         uniform = self.columns.uniform
         used = np.where(uniform == 0, np.nan, uniform)
@@ -249,11 +242,8 @@ class Predictor:
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every token, `(T,)`; uniform is 1.
 
-        NaN for tokens that the training did not count.
-
-        Raises:
-            InputError: There is no such benchmark, or the predictor was fitted
-                to tables.
+        NaN for tokens that the training did not count. An `InputError` if
+        there is no such benchmark, or the predictor was fitted to tables.
         """
         matrix = self._tokens()[1].matrix
         weights = matrix @ self.benchmark(benchmark).model.typical_coefficients

@@ -65,13 +65,9 @@ def test_losses_that_cannot_be_read_are_told(run, capsys):
 
 
 @pytest.mark.parametrize('arguments, says', [
-    (['none', '--predictor', 'p'], 'a run with a summary'),
     (['run', '--predictor', 'none'], 'no such file or folder'),
-    (['run', '--predictor', 'p', '--predictor', 'p'], "'predicted' twice"),
-    (['run', '--predictor', 'real=p'], "'real', which is what"),
     (['run', '--predictor', 'p', '--predictor', 't=tables'],
      "predictor 't': expected one that was fitted to token losses"),
-    (['run', '--predictor', 'p', '--texts', 'none'], 'no such file'),
     (['run', '--predictor', 'p', '--texts', 'other.jsonl'],
      OTHER_TEXTS.fingerprint),
     (['run', '--predictor', 'p', '--scores', 'none.csv'], 'no such file'),

@@ -345,21 +345,16 @@ def last_line(tool, arguments, out, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('source, changes, message', [
-    ('runs', dict(models=None), 'a table of models, found none'),
     ('runs', dict(texts=None), 'expected --texts and --benchmarks'),
     ('dumps', dict(texts=['{}/others.jsonl'], scores=['{}/scores.csv']),
      'expected losses on the texts'),
     ('dumps', {}, 'a table of accuracies beside them, found none'),
-    ('runs', dict(tasks=['mmlu']), 'found none on mmlu. Run mmlu or, if its'),
     ('runs', dict(chance=['scenes=0.25']), 'found --chance'),
-    ('runs', dict(fit=['validation']), "models in split 'validation'"),
     ('runs', dict(models=['{}/unsplit.csv']), 'found no split'),
-    ('runs', dict(split=['paper']), "the paper's Table 2, found a-xs@35, a-"),
     ('runs', dict(scoring_lm=['{}/run']), 'a causal LM and its tokenizer'),
     ('runs', dict(method=['paper']), 'found 0 of 18 for validation'),
     ('runs', dict(optimiser=['adam'], steps=['3']),
      'found --optimiser, --steps'),
-    ('runs', dict(method=['paper'], steps=['0']), 'n_steps'),
 ])  # yapf: disable
 def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
                                message):

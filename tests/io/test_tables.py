@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.input_error import InputError
-from csv_plugin.io.model_tables import (read_accuracies, read_accuracy_columns,
+from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_benchmarks,
                                   read_models, read_rows, write_csv)
 
-REAL = Path(__file__).parents[3] / 'shared/real'
 READERS = {
     'losses': read_loss_features,
     'scores': read_accuracy_columns,
@@ -130,14 +129,3 @@ def test_written_bytes(tmp_path):
               [['a,b', 0.1], ['c', np.float32('nan')], ['=1', 'x\ry']])
     assert path.read_bytes() == (
         b'model,\xc3\xa9\n"a,b",0.1\nc,\n"\'=1","x\ry"\n')
-
-
-@pytest.mark.skipif(
-    not REAL.exists(), reason='the real tables are not beside the repository')
-def test_real_tables():
-    losses = read_loss_features(REAL / 'losses.csv')
-    table = read_accuracies(REAL / 'scores.csv', REAL / 'benchmarks.csv')
-    assert losses.values.shape == (89, 263)
-    assert losses.values[0, 0] == 0.947431
-    assert table.models == losses.models
-    assert np.isnan(table.column('core_bb_repeat_copy')[0])
