@@ -198,7 +198,6 @@ class TextLosses(Sequence[TokenLosses]):
             InputError: A text is missing, unknown, or of another wording. It
                 calls the losses `where`.
         """
-        check_unique(where, self.ids)
         place = {text_id: row for row, text_id in enumerate(self.ids)}
         _refuse(where,
                 set(ids) - place.keys(), 'no losses on',
@@ -421,13 +420,14 @@ class TargetTokens:
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
         """Losses on these texts, in their order."""
-        found = TextLosses.of(texts).in_order(f'losses of {model!r}',
-                                              self.text_ids, self.hashes)
+        where = f'losses of {model!r}'
+        found = TextLosses.of(texts)
+        check_unique(where, found.ids)
+        found = found.in_order(where, self.text_ids, self.hashes)
         n_bytes = found.spans.n_bytes
         for text in np.flatnonzero(n_bytes != self.spans.n_bytes):
-            raise InputError(
-                f'losses of {model!r}, text {self.text_ids[text]!r}',
-                f'a text of {self.spans.n_bytes[text]} bytes',
-                f'one of {n_bytes[text]}',
-                'Score the texts that the training used.')
+            raise InputError(f'{where}, text {self.text_ids[text]!r}',
+                             f'a text of {self.spans.n_bytes[text]} bytes',
+                             f'one of {n_bytes[text]}',
+                             'Score the texts that the training used.')
         return found

@@ -137,5 +137,7 @@ def test_models_with_other_texts_are_refused(n_bytes, n_chars, message):
                         n_chars)
     with pytest.raises(InputError, match=message):
         on_target({'x': good, 'y': [good[0], other]})
+    with pytest.raises(InputError, match="losses of 'x': .* 'en' twice"):
+        on_target({'x': [*good, good[0]]})
     with pytest.raises(InputError, match='at least one model'):
         on_target({})

@@ -240,6 +240,7 @@ def test_merged_texts_stand_in_the_order_of_the_set():
     shards = [dump(row(text_id)) for text_id in TEXTS.ids]
     random.Random(0).shuffle(shards)
     assert_same(merge_dumps(iter(shards), TEXTS), whole())
+    assert_same(merge_dumps(2 * shards, TEXTS), whole())
 
 
 def test_an_unscored_token_is_the_same_in_every_shard():
