@@ -12,7 +12,7 @@ from csv_plugin.core.measured import Measured, differing
 ])
 def test_a_branch_and_a_tag_may_be_one_commit(commits, found):
     records = [
-        Measured('m', file=file, revision=revision, commit=commit)
+        Measured('m', file=file, facts=dict(revision=revision, commit=commit))
         for file, revision, commit in zip('ab', ('main', 'step-9'), commits)
     ]
     assert differing(records, 'revision', 'file') == found
