@@ -267,15 +267,19 @@ def learning_notes(predictor: Predictor,
     `verbose` adds all notes of the training, on solvers and errors. Of
     `reported` benchmarks, the reader has seen the `shortages` already.
     """
-    lines = _by_remark(
-        ((remark, part.benchmark) for part in predictor.benchmarks
-         for remark in _remarks(part, predictor, part.benchmark in reported)),
-        predictor.names)
+    remarks = {
+        part.benchmark:
+        [*_remarks(part, predictor, part.benchmark in reported)]
+        for part in predictor.benchmarks
+    }
+    lines = _by_remark(((remark, benchmark)
+                        for benchmark, found in remarks.items()
+                        for remark in found), predictor.names)
     if verbose:
-        said = '\n'.join(lines)
         lines += [
             f'{part.benchmark}: {note}' for part in predictor.benchmarks
-            for note in part.notes if note not in said
+            for note in part.notes
+            if not any(note in remark for remark in remarks[part.benchmark])
         ]
     return lines
 
