@@ -33,7 +33,7 @@ from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_markdown
-from csv_plugin.report.notes import shortage_notes, shortages
+from csv_plugin.report.notes import family_notes, shortage_notes, shortages
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
@@ -78,7 +78,10 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
     few = shortages(tables.accuracies, tables.families, fitted)
-    _warn(shortage_notes(few, tables.accuracies.benchmarks))
+    _warn([
+        *family_notes(tables.families[m] for m in tables.features.models),
+        *shortage_notes(few, tables.accuracies.benchmarks)
+    ])
     tables = tables.select_benchmarks(run_on)
     title = _title(args, tables, fit, predict)
     study = _study(args, tables, fit)

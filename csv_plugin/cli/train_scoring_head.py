@@ -31,7 +31,7 @@ from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_models,
                                   split_name)
 from csv_plugin.lm.head import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, Trained, check_validation
-from csv_plugin.report.notes import shortage_notes, shortages
+from csv_plugin.report.notes import family_notes, shortage_notes, shortages
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -175,6 +175,7 @@ def _warn(collection: Collection,
     few = shortages(collection.accuracies, collection.families, models)
     for line in [
             *(f'{note}.' for note in mixed),
+            *family_notes(collection.families.values()),
             *shortage_notes(few, collection.accuracies.benchmarks)
     ]:
         print(f'warning: {one_line(line)}', flush=True)

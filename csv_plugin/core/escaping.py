@@ -14,6 +14,7 @@ True
 """
 import re
 from itertools import chain
+from unicodedata import category, normalize
 
 #: Marks that change the direction of writing.
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F),
@@ -22,6 +23,8 @@ _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F),
 _WITHOUT_WIDTH = (0x034F, 0x115F, 0x1160, 0x180E, 0x200B, 0x2028, 0x2029,
                   *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0x3164,
                   0xFEFF, 0xFFA0)
+#: These, and those that choose a variant of the character before.
+_WITHOUT_GLYPH = {*_WITHOUT_WIDTH, *range(0xFE00, 0xFE10)}
 #: Halves of surrogate pairs that stand alone, as in names of files that are
 #: not Unicode. UTF-8 cannot encode them.
 _SURROGATES = range(0xD800, 0xE000)
@@ -64,6 +67,21 @@ def one_line(text: str) -> str:
     return ''.join(
         c if c.isprintable() and ord(c) not in _WITHOUT_WIDTH else c.
         encode('unicode_escape').decode() for c in text)
+
+
+def same_look(text: str) -> str:
+    """Return one form of all texts that hardly differ for a reader.
+
+    Letter case, widths of characters and spaces do not count, nor do
+    characters without a glyph.
+
+    >>> same_look('Ｌla\u00adMA  2 ') == same_look('llama 2')
+    True
+    """
+    seen = ''.join(
+        c for c in normalize('NFKC', text)
+        if category(c) != 'Cf' and ord(c) not in _WITHOUT_GLYPH)
+    return ' '.join(normalize('NFKC', seen.casefold()).split())
 
 
 def markdown(text: str) -> str:

@@ -2,8 +2,11 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import Any, Union
 
+import opencompass
 from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
 from opencompass.configs.summarizers.groups.ceval import ceval_summary_groups
 from opencompass.configs.summarizers.groups.cmmlu import cmmlu_summary_groups
@@ -18,6 +21,7 @@ from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
@@ -47,12 +51,9 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     names: dict[str, Name] = {}
     missing: list[str] = []
     summarizer = config.get('summarizer') or {}
-    if class_name(summarizer.get('type', '')) == _SUMMARIZER:
+    predicts = class_name(summarizer.get('type', '')) == _SUMMARIZER
+    if predicts:
         files = predictor_files(summarizer.get('predictors', ()))
-        groups = with_common_groups(
-            summarizer.get('summary_groups', ()), datasets)
-        names = names_in_run(summarizer.get('benchmarks', ()))
-        missing = _missing(names, datasets, groups)
     absent = {
         label: path
         for label, path in files.items() if not os.path.lexists(path)
@@ -61,6 +62,13 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
         label: load_predictor(path)
         for label, path in files.items() if label not in absent
     }
+    if predicts:
+        groups = with_common_groups(
+            summarizer.get('summary_groups', ()), datasets)
+        names = names_in_run(
+            summarizer.get('benchmarks', ()), datasets, groups,
+            predictable_benchmarks(predictors))
+        missing = _missing(names, datasets, groups)
     if not absent:
         check_benchmarks(names, predictors)
     warnings = [
@@ -165,12 +173,18 @@ def predictor_files(pairs: Any) -> dict[str, str]:
     return dict(pairs)
 
 
-def names_in_run(pairs: Any) -> dict[str, Name]:
+def names_in_run(pairs: Any, datasets: Sequence[Any],
+                 groups: Sequence[Any], predicted: Sequence[str] = ()
+                 ) -> dict[str, Name]:  # yapf: disable
     """Return names in the run by benchmark of the predictors.
 
+    `pairs` are the `benchmarks` of a config, `datasets` and `groups` those of
+    the run, and `predicted` the benchmarks that predictors predict.
+
     Raises:
-        InputError: The `benchmarks` of a config are not pairs as
-            `PredictedSummarizer` takes them, or a benchmark occurs twice.
+        InputError: The pairs are not as `PredictedSummarizer` takes them, a
+            benchmark occurs twice, or a name that no benchmark is known by
+            is one typing error from exactly one name of the run.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     _pairs('benchmarks',
@@ -178,7 +192,17 @@ def names_in_run(pairs: Any) -> dict[str, Name]:
            "such as ('my_mmlu', 'accuracy') for a metric")
     check_unique('benchmarks of PredictedSummarizer',
                  (benchmark for benchmark, _ in pairs))
-    return dict(pairs)
+    names = dict(pairs)
+    known = _known_names().union(map(_plain, (*names, *predicted)))
+    for name in _missing(names, datasets, groups):
+        near = [
+            present for present in _present(datasets, groups)
+            if _one_typing_error(name, present)
+        ]
+        if len(near) == 1 and _plain(name) not in known:
+            raise _wrong_name(name, near,
+                              'dataset or summary group of the run')
+    return names
 
 
 def _missing(names: Mapping[str, Name], datasets: Sequence[Any],
@@ -187,11 +211,36 @@ def _missing(names: Mapping[str, Name], datasets: Sequence[Any],
     plain = [
         name if isinstance(name, str) else name[0] for name in names.values()
     ]
-    present = {
+    present = _present(datasets, groups)
+    return [name for name in plain if name not in present]
+
+
+def _present(datasets: Sequence[Any], groups: Sequence[Any]) -> set[str]:
+    return {
         *map(dataset_abbr_from_cfg, datasets),
         *(group['name'] for group in groups)
     }
-    return [name for name in plain if name not in present]
+
+
+def _one_typing_error(first: str, second: str) -> bool:
+    """Return whether a character was changed, added, left out or swapped."""
+    shortest, longest = sorted([len(first), len(second)])
+    same = len(os.path.commonprefix([first, second])) + len(
+        os.path.commonprefix([first[::-1], second[::-1]]))
+    swapped = same == longest - 2 and sorted(first) == sorted(second)
+    # Beginning and end may overlap.
+    return swapped or min(same, shortest) >= longest - 1
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """Return the benchmarks that this package and OpenCompass know."""
+    folders = Path(opencompass.__file__).with_name('configs') / 'datasets'
+    return frozenset(map(_plain, [*known_benchmarks(), *os.listdir(folders)]))
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace('-', '_')
 
 
 def check_benchmarks(
@@ -207,11 +256,13 @@ def check_benchmarks(
         for name in names:
             if name not in known:
                 near = get_close_matches(name, known) or known
-                raise InputError(
-                    f'benchmarks of {_SUMMARIZER}',
-                    'a benchmark of the predictors: '
-                    f'{shortened(", ".join(near), 200)}', repr(name),
-                    'Correct the name.')
+                raise _wrong_name(name, near, 'benchmark of the predictors')
+
+
+def _wrong_name(name: str, near: Sequence[str], what: str) -> InputError:
+    return InputError(f'benchmarks of {_SUMMARIZER}',
+                      f'a {what}: {shortened(", ".join(near), 200)}',
+                      repr(name), 'Correct the name.')
 
 
 def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:

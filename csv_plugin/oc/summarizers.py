@@ -116,7 +116,7 @@ class PredictedSummarizer(DefaultSummarizer):
         self.predictors = predictor_files(predictors)
         self.verbose = verbose
         self.complete = resolve_name(complete) if complete else None
-        self.names = names_in_run(benchmarks)
+        self.benchmarks = benchmarks
 
     def _pick_up_results(self) -> Any:
         """OpenCompass's results, or an error that names a damaged file."""
@@ -143,10 +143,13 @@ class PredictedSummarizer(DefaultSummarizer):
             label: or_missing(load_predictor, path)
             for label, path in self.predictors.items()
         }
+        predicted = predictable_benchmarks(predictors)
+        self.names = names_in_run(self.benchmarks, self.dataset_cfgs,
+                                  self.summary_groups, predicted)
         check_benchmarks(self.names, predictors)
         self.places = {
             benchmark: self._place(benchmark, metrics)
-            for benchmark in predictable_benchmarks(predictors)
+            for benchmark in predicted
         }
         real = {
             (model, benchmark): _accuracy(raw[model], parsed[model], place)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import interval
 from csv_plugin.core.model_losses import MIXED, DumpInfo
 from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
@@ -363,6 +364,21 @@ def shortage_notes(few: Mapping[str, str],
                    benchmarks: Sequence[str]) -> list[str]:
     """Lines on `shortages` among these benchmarks."""
     return _by_remark(((few[name], name) for name in few), benchmarks)
+
+
+def family_notes(families: Iterable[str]) -> list[str]:
+    """A line on families whose names look alike, or none."""
+    by_look: dict[str, list[str]] = {}
+    for family in dict.fromkeys(families):
+        by_look.setdefault(same_look(family), []).append(family)
+    groups = [' and '.join(map(repr, names))
+              for names in by_look.values() if len(names) > 1]  # yapf: disable
+    if not groups:
+        return []
+    return [f'families that differ only in letter case or invisible '
+            f'characters count as several: {"; ".join(groups)}. Give a family '
+            'one name, so that its models are held out together.'
+            ]  # yapf: disable
 
 
 def engine_notes(infos: Mapping[str, DumpInfo]) -> list[str]:

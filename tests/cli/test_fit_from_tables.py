@@ -277,3 +277,17 @@ def test_scores_at_chance(tmp_path, capsys, solver, slope, said):
     assert len(lines) == said
     part, = load_predictor(tmp_path / 'out/predictor.safetensors').benchmarks
     assert (part.solver == 'constant') == bool(said)
+
+
+def test_families_that_look_alike(tmp_path, arguments, capsys):
+    assert main([*arguments, *QUICK]) == 0
+    assert 'letter case' not in capsys.readouterr().out
+    table = tmp_path / 'in/models.csv'
+    table.write_text(
+        table.read_text('utf-8').replace('family-1', 'FAMILY-0 ').replace(
+            'family-2', 'family-\u200b0'), 'utf-8')
+    assert main([*arguments, *QUICK]) == 0
+    said = capsys.readouterr().out
+    for name in ("'family-0'", "'FAMILY-0'", r"'family-\u200b0'"):
+        assert name in said.partition('predicted from')[0]
+    assert said.count('letter case') == 1 and "'family-3'" not in said

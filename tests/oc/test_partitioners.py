@@ -193,6 +193,8 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
     (dict(benchmarks=[('exan', 'exam')]),
      "a benchmark of the predictors: exam, found 'exan'. Correct the name"),
     (dict(benchmarks=[('exam', ('exam', 'a', 'b'))]), 'for a metric, found'),
+    (dict(benchmarks=[('exam', 'exan')]),
+     "a dataset or summary group of the run: exam, found 'exan'"),
 ])  # yapf: disable
 def test_mistakes_stop_a_run_before_its_models(texts, predictor, tmp_path,
                                                change, message):

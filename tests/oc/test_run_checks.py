@@ -7,13 +7,33 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.oc.inferencers import TokenLossInferencer
-from csv_plugin.oc.run_checks import check_benchmarks, check_run
+from csv_plugin.oc.run_checks import check_benchmarks, check_run, names_in_run
 
 TEXTS = dict(
     abbr='salience_texts-0123456789ab',
     infer_cfg=dict(inferencer=dict(type=TokenLossInferencer)),
     eval_cfg=dict(evaluator=dict()))
 EXAM = dict(abbr='my_exam', infer_cfg=dict(inferencer=dict(type='Gen')))
+
+
+@pytest.mark.parametrize('has, lacks', [
+    ('ARC-e', 'ARC-c'), ('cmmlu', 'mmlu'), ('ceval', 'ceval-test'),
+    ('aime2024', 'aime2025'), ('my_exam', 'your_exam'), ('siqa', 'siqa_siqa')
+])  # yapf: disable
+def test_a_benchmark_of_another_run_is_no_typing_error(has, lacks):
+    names = [('x', lacks), ('y', (lacks, 'accuracy'))]
+    assert names_in_run(names, [dict(abbr=has)], []) == dict(names)
+
+
+@pytest.mark.parametrize('typed', ['my_exan', 'my_exm', 'my_exxam', 'my_eaxm'])
+def test_a_typing_error_is_refused(typed):
+    for name in typed, (typed, 'accuracy'):
+        with pytest.raises(InputError, match="my_exam, found '" + typed):
+            names_in_run([('x', name)], [EXAM], [])
+    both = [EXAM, dict(abbr=typed + 'e'), dict(abbr=typed + 'f')]
+    assert names_in_run([('x', typed)], both, []), 'it may be any of these'
+    assert names_in_run([(typed, typed)], [EXAM], [])
+    assert names_in_run([('x', typed)], [EXAM], [], [typed])
 
 
 def test_benchmarks_that_are_not_run_are_named():
