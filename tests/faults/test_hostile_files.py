@@ -164,7 +164,7 @@ READERS = {
     text('l.csv', 'model,x,y\nm,1.5,2\nn,2.5,3\n', read_loss_features,
          *no_numbers('1.5'), ('model', 'modal'), ('x', 'y'), ('x', ''),
          ('n,', 'm,'), ('m,', ','), (',3', ''), (',3', ',3,4'),
-         ('2.5', '"2.5'), ('2.5,3', '3,3'), ('(?s)\n.*', '\n')),
+         ('2.5', '"2.5'), ('2.5,3', '0,0'), ('(?s)\n.*', '\n')),
     'losses in Parquet':
     Reader('t.parquet', write_parquet, read_loss_features),
     'losses in a tensor':
