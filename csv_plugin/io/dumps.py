@@ -35,6 +35,7 @@ _OF_TOKENS = {
     'ends': _INT,
     'losses': _FLOAT,
     'token_ids': _INT,
+    'entropy': _FLOAT,
 }
 _SPANS = ('starts', 'ends')
 #: Types of the fields of `DumpInfo` in JSON; others are texts.
@@ -49,8 +50,8 @@ _REMEDY = 'Fetch an intact copy, or score the texts again.'
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     """Write a dump; the file appears whole or not at all.
 
-    Losses are rounded to float32; texts keep their order. Equal dumps make
-    equal files, with one version of zlib.
+    Losses and entropies are rounded to float32; texts keep their order. Equal
+    dumps make equal files, with one version of zlib.
 
     Raises:
         InputError: The folder does not exist, or a number does not fit into 32

@@ -15,7 +15,7 @@ from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
 from csv_plugin.lm import dumping
-from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.lm.dumping import answers_alone, dump_losses
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 from tests.lm import models
 from tests.lm.engines.row_engines import Exact
@@ -53,12 +53,13 @@ def test_only_tokenizers_of_transformers():
 
 def test_parts_join_to_the_whole(tmp_path):
     model = models.make('llama')
-    whole = dump_losses(model, TOKENIZER, TEXTS)
+    whole = dump_losses(model, TOKENIZER, TEXTS, entropy=True)
     shards = []
     for k in range(2):
         path = tmp_path / f'{k}.safetensors'
-        write_dump(path, dump_losses(model, TOKENIZER, TEXTS,
-                                     TEXTS.texts[k::2]))
+        part = TEXTS.texts[k::2]
+        write_dump(path,
+                   dump_losses(model, TOKENIZER, TEXTS, part, entropy=True))
         shards.append(read_dump(path))
     joined = merge_dumps(shards[::-1], TEXTS)
     assert joined.info == whole.info
@@ -66,6 +67,7 @@ def test_parts_join_to_the_whole(tmp_path):
         assert text.text_id == expected.text_id
         assert text.sha256 == expected.sha256
         np.testing.assert_allclose(text.losses, expected.losses, atol=1e-5)
+        np.testing.assert_allclose(text.entropy, expected.entropy, atol=1e-4)
         np.testing.assert_array_equal(text.token_ids, expected.token_ids)
 
 
@@ -203,3 +205,21 @@ def test_chunks_of_other_weights_are_not_read(tmp_path, small_chunks):
     fresh = cp.score(model, TOKENIZER, MANY, 'm')
     for kept, computed in zip(trained['m'].texts, fresh['m'].texts):
         np.testing.assert_allclose(kept.losses, computed.losses, atol=1e-4)
+
+
+def test_entropies_that_are_missing_are_scored(tmp_path, small_chunks):
+    model = models.make('llama')
+    plain = dump_losses(model, TOKENIZER, MANY, folder=tmp_path)
+    assert plain.texts[0].entropy is None
+    dump = dump_losses(model, TOKENIZER, MANY, entropy=True, folder=tmp_path)
+    assert np.isfinite(dump.texts[0].entropy).all()
+
+
+def test_answers_alone_have_entropies():
+    texts = TextSet((Text('t', 'a cat sat', answer=(6, 9)), ))
+    dump = dump_losses(models.make('llama'), TOKENIZER, texts, entropy=True)
+    text, = answers_alone(dump, texts).texts
+    inside = text.spans.ends > 6
+    assert 0 < inside.sum() < len(inside)
+    assert np.isfinite(text.entropy).tolist() == inside.tolist()
+    assert np.isfinite(text.losses).tolist() == inside.tolist()
