@@ -20,7 +20,7 @@ _PUBLIC = {
     'Comparison': ('core.comparing', 'Comparison'),
     'DumpInfo': ('core.model_losses', 'DumpInfo'),
     'FeatureTable': ('core.features', 'FeatureTable'),
-    'InputError': ('core.input_error', 'InputError'),
+    'InputError': ('core.conventions', 'InputError'),
     'LivePredictions': ('extras.live.live_predictions', 'LivePredictions'),
     'LossTable': ('core.losses', 'LossTable'),
     'ModelLosses': ('core.model_losses', 'ModelLosses'),

@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.input_error import InputError
 from csv_plugin.io.files import FilePath, sole_writer
 
 #: Exit code of a program that the signal SIGPIPE ends, as shells have it.

@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
                                       into_folder, print_end)
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,
                                      shipped_validation_set,
                                      write_validation_set)

@@ -21,9 +21,9 @@ from csv_plugin.cli.arguments import (add_flag, add_json, add_option,
                                       add_several, add_wide, positive,
                                       predictor_file, print_json)
 from csv_plugin.core.comparing import Answers, Losses, compare, sources_of
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.paired import BETTER, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,

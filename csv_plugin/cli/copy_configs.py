@@ -19,7 +19,7 @@ from tabulate import tabulate
 from csv_plugin import configs
 from csv_plugin.cli.arguments import (add_flag, add_option, add_several,
                                       check_folder, print_end)
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import read_bytes, write_text
 from csv_plugin.report.screen import shown_path
 

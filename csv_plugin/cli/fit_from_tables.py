@@ -22,9 +22,9 @@ from csv_plugin.cli.arguments import (add_option, add_out, add_wide,
                                       whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars)
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study

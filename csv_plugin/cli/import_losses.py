@@ -27,10 +27,10 @@ from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
                                       add_several, into_folder, named_number,
                                       positive, print_end, refuse)
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import check_unique
 from csv_plugin.core.measured import check_weights
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import (OF_ITEMS, SOURCES,

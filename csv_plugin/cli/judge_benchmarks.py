@@ -15,7 +15,7 @@ from csv_plugin.cli.arguments import (add_out, into_folder, print_end,
                                       save_picture)
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_tables,
                                             checkpoints_of, fit_bars)
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.benchmark_signal import (LEGEND, benchmark_signals,
                                                 predicted_by_others,
                                                 signal_rows, write_signals)

@@ -19,9 +19,9 @@ from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
                                       add_several, add_wide, into_folder,
                                       print_end, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions

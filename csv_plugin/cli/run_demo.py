@@ -20,7 +20,7 @@ from pathlib import Path
 from csv_plugin.cli.arguments import (add_flag, add_option, check_folder,
                                       print_end)
 from csv_plugin.cli.copy_configs import RUNS
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 
 

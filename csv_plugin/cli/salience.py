@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional
 
 from csv_plugin import __version__
 from csv_plugin.cli.arguments import Parser, exit_code
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 
 class _Verb(NamedTuple):

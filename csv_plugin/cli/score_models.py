@@ -40,8 +40,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
                                       add_several, check_folder, print_end,
                                       refuse)
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_flag, add_option, add_predictor,
                                       add_required, add_several, named_number,
                                       positive, refuse, whole_number)
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.collection import Collection, collect
 from csv_plugin.io.known_benchmarks import benchmark_infos

@@ -19,7 +19,7 @@ from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
                                       add_out, add_texts, add_wide,
                                       check_folder, positive, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import (TRACKERS, CurveLog,
                                              TensorBoardLog, TrackerLog)
 from csv_plugin.report.comparison_report import sentence

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.input_error import InputError, check_list, check_unique
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.measured import Measured
 
 #: Remedy for fractions in place of percentages.

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import predict_differences
 from csv_plugin.core.features import FeatureTable, counted_losses
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import LossTable, TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
 from csv_plugin.core.predictor import (BenchmarkPredictor, Losses, Predictor,

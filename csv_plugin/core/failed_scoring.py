@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 #: No greater losses are more than 0.
 _NOTHING = 1e-9

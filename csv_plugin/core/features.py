@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.measured import Measured
 from csv_plugin.core.spans import TokenSpans

@@ -11,12 +11,12 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import (ErrorsByReach, FoldPredictions,
                                              HeldOutFamily, errors_by_reach,
                                              held_out_families, mean_unseen)
-from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.intervals import (Intervals, backtest_errors, deviation,
                                        shared_variances, worse_models)
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,

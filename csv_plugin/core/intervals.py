@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.held_out_errors import FoldPredictions
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience_model import SalienceModel, side
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.

@@ -8,9 +8,9 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.failed_scoring import MANY, check_models
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import TextSet

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.input_error import InputError
 
 #: Facts about the weights, which are the same for all numbers of a model.
 WEIGHTS = 'model', 'revision', 'commit', 'dtype', 'quantization', 'adapter'

@@ -7,7 +7,7 @@ is then undefined is NaN.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:

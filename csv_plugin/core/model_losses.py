@@ -2,7 +2,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from csv_plugin.core.input_error import (InputError, check_list, check_unique,
+from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          utf8_bytes)
 from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
 from csv_plugin.core.texts import TextSet

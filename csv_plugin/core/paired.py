@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 BETTER, WORSE = 'better', 'worse'
 SAME, UNCLEAR = 'no difference', 'cannot tell'

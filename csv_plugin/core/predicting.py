@@ -5,8 +5,8 @@ from typing import Any, Optional, Union
 
 from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, fractions_found,
                                         seem_fractions)
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions

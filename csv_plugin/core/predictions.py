@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.formatting import ANY, predicted_cell, shortened
-from csv_plugin.core.input_error import InputError, check_list, check_unique
 
 #: Name of the real accuracy in `Predictions.missing`.
 REAL = 'real'

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOutFamily,
                                              error_cells, typical_error)
-from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.intervals import Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines

@@ -6,8 +6,8 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.scaling_law import Curve
 
 #: Losses below this share of the typical one have the logarithm of this.

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError
 
 #: Accuracies this close to the chance level, or below it, carry no signal.
 CHANCE_MARGIN = 0.02

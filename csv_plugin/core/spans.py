@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.input_error import InputError, utf8_bytes
+from csv_plugin.core.conventions import InputError, utf8_bytes
 
 
 @dataclass(frozen=True, eq=False)

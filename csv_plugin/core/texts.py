@@ -6,7 +6,7 @@ from functools import cached_property
 from operator import index
 from typing import Optional
 
-from csv_plugin.core.input_error import InputError, utf8_bytes
+from csv_plugin.core.conventions import InputError, utf8_bytes
 
 
 def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:

@@ -5,7 +5,7 @@ from datasets import Dataset
 from opencompass.datasets import BaseDataset
 from opencompass.registry import LOAD_DATASET, TEXT_POSTPROCESSORS
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.shipped import EXAMS
 
 _FINAL = re.compile(r'[Aa]nswer(?: is|:) ([^.\n]+)\.')

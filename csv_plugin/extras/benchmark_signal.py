@@ -18,10 +18,10 @@ from tabulate import tabulate
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
                                       Task, held_out_predictions)

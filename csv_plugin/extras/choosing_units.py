@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOut,
                                              held_out_families, is_beyond,
                                              reach)
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Task, fold_masks

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError, utf8_bytes
 from csv_plugin.core.escaping import visible
-from csv_plugin.core.input_error import InputError, utf8_bytes
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet

@@ -10,9 +10,9 @@ import numpy as np
 
 from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, AccuracyTable,
                                         fractions_found, seem_fractions)
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet

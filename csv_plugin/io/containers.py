@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, atomic_path, read_bytes
 from csv_plugin.io.json_files import check_fields, parse_json
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, BinaryIO, Optional
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import is_file_name
-from csv_plugin.core.input_error import InputError
 
 #: Whatever Python opens as the path of a file or folder.
 FilePath = str | os.PathLike[str]

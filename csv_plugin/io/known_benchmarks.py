@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 
-from csv_plugin.core.input_error import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 #: The known benchmarks that are averages over a group of datasets, and the

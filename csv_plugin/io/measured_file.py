@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import Measured
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.json_files import read_json

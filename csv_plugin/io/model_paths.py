@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.io.files import FilePath, check_file_names
 
 #: The number at the end of a name; no step has more digits.

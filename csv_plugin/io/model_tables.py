@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.core.measured import check_weights
 from csv_plugin.io.containers import metadata_of
 from csv_plugin.io.files import FilePath, read_bytes, read_text

@@ -12,7 +12,7 @@ from math import isnan
 from typing import NamedTuple, Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.splits import split_by_size
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_accuracies

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.files import FilePath, read_bytes
 
 _REMEDY = 'Fetch an intact copy, or write the file again.'

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns
 from csv_plugin.core.held_out_errors import (CrossValidatedError,
                                              ErrorsByReach, HeldOutFamily)
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Optional
 
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.escaping import csv_cell, from_csv_cell
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.input_error import InputError, check_list, check_unique
 from csv_plugin.io.files import FilePath, atomic_path, read_text
 
 

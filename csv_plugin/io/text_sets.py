@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from csv_plugin import __version__
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.containers import errors_name
 from csv_plugin.io.files import FilePath, file_set, read_bytes, write_text

@@ -8,8 +8,8 @@ import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TextLosses, TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress

@@ -21,7 +21,7 @@ from huggingface_hub.utils import HFValidationError
 from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
                           PreTrainedModel, PreTrainedTokenizerBase)
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.distributed_checkpoints import as_folder
 from csv_plugin.lm.engines.causal_lm import input_device

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError, check_list
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor

@@ -4,8 +4,8 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.oc.summarizers import PredictedSummarizer

@@ -6,7 +6,7 @@ from datasets import Dataset, Features, Sequence, Value
 from opencompass.datasets import BaseDataset
 from opencompass.registry import LOAD_DATASET
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import read_texts
 

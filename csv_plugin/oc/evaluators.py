@@ -8,9 +8,9 @@ from datasets import Dataset
 from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.registry import ICL_EVALUATORS
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (answer_mask, bits_per_byte,
                                       bits_per_character, mean_token_loss)
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet

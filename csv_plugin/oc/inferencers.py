@@ -14,9 +14,9 @@ from opencompass.openicl.icl_inferencer import BaseInferencer
 from opencompass.registry import ICL_INFERENCERS
 from tqdm import tqdm
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text

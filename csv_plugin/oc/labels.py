@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
 #: Code points that stand for the columns of an item; they are for private

@@ -14,7 +14,7 @@ from opencompass.models import (VLLM, BaseModel, HuggingFace,
 from opencompass.registry import MODELS
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses

@@ -8,7 +8,7 @@ from opencompass.partitioners import NaivePartitioner
 from opencompass.registry import PARTITIONERS
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import check_model_dump
 from csv_plugin.oc.run_checks import check_run, class_name, is_texts
 

@@ -16,8 +16,8 @@ from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor

@@ -14,8 +14,8 @@ from opencompass.summarizers.default import \
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 from tqdm import tqdm
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predicting import (or_missing, predictable_benchmarks,
                                         without_fractions)
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions

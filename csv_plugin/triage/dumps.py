@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from csv_plugin.core.input_error import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.files import NOT_THERE, FilePath

@@ -8,9 +8,9 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, predicted_cell
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor

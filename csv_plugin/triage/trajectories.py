@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
 
 #: At lower exponents the accuracy is within a quarter of a point of its

@@ -8,8 +8,8 @@ from typing import Any, Optional
 
 import numpy as np
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predicting import or_missing
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor

@@ -8,7 +8,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from csv_plugin.cli.arguments import check_folder, exit_code
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,7 @@ import pytest
 from csv_plugin.cli import score_models
 from csv_plugin.cli.salience import main
 from csv_plugin.cli.score_models import named_models
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dump, write_dump

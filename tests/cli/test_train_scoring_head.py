@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from csv_plugin.cli import salience, train_scoring_head
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped

@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.accuracies import (AccuracyTable, seem_fractions,
                                         standard_error)
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 NAN = float('nan')
 TABLE = AccuracyTable(('small', 'large'), ('gsm8k', 'mmlu', 'bbh'),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.comparing import _pair, compare
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import predict_differences
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.spans import TokenSpans

@@ -6,11 +6,11 @@ import pytest
 from scipy import optimize, stats
 
 from csv_plugin.core import differences
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import (MOST_FREEDOM, AccuracyDifferences,
                                          all_differences, predict_differences)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import OWN_SHARE, item_variance
 from csv_plugin.core.predictor import TrainingScores
 from csv_plugin.core.salience import Plain

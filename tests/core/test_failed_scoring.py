@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import csv_plugin
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.failed_scoring import check_means, check_models
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TokenLosses, _means
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet

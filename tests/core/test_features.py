@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
                                       answer_mask, bits_per_byte,
                                       bits_per_character, group_columns,
                                       mean_token_loss, text_columns)
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text

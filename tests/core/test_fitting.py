@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import Fitted, fit_predictor
 from csv_plugin.core.held_out_errors import mean_unseen
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import (Auto, Ridge, Task, Uniform, fold_masks,
                                       held_out_predictions)
 from tests.tables import small_tables

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import (Fitted, fit_predictor, learn_intervals,
                                      run_backtests)
 from csv_plugin.core.held_out_errors import FoldPredictions
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, Intervals,
                                        at_least_noise, deviation, fit_variance,

@@ -3,7 +3,7 @@ import dataclasses
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import ModelLosses, mixed_engines
 from csv_plugin.core.texts import Text, TextSet
 from tests.core.loss_dumps import INFO, SPANS, TEXTS, bare, dump, row, whole

@@ -4,9 +4,9 @@ import pytest
 from scipy.sparse import csc_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.salience import Auto, Ridge
 from csv_plugin.core.spans import TokenSpans

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core import paired
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Difference,
                                     Noise, PairedAnswers, combine, run_noise,
                                     text_noise, total_noise)

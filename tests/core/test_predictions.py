@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Disagreement,
                                          Missing, Prediction, Predictions)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import OWN_SHARE
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import MIXED, mixed_engines

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns, text_columns
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from tests.runs import FITTED, TEXTS, dump, model_losses, train

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TextSpans, TokenSpans
 from tests.core.strategies import any_spans, sparse_spans, texts, tilings
 

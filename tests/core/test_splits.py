@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.splits import grouped_folds, split_by_size
 
 FAMILIES = st.lists(st.sampled_from('abcdefg'), min_size=2, max_size=40)

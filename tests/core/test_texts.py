@@ -4,7 +4,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet, fingerprint
 
 

@@ -2,7 +2,7 @@
 import pytest
 from mmengine.config import Config
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
 from tools.studies.world import KINDS, exam
 

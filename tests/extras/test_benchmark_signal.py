@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.benchmark_signal import (NOT_HERE, BenchmarkSignal,
                                                 benchmark_signals)
 from csv_plugin.io.model_tables import read_accuracy_columns

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.held_out_errors import HeldOut
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import Uniform
 from csv_plugin.extras.choosing_units import (_ablest, _Factors,
                                               _held_out_rest, _most_telling,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import TrainingScores
 from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.extras import score_imputation

@@ -11,7 +11,7 @@ import pytest
 
 from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import Uniform
 from csv_plugin.extras import training_files
 from csv_plugin.extras.training_files import write_training

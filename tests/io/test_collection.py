@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import Collection, collect, read_collection

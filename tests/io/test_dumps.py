@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.mapping import _operator
 from csv_plugin.core.spans import TokenSpans

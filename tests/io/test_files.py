@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import (atomic_path, check_target, read_bytes,
                                  read_text, write_text)
 

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.json_files import check_fields, parse_json
 
 VALUE = {

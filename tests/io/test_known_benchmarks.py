@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.known_benchmarks import (GROUPS, benchmark_infos,
                                             known_benchmarks)
 from csv_plugin.io.tables import BenchmarkInfo

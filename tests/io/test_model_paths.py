@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_paths import (checkpoint_folders, weights_mark,
                                        weights_newer)
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import fingerprint
 from csv_plugin.io.model_tables import (ModelTables, read_accuracy_columns,
                                         read_loss_features, read_model_tables)

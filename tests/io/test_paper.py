@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.paper import (FAMILY_SIZE, PAPER, TABLE, named_models,
                                  paper_accuracies, paper_models, paper_weights,

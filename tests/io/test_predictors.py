@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Averaged, Plain, Ridge
 from csv_plugin.core.texts import TextSet

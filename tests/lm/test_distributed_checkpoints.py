@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.distributed import checkpoint
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.loading import load_causal_lm
 from tests.lm.models import make
 

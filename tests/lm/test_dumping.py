@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import csv_plugin as cp
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import text_columns
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump

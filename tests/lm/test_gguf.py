@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.lm.tokens.tokenization import tokenize_all

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import torch
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.hidden_states import hidden_states
 from tests.lm.models import CONTEXT, MODELS, make, tokenizer

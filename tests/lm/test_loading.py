@@ -2,7 +2,7 @@
 import pytest
 import torch
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.loading import (_in_words, load_causal_lm, load_scoring_lm,
                                    load_tokenizer)
 from tests.lm import code_folders

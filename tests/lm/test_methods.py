@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.scaling_law import Curve

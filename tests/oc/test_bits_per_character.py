@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 from csv_plugin import data
 from csv_plugin.cli import salience
 from csv_plugin.cli.copy_configs import PARTS
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.oc.bits_per_character import PredictedBpcSummarizer

@@ -2,7 +2,7 @@
 import pytest
 from mmengine.config import Config
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.datasets import SalienceTextDataset, texts_of

@@ -10,7 +10,7 @@ from opencompass.utils import build_model_from_cfg
 from transformers import AutoTokenizer
 
 from csv_plugin.cli.copy_configs import RUNS
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.engines import completions
 from csv_plugin.extras.engines.completions import CompletionsEngine
 from csv_plugin.lm.dumping import dump_losses

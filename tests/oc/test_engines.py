@@ -9,7 +9,7 @@ from opencompass.models import (VLLM, HuggingFaceBaseModel, OpenAISDK,
                                 vllm_with_tf_above_v4_33)
 from transformers import AutoTokenizer
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss

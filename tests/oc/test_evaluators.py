@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
 from tests.oc import tiny

@@ -10,7 +10,7 @@ from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
 from opencompass.registry import MODELS
 
 from csv_plugin.configs.datasets.label_loss import label_loss
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.oc.labels import check_output_column, label_texts
 from tests.lm.models import reference_losses
 from tests.oc import tiny

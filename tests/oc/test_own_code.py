@@ -5,7 +5,7 @@ from opencompass.models import HuggingFaceCausalLM
 from opencompass.utils import build_model_from_cfg
 
 from csv_plugin.configs.models.checkpoints import checkpoint_models
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.oc.models import without_own_code
 from tests.lm import code_folders
 from tests.oc import tiny

@@ -2,7 +2,7 @@
 import pytest
 from opencompass.models import OpenAI
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Missing
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor

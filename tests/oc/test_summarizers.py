@@ -12,8 +12,8 @@ from opencompass.registry import build_from_cfg
 from opencompass.summarizers import DefaultSummarizer
 
 import csv_plugin
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr

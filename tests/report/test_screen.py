@@ -1,7 +1,7 @@
 """What is printed fits into 100 columns, whatever names are long."""
 from pathlib import Path
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.report.leaderboards import as_text, write_leaderboard
 from csv_plugin.report.screen import (WIDTH, full_width, text_table, wrapped,
                                       written)

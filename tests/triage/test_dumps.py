@@ -1,7 +1,7 @@
 """Dumps in files, folders and patterns, and work directories."""
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.dumps import find_dumps
 from tests.runs import TEXTS, model_losses, write_losses
 from tests.triage.pretraining import write_runs

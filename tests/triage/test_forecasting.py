@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.forecasting import Forecaster, forecast_exponents
 from tests.triage.trajectories import SHARES, law, make_run
 

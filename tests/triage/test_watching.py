@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.triage import dumps
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 from tests.runs import train

@@ -24,9 +24,9 @@ from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       check_splits, exit_code, print_json)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables)
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.salience import DEFAULT_SOLVER
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from tools.studies.comparison_tables import (benchmarks_table, methods_table,

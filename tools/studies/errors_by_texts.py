@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.extras.pictures.style import (Look, legend_above, log_axis,
                                               look, panels, picture, wrapped)

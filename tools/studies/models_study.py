@@ -12,8 +12,8 @@ import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core import metrics
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Uniform

@@ -17,7 +17,7 @@ from tabulate import tabulate
 
 from csv_plugin.cli.arguments import add_out, check_folder, exit_code
 from csv_plugin.cli.run_demo import check_opencompass, run_opencompass
-from csv_plugin.core.input_error import check_unique
+from csv_plugin.core.conventions import check_unique
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from csv_plugin.io.files import write_text

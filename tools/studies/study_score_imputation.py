@@ -21,7 +21,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
 from csv_plugin.cli.table_arguments import add_tables
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.tables import split_name, write_csv

@@ -10,9 +10,9 @@ from random import Random
 from tabulate import tabulate
 
 from csv_plugin.core import metrics
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_groups, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Uniform

@@ -20,8 +20,8 @@ from typing import NamedTuple, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience.base import (SalienceFit, SharedFeatures, Task,
                                            fit_notes, floor_candidates,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            Task, fit_notes, held_out_mse)
 from csv_plugin.core.salience.ridge import Uniform

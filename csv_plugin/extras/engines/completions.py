@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from requests.adapters import HTTPAdapter
 from urllib3.util import Url, parse_url
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.lm.engines.protocol import EngineFacts
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores

@@ -7,7 +7,7 @@ vLLM's `prompt_logprobs`, or `logprobs` of a request with `echo`.
 """
 from typing import Any, Optional
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_json_rows)

@@ -16,7 +16,7 @@ from typing import Optional
 
 from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
                                         seem_fractions)
-from csv_plugin.core.input_error import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.measured import (METRIC, N_ITEMS, SHOTS, Measured,
                                       check_settings, check_weights,
                                       warn_of_differences)

@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TypeVar
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.text_losses import (TextLoss, check_losses,
                                                      feature_table)

@@ -3,8 +3,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.progress import Progress
 
 _Value = TypeVar('_Value')

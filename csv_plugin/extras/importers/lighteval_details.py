@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Optional
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.measured import (SHOTS, SYSTEM, TEMPLATE, VERSION,
                                       Measured, check_weights)
 from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,

@@ -8,7 +8,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import Measured
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.input_error import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.measured import check_measured
 from csv_plugin.extras.importers.accuracy_cells import (Cell, accuracy_table,
                                                         chance_levels)

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Optional
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SETTINGS, SHOTS,
                                       SYSTEM, TEMPLATE, TURNS, VERSION,
                                       Measured, check_weights, differing)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SHOTS, Measured
 from csv_plugin.extras.importers.item_losses import (EMPTY, NO_RIGHT,
                                                      SEVERAL_RIGHT, Answer,

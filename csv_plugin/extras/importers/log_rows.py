@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import read_bytes, read_text
 from csv_plugin.io.parquet_tables import read_rows_of
 from csv_plugin.io.tables import decimal

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SYSTEM, Measured
 from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
                                                      NO_RIGHT, SEVERAL_RIGHT,

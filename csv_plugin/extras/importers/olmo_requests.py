@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
                                                      NO_RIGHT, SEVERAL_RIGHT,

@@ -6,8 +6,8 @@ from typing import Optional
 
 import numpy as np
 
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.core.measured import Measured
 from csv_plugin.core.texts import TextSet, fingerprint
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.input_error import InputError, check_unique
 from csv_plugin.extras.importers.log_rows import (REMEDY, STEP, number,
                                                   read_log_rows)
 from csv_plugin.io.files import FilePath

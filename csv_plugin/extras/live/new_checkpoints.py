@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.input_error import InputError
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer

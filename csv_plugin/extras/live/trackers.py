@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from csv_plugin.core.comparing import Comparison
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import file_name
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.paired import LOSS, PREDICTED
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory

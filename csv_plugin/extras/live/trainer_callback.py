@@ -7,9 +7,9 @@ from typing import Any, Optional, Union
 from transformers import (PreTrainedTokenizerBase, TrainerCallback,
                           TrainerControl, TrainerState, TrainingArguments)
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.live_predictions import LivePredictions

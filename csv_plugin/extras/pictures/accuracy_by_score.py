@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, explain,

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
                                               explain, few_ticks, handle,
                                               log_axis, looks, panels, picture,

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from csv_plugin import __version__
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.text_sampling.host_datasets import (LoadError,

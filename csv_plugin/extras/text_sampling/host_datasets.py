@@ -16,7 +16,7 @@ from opencompass.datasets import BaseDataset
 from opencompass.utils import dataset_abbr_from_cfg
 from opencompass.utils.build import build_dataset_from_cfg
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 _FOLDER = Path(opencompass.__file__).parent / 'configs' / 'datasets'
 #: Folders in it that contain configs of several benchmarks.

@@ -17,7 +17,7 @@ from opencompass.models.base import LMTemplateParser
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.text_sampling.host_datasets import load_dataset
 from csv_plugin.oc.labels import check_output_column, label_texts

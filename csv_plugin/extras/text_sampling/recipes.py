@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.extras.text_sampling.host_datasets import benchmark_name
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.io.dumps import merge_dumps, read_dump, read_dump_info
 from csv_plugin.io.files import (FilePath, check_file_names, read_bytes,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import is_file_name
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.json_files import read_json

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.input_error import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.tables import decimal
 

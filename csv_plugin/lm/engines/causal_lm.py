@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.logit_losses import (FullLogits, HeadLogits, Logits,
                                                 block_starts)
 from csv_plugin.lm.engines.windows import Window

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import ROUNDING
 from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.protocol import EngineFacts, Scored

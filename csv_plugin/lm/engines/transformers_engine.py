@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedModel
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              in_halves, input_device,

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.protocol import EngineFacts, optional_package
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 

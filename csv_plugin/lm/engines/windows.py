@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ Importing this package loads no torch.
 """
 from dataclasses import dataclass
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 
 #: Classes of `torch.optim`, by the names that settings use.
 OPTIMISERS = {'adam': 'Adam', 'sgd': 'SGD'}

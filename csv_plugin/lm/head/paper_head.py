@@ -10,10 +10,10 @@ from scipy.sparse import csc_array
 from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       counted_losses)
 from csv_plugin.core.fitting import Fitted, fit_predictor, learn_intervals
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
                                        backtest_errors, worse_models)
 from csv_plugin.core.losses import LossTable

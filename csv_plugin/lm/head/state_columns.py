@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from torch import Tensor
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable, counted_losses
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.losses import LossTable
 
 #: Tokens of a block: 64 MB of float64 at H = 2048.

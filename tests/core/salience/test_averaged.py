@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import rankdata
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.salience import (Averaged, Ridge, Task, Uniform, averaged,
                                       fold_masks)
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import (NonNegative, Uniform, fold_masks,
                                       nonnegative)
 from tests.core.worlds import contradictory_task, make_world, mse

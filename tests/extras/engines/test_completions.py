@@ -5,7 +5,7 @@ from traceback import format_exception
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.engines import completions
 from csv_plugin.extras.engines.completions import KEY, CompletionsEngine

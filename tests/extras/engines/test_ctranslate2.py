@@ -6,7 +6,7 @@ import pytest
 from ctranslate2.converters import TransformersConverter
 from transformers import AutoTokenizer
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.lm.engines.token_losses import token_losses

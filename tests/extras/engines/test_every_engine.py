@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ctranslate2.converters import TransformersConverter
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.engines.completions import CompletionsEngine
 from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine

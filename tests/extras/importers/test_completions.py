@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.completions import read_completions
 from csv_plugin.extras.importers.lm_eval import read_lm_eval
 from csv_plugin.io.text_sets import read_texts

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 
 DATA = Path(__file__).parent / 'data/every_eval_ever'

@@ -4,7 +4,7 @@ import math
 import pytest
 
 import csv_plugin as cp
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.importing import read_loss_table
 from tests.extras.importers.outputs import (ANSWERS, LIGHTEVAL, LM_EVAL,

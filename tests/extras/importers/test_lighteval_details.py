@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from tests.extras.importers.outputs import LIGHTEVAL, read_items_by

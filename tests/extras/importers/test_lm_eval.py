@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.lm_eval import (read_lm_eval,
                                                  write_lm_eval_task)

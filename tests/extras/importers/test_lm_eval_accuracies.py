@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from tests.extras.importers.outputs import (LM_EVAL, MODELS, change_json,

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
                                       TEMPLATE)
 from csv_plugin.extras.importers.left_out import LeftOut

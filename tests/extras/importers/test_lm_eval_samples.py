@@ -9,7 +9,7 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.cli.salience import main
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SHOTS
 from csv_plugin.extras.importers.lm_eval_samples import read_lm_eval_answers
 from tests.extras.importers.outputs import (change_json, write_results,

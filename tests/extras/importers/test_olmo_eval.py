@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SYSTEM
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
 from tests.extras.importers.outputs import read_items_by, write_rows

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.olmo_requests import read_requests
 from tests.extras.importers.outputs import write_rows
 

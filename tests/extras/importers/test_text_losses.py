@@ -4,8 +4,8 @@ import math
 import numpy as np
 import pytest
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import text_columns
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.extras.importers.text_losses import TextLoss, feature_table

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from csv_plugin.cli import salience
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.training_logs import read_training_logs
 from csv_plugin.io.model_tables import read_accuracies, read_loss_features
 from csv_plugin.triage.checkpoints import read_checkpoints

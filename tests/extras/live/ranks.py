@@ -17,7 +17,7 @@ from torch import distributed
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.scoring_in_training import losses_in_training
 from csv_plugin.extras.live.trackers import CurveLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback

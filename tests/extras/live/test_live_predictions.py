@@ -4,7 +4,7 @@ import csv
 import pytest
 import torch
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.extras.live.trackers import CurveLog
 from csv_plugin.io.dumps import write_dump

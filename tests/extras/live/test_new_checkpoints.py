@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from csv_plugin.cli.salience import main
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live import new_checkpoints
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.extras.live.new_checkpoints import LAST_FILE, CheckpointJob

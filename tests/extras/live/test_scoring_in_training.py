@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.scoring_in_training import losses_in_training
 from csv_plugin.lm.dumping import dump_losses
 from tests.extras.live.training import TEXTS, TOKENIZER, model

@@ -2,7 +2,7 @@
 import matplotlib
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.pictures import capability_picture, save
 from csv_plugin.extras.pictures.style import (GREY, MOST_NAMES, OTHERS, looks,
                                               plain)

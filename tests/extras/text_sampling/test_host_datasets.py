@@ -7,7 +7,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 from opencompass.datasets import BaseDataset
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.text_sampling.host_datasets import (LoadError,
                                                            find_config,
                                                            load_dataset,

@@ -9,7 +9,7 @@ from opencompass.datasets import BaseDataset
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.text_sampling.host_datasets import read_config
 from csv_plugin.extras.text_sampling.prompts import (load_subtask,
                                                      load_worked_examples,

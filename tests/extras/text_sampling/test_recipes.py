@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.text_sampling.host_datasets import (benchmark_name,
                                                            find_config)
 from csv_plugin.extras.text_sampling.recipes import (PAPER_RECIPE, SOURCES,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import (dataset_abbr, failure_recorded,
                                           read_run_dump, run_models)
 from tests.hostile_names import LEADING_OUT

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_plan import (read_most_items, read_run_plan,
                                          run_gaps)

@@ -1,7 +1,7 @@
 """Accuracies from the summary of a run."""
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
                                            newest_summary, read_run_accuracies)
 from tests.io.mutations import mutations

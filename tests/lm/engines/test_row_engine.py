@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import ROUNDING
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.row_engine import WINDOWS, RowScores

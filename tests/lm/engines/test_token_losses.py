@@ -4,7 +4,7 @@ import pytest
 import torch
 from tokenizers import processors
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines import transformers_engine as module
 from csv_plugin.lm.engines.token_losses import token_losses

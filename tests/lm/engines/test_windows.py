@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.windows import (Window, cut_windows, group_batches,
                                            pad, target_rows, window_stride)
 

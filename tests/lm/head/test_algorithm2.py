@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.metrics import mse
 from csv_plugin.core.salience import Ridge, Task, fold_masks

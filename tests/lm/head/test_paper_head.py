@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.held_out_errors import reach
-from csv_plugin.core.input_error import InputError
 from csv_plugin.core.intervals import worse_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import fold_masks

@@ -4,7 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from tests.extras.pictures.layout import assert_readable
 from tests.tables import small_tables
 from tools.studies import models_study as study

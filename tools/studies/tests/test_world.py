@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from tools.studies.world import (KINDS, documents, exam, sums, swaps,
                                  validation_texts)
 from tools.studies.world.books import different_items

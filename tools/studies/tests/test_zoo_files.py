@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from tools.studies.zoo.recipes import CHECKPOINTS, TrainingRecipe
 from tools.studies.zoo.zoo_files import Manifest, checkpoint_folder
 

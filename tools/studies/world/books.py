@@ -2,7 +2,7 @@
 from collections.abc import Iterator
 from random import Random
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from tools.studies.world import census, chinese, scenes, sums, swaps
 from tools.studies.world.items import N_ITEMS, Item, Kind

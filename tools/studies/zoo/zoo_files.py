@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from csv_plugin.core.input_error import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import write_text
 from csv_plugin.io.json_files import check_fields, read_json
 from tools.studies.zoo.recipes import (CHECKPOINTS, MODELS, SERIES, SIZES,

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.input_error import InputError, check_list, check_unique
 
 
 def test_an_error_is_one_line_that_a_terminal_shows():

@@ -19,7 +19,7 @@ class InputError(ValueError):
     ...                  'Divide percentages by 100.')
     Traceback (most recent call last):
     ...
-    csv_plugin.core.input_error.InputError: scores.csv, line 3: expected a \
+    csv_plugin.core.conventions.InputError: scores.csv, line 3: expected a \
 fraction in 0..1, found 54.3. Divide percentages by 100.
     """
 
