@@ -38,7 +38,7 @@ def test_curves_on_one_score_are_those_of_the_scaling_law():
         for floor, accuracies in zip(FLOORS, found):
             curve, _ = fit_curve(score, TASK.accuracy, floor)
             np.testing.assert_allclose(
-                accuracies, curve.accuracies(score), atol=1e-4)
+                accuracies, curve.accuracies(score), atol=5e-4)
 
 
 def test_the_least_error_on_held_out_families_wins():
