@@ -63,11 +63,16 @@ def test_a_model_and_its_tokenizer(tmp_path):
 
 
 def test_a_tokenizer_that_transformers_reads_wrongly(tmp_path):
+    """Transformers 5 reads it rightly, and then nothing is refused."""
     file = tmp_path / 'gemma.gguf'
     write(file, 'gemma3')
+    loaded = AutoTokenizer.from_pretrained(tmp_path, gguf_file=file.name)
+    texts = [Text('a', 'the cat')]
+    if '▁cat' in loaded.tokenize(texts[0].text):
+        assert tokenize_all(load_tokenizer(file), texts)
+        return
     with pytest.raises(InputError, match='in pieces. Give the tokenizer'):
         load_tokenizer(file)
     # Loaded by the user, it is refused with the first text.
-    loaded = AutoTokenizer.from_pretrained(tmp_path, gguf_file=file.name)
     with pytest.raises(InputError, match='in pieces. Give the tokenizer'):
-        tokenize_all(loaded, [Text('a', 'the cat')])
+        tokenize_all(loaded, texts)
