@@ -226,7 +226,7 @@ def test_names(tmp_path):
         named_models([], None)
 
 
-def test_revisions(texts, tmp_path, monkeypatch):
+def test_revisions(texts, tmp_path, monkeypatch, offline_hub):
     """Of a model in the hub's cache, offline, and of a folder."""
     cache = tmp_path / 'cache/models--lab--mix'
     for step, commit in (('step20', 'a' * 40), ('stage2/step60', 'b' * 40)):
@@ -235,9 +235,8 @@ def test_revisions(texts, tmp_path, monkeypatch):
         shutil.copytree(shipped.ZOO / 'd/tokenizer', copy, dirs_exist_ok=True)
         (cache / 'refs' / step).parent.mkdir(parents=True, exist_ok=True)
         (cache / 'refs' / step).write_text(commit)
-    constants = 'huggingface_hub.constants.'
-    monkeypatch.setattr(f'{constants}HF_HUB_CACHE', str(tmp_path / 'cache'))
-    monkeypatch.setattr(f'{constants}HF_HUB_OFFLINE', True)
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE',
+                        str(tmp_path / 'cache'))
     call = ['losses', '--texts', 'texts.jsonl', '--out', 'out', '--revisions']
     for model in ('lab/mix', f'local={cache}'):
         for _ in range(2):  # The second finds the dumps.

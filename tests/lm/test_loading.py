@@ -137,12 +137,8 @@ def test_pickled_weights_run_no_code(folder, kind, trusted):
     ('no/model', 'no such folder, and no connection to the hub'),
     ('./no/folder/here', 'no such folder'),
 ])
-def test_a_model_that_cannot_be_reached(name, found, monkeypatch, capfd):
+def test_a_model_that_cannot_be_reached(name, found, offline_hub, capfd):
     """One line without a connection to the hub."""
-    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_OFFLINE', True)
-    # transformers 4 keeps a copy.
-    monkeypatch.setattr(
-        'transformers.utils.hub._is_offline_mode', True, raising=False)
     for load in (load_tokenizer, load_causal_lm):
         with pytest.raises(InputError, match=f'found {found}. Name its '):
             load(name)
