@@ -5,8 +5,8 @@ transformers 5 makes some tokenizers anew, from parts of their
 class, other ids come out, or blanks of the text are lost, without an error.
 """
 import re
-import struct
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,10 +35,8 @@ _BLANKS = re.compile('[\t\n\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f'
 _FEW = 0.01
 # Entries of a vocabulary, at most, that are tried.
 _SAMPLE = 2000
-# Rules of GGUF files, with which transformers makes the tokens of llama.cpp,
-# and bytes of a file in which one stands.
+# Rules of GGUF files, with which transformers makes the tokens of llama.cpp.
 _WORD_RULES = '', 'default', 'gpt-2', 'smollm', 'qwen2'
-_HEAD = 1 << 24
 
 
 def named(tokenizer: PreTrainedTokenizerBase) -> str:
@@ -106,20 +104,14 @@ def check_gguf(tokenizer: PreTrainedTokenizerBase) -> None:
             'file as single tokens', f'{len(words) - whole} in pieces', remedy)
 
 
+@lru_cache(maxsize=8)
 def _word_rule(file: Path) -> str:
-    """The name of the rule that cuts words; '' where a GGUF file has none.
-
-    A text in the file is its key, the number of its type, its length, and
-    itself.
-    """
+    """The name of the rule that cuts words; '' where a GGUF file has none."""
     if not file.is_file():
         return ''
-    with file.open('rb') as opened:
-        _, key, rest = opened.read(_HEAD).partition(b'tokenizer.ggml.pre')
-    if not key:
-        return ''
-    _, length = struct.unpack_from('<IQ', rest)
-    return rest[12:12 + length].decode(errors='replace')
+    from gguf import GGUFReader  # transformers needs it for such files, too
+    rule = GGUFReader(file).get_field('tokenizer.ggml.pre')
+    return rule.contents() if rule else ''
 
 
 def _is_whole(tokenizer: PreTrainedTokenizerBase, token: str) -> bool:
