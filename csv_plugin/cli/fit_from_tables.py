@@ -21,7 +21,7 @@ from csv_plugin.cli.arguments import (add_option, add_out, add_wide,
                                       check_splits, into_folder, print_end,
                                       whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
-                                            add_tables, fit_bars)
+                                            add_tables, fit_bars, models_of)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
@@ -69,8 +69,7 @@ def run(args: argparse.Namespace) -> None:
                          'Leave it out, and name the splits.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    fit = tables.models_to_fit(args.fit, args.predict)
-    predict = tables.models_in(*args.predict)
+    fit, predict = models_of(args, tables)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     fitted = tables.features.models if args.leave_family_out else fit
     run_on = tables.accuracies.select(fitted).benchmarks_run
@@ -175,7 +174,7 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
         if args.choose:
             write_csv(units, ('unit', ),
                       ((unit, ) for unit in study.predictor.columns.units))
-        write_predictions(args.out / 'predictions.csv', study, splits)
+        write_predictions(args.out, study, splits)
         write_markdown(args.out / 'leaderboard.md', leaderboard(study, shown))
         write_report(args.out / 'report.md', study, title, args.command)
         save_predictor(study.predictor, predictor)

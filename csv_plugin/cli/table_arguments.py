@@ -15,11 +15,15 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.collection import Collection, collect
 from csv_plugin.io.known_benchmarks import benchmark_infos
+from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import ModelInfo, read_benchmarks, split_name
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints)
 from csv_plugin.triage.dumps import matching_paths
+
+#: Default of `--predict`; one that is given is another list.
+TEST = ['test']
 
 
 def fit_bars() -> Progress:
@@ -83,15 +87,25 @@ def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:
         'names them (default: all but test and those of --predict)',
         split_name)
     add_several(parser, '--predict', 'SPLIT', 'splits to predict (default '
-                'test)', split_name, ['test'])
+                'test)', split_name, TEST)
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
     """Add `--leave-family-out` and `--seed`."""
     add_flag(
         parser, '--leave-family-out', 'predict each model of all these splits '
-        'from the other families (default: no)')
+        'from the other families; a test split is not needed (default: no)')
     add_seed(parser)
+
+
+def models_of(args: argparse.Namespace,
+              tables: ModelTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the models of `--fit` and those of `--predict`."""
+    splits = {row.split for row in tables.info.values()}
+    if args.leave_family_out and args.predict is TEST and 'test' not in splits:
+        args.predict = []
+    return (tables.models_to_fit(args.fit, args.predict),
+            tables.models_in(*args.predict))
 
 
 def add_seed(group: Any) -> None:

@@ -58,7 +58,7 @@ def write_training(out: Path,
     pictures.mkdir(exist_ok=True)
     earlier = out / CURVE, *pictures.glob('*.png'), *pictures.glob('*.svg')
     with file_set(*earlier):
-        write_predictions(out / 'predictions.csv', study, splits)
+        write_predictions(out, study, splits)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
         write_report(out / 'report.md', study, title, command, remarks)
         if curve:

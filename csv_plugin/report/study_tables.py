@@ -1,8 +1,10 @@
 """A study as tables: predictions, errors by benchmark, a Markdown report."""
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import Path
 from textwrap import indent
 
+import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core.escaping import markdown, one_line, visible
@@ -46,21 +48,23 @@ _METHODS = {
 }
 
 
-def write_predictions(path: FilePath, study: Study,
+def write_predictions(folder: Path, study: Study,
                       splits: Mapping[str, str]) -> None:
     """Write every prediction of the solver as CSV, one row each.
 
-    Columns are `PREDICTION_COLUMNS`, accuracies as fractions, flags as 0 and
-    1. `splits` has the split of each model.
+    Scores that the predictor was fitted to are in `in_sample.csv`, all others
+    in `predictions.csv`. Columns are `PREDICTION_COLUMNS`, accuracies as
+    fractions, flags as 0 and 1. `splits` has the split of each model.
     """
     table = study.predictions
-    rows = ((model, benchmark, splits[model], table.real[m, b],
-             table.values[m, b, 0], table.low[m, b, 0], table.high[m, b, 0],
-             int(table.extrapolated[m, b, 0]), int(table.in_sample[m, b, 0]),
-             int(table.disagrees[m, b, 0]))
-            for m, model in enumerate(table.models)
-            for b, benchmark in enumerate(table.benchmarks))
-    write_csv(path, PREDICTION_COLUMNS, rows)
+    in_sample = table.in_sample[:, :, 0]
+    for name, part in (('predictions', ~in_sample), ('in_sample', in_sample)):
+        rows = ((table.models[m], table.benchmarks[b], splits[table.models[m]],
+                 table.real[m, b], table.values[m, b, 0], table.low[m, b, 0],
+                 table.high[m, b, 0], int(table.extrapolated[m, b, 0]),
+                 int(in_sample[m, b]), int(table.disagrees[m, b, 0]))
+                for m, b in np.argwhere(part))
+        write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS, rows)
 
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:

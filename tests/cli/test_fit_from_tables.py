@@ -21,7 +21,8 @@ from tests.scripts import check_end
 from tests.tables import Tables, small_tables, write_tables
 
 OUTPUTS = [
-    'leaderboard.md', 'predictions.csv', 'predictor.safetensors', 'report.md'
+    'in_sample.csv', 'leaderboard.md', 'predictions.csv',
+    'predictor.safetensors', 'report.md'
 ]
 SPLITS = ('train', 'train', 'train', 'val', 'test')
 #: Fits to nothing, where it does not matter what is fitted.
@@ -111,7 +112,7 @@ def test_outputs(tmp_path, tables):
     assert row[2] == f'{100 * errors.mae:.1f}'
     assert row[4] == f'{errors.coverage:.0%}'
     assert '5/5' in bars.getvalue()
-    rows = read(out / 'predictions.csv')
+    rows = read(out / 'predictions.csv') + read(out / 'in_sample.csv')
     assert tuple(rows[0]) == PREDICTION_COLUMNS
     assert len(rows) == 15 * 5
     for row in rows:
@@ -147,7 +148,7 @@ def test_leave_family_out(tmp_path, capsys):
     values = [float(row['predicted']) for row in rows]
     np.testing.assert_array_equal(
         values, study.predictions.values[:, :, method].ravel())
-    assert {row['in_sample'] for row in rows} == {'0'}
+    assert read(tmp_path / 'out/in_sample.csv') == []
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.startswith(
         '# 8 models, each predicted from other families\n')
@@ -155,6 +156,23 @@ def test_leave_family_out(tmp_path, capsys):
     assert len(predictor.benchmarks[0].fit_models) == 8
     # Four families, four folds.
     assert re.search('folds: 100%.* 4/4 ', capsys.readouterr().err)
+
+
+def test_families_are_left_out_without_a_test_split(tmp_path, capsys):
+    """One that is named has to be there."""
+    small = small_tables(n_models=8, n_families=4).only('easy')
+    (tmp_path / 'in').mkdir()
+    arguments = [
+        *write_tables(tmp_path / 'in', small, dict.fromkeys(
+            small.models, 'all')), *QUICK, '--leave-family-out', '--fit',
+        'all', '--out',
+        str(tmp_path / 'out')
+    ]
+    assert main(arguments) == 0
+    rows = read(tmp_path / 'out/predictions.csv')
+    assert [row['model'] for row in rows] == list(small.models)
+    assert main([*arguments, '--predict', 'test']) == 2
+    assert "models in split 'test'" in capsys.readouterr().err
 
 
 def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
@@ -192,7 +210,8 @@ def test_same_bytes_twice(tmp_path, arguments):
 def test_splits(tmp_path, arguments, fit, predict, n_rows, title):
     assert main([*arguments, '--fit', *fit, '--predict', *predict,
                  *QUICK]) == 0
-    rows = read(tmp_path / 'out/predictions.csv')
+    rows = read(tmp_path / 'out/predictions.csv') + read(
+        tmp_path / 'out/in_sample.csv')
     assert len(rows) == 5 * n_rows
     expected = {name.replace('val', 'validation') if name == 'val' else name
                 for name in fit + predict}  # yapf: disable

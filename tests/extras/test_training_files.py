@@ -70,8 +70,8 @@ def names(folder):
 
 def files(*pictures, curve=True):
     return sorted([
-        'leaderboard.md', 'predictions.csv', 'predictor.safetensors',
-        'report.md', *['training_curve.csv'] * curve,
+        'in_sample.csv', 'leaderboard.md', 'predictions.csv',
+        'predictor.safetensors', 'report.md', *['training_curve.csv'] * curve,
         *(f'pictures/{name}.{ending}' for name in pictures
           for ending in ('png', 'svg'))
     ])  # yapf: disable
@@ -94,12 +94,12 @@ def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
     # The first method is the one that is kept.
     saved = load_predictor(tmp_path / 'predictor.safetensors')
     assert saved.benchmarks[0].solver == 'ridge'
-    lines = (tmp_path / 'predictions.csv').read_text('utf-8').splitlines()
-    expected = predictors['salience'].predict(losses)
-    assert [float(line.split(',')[4])
-            for line in lines[1:]] == expected.values.ravel().tolist()
-    assert [line.split(',')[2] for line in lines[1::2]] == [
-        'train'] * 16 + ['test'] * 2  # yapf: disable
+    expected = predictors['salience'].predict(losses).values.ravel().tolist()
+    for name, split, values in (('in_sample', 'train', expected[:32]),
+                                ('predictions', 'test', expected[32:])):
+        lines = (tmp_path / f'{name}.csv').read_text('utf-8').splitlines()
+        assert [float(line.split(',')[4]) for line in lines[1:]] == values
+        assert {line.split(',')[2] for line in lines[1:]} == {split}
 
 
 def test_pictures_show_the_loss_before_and_the_score_after(

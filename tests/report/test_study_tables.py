@@ -48,16 +48,22 @@ def cells(line: str) -> list[str]:
 
 def test_predictions(tmp_path, tables, study):
     splits = {model: f's{m % 3}' for m, model in enumerate(tables.models)}
-    write_predictions(tmp_path / 'p.csv', study, splits)
-    with open(tmp_path / 'p.csv', encoding='utf-8', newline='') as file:
-        rows = list(csv.DictReader(file))
+    write_predictions(tmp_path, study, splits)
+    rows, fitted = (
+        list(
+            csv.DictReader((tmp_path / name).read_text('utf-8').splitlines()))
+        for name in ('predictions.csv', 'in_sample.csv'))
+    assert {row['in_sample'] for row in rows} == {'0'}
+    assert {row['in_sample'] for row in fitted} == {'1'}
     assert tuple(rows[0]) == PREDICTION_COLUMNS == (
         'model', 'benchmark', 'split', 'observed', 'predicted', 'low', 'high',
         'extrapolated', 'in_sample', 'disagrees')
     assert [(row['model'], row['benchmark']) for row in rows] == [
         (m, b) for m in tables.models for b in tables.accuracies.benchmarks
+        if not study.predictions.at(m, b, 'uniform').in_sample
     ]
-    for row in rows:
+    assert len({row['model'] for row in fitted}) == 10
+    for row in rows + fitted:
         model, benchmark = row['model'], row['benchmark']
         cell = study.predictions.at(model, benchmark, 'uniform')
         observed = tables.accuracies.column(benchmark)[tables.models.index(

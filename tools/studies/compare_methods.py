@@ -23,7 +23,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       check_splits, exit_code, print_json)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
-                                            add_tables)
+                                            add_tables, models_of)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
@@ -122,8 +122,7 @@ def _folds(args: argparse.Namespace, tables: ModelTables) -> list[Fold]:
         InputError: A split has no model, or is both fitted to and
             predicted.
     """
-    fit = tables.models_to_fit(args.fit, args.predict)
-    predict = tables.models_in(*args.predict)
+    fit, predict = models_of(args, tables)
     if args.leave_family_out:
         models = [m for m in tables.features.models if m in {*fit, *predict}]
         return family_folds(models, tables.families, args.seed)
