@@ -16,15 +16,16 @@ the variance, the more the fewer families they have. Outside the range of the
 training models, errors are as much larger as those of the back-tests are.
 """
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Optional
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import counted
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
 from csv_plugin.core.predictor import (BenchmarkPredictor, Losses, Predictor,
@@ -44,66 +45,30 @@ NEARLY_SURE = 0.99
 N_DRAWS = 4_000
 #: Smaller directions, as a share of the largest, are rounding errors.
 LEAST_SHARE = 1e-12
+#: More pairs than these are counted in cells of sizes and of squared errors.
+MOST_PAIRS, SIZE_CELLS, SQUARE_CELLS = 20_000, 50, 200
+#: Rows of pairs at a time.
+_ROWS = 100
 _ROUNDS = 12
 
 
-@dataclass(frozen=True, eq=False)
-class AccuracyDifferences:
+class AccuracyDifferences(NamedTuple):
     """Predicted accuracies of B minus those of A, fractions, `(K, ...)`.
 
-    Axes behind the first are those of pairs: none for two models, `(n, n)` for
-    n models, where entry `[k, i, j]` is model j minus model i. The last of
-    several `benchmarks` is their mean. `deviation` is the standard error of
-    the difference; `freedom`, `(K, ...)`, are degrees of freedom of Student's
-    t distribution.
+    The last of several `benchmarks` is their mean. `deviation` is the standard
+    error of the difference; `freedom` are degrees of freedom of Student's t
+    distribution.
     """
     benchmarks: tuple[str, ...]
     difference: NDArray[np.float64]
     deviation: NDArray[np.float64]
     freedom: NDArray[np.float64]
 
-    __repr__ = short_repr
-
     @property
     def probability(self) -> NDArray[np.float64]:
         """Probability that B has the higher measured accuracy, `(K, ...)`."""
         return np.asarray(
             stdtr(self.freedom, self.difference / self.deviation))
-
-    def rank_ranges(
-            self, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the best and worst ranks of n models, `(n,)`.
-
-        By the last benchmark. Models that cannot be told apart at this level
-        may be in either order.
-        """
-        least = stdtrit(self.freedom[-1, 0, 0], (1 + level) / 2)
-        above = self.difference[-1] > least * self.deviation[-1]
-        return 1 + above.sum(axis=1), len(above) - above.sum(axis=0)
-
-    def chances(self) -> NDArray[np.float64]:
-        """Return the probability of each of n models to be the best, `(n,)`.
-
-        By the last benchmark, from draws of the joint distribution.
-        """
-        found = np.zeros(self.difference.shape[-1])
-        # The others are hardly ever the best.
-        rows = np.flatnonzero(self.rank_ranges(NEARLY_SURE)[0] == 1)
-        pairs = np.ix_(rows, rows)
-        variance = self.deviation[-1][pairs]**2
-        np.fill_diagonal(variance, 0)
-        # Covariances about the mean of the models, with these variances of
-        # differences (Torgerson, Psychometrika 17, 1952).
-        centred = np.eye(len(rows)) - 1 / len(rows)
-        sizes, axes = np.linalg.eigh(-centred @ variance @ centred / 2)
-        rng = np.random.default_rng(0)
-        draws = rng.normal(
-            size=(N_DRAWS, len(rows))) @ (axes * np.sqrt(sizes.clip(0))).T
-        freedom = self.freedom[-1, 0, 0]
-        draws *= np.sqrt(freedom / rng.chisquare(freedom, (N_DRAWS, 1)))
-        best = np.argmax(self.difference[-1][pairs][0] + draws, axis=1)
-        found[rows] = np.bincount(best, minlength=len(rows)) / N_DRAWS
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +94,139 @@ class _PairErrors:
         return np.maximum(variance + self.parts[2] * sizes, LEAST_DEVIATION**2)
 
 
+class OwnErrors(NamedTuple):
+    """Errors of n models beside those of the predictor, each model's own.
+
+    Variances `(K, n)`, and degrees of freedom `(n,)`.
+    """
+    variance: NDArray[np.float64]
+    freedom: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class JointPredictions:
+    """Predicted accuracies of n models, and the errors of their differences.
+
+    Values are fractions, `(K, n)`; the last of several `benchmarks` is their
+    mean. Pairs of models are named by arrays of places i and j, which
+    broadcast: differences are j minus i. `larger`, `(B, n)`, is how many times
+    errors are those within the range; `noise`, `(K, n)`, the variance that
+    items leave; `chosen`, `(B,)`, marks the benchmarks of the mean.
+    """
+    benchmarks: tuple[str, ...]
+    values: NDArray[np.float64]
+    learned: Sequence[_PairErrors]
+    larger: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    families: NDArray
+    chosen: NDArray[np.bool_]
+    own: Optional[OwnErrors] = None
+
+    def __repr__(self) -> str:
+        return f'JointPredictions({counted(self.values.shape[1], "model")})'
+
+    def differences(self, i: Any, j: Any) -> AccuracyDifferences:
+        """Return predicted differences of pairs, `(K, ...)`."""
+        parts = [
+            np.broadcast_arrays(*self._pairs(k, i, j))
+            for k in range(len(self.benchmarks))
+        ]
+        return AccuracyDifferences(self.benchmarks,
+                                   *map(np.array, zip(*parts)))
+
+    def rank_ranges(
+            self,
+            level: float,
+            k: int = -1,
+            within: float = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the best and worst ranks of the models, `(n,)`.
+
+        By benchmark k. Models that cannot be told apart at this level may be
+        in either order, as those with `within` of each other.
+        """
+        n = self.values.shape[1]
+        everyone = np.arange(n)
+        best, worst = np.ones(n, int), np.full(n, n)
+        # A matrix of all pairs would take much memory.
+        for rows in np.array_split(everyone, -(-n // _ROWS)):
+            gap, error, freedom = self._pairs(k, rows[:, None], everyone)
+            above = gap > within + error * stdtrit(freedom, (1 + level) / 2)
+            best[rows] += above.sum(axis=1)
+            worst -= above.sum(axis=0)
+        return best, worst
+
+    def chances(self, k: int = -1, within: float = 0) -> NDArray[np.float64]:
+        """Return the probability of each model to be the best, `(n,)`.
+
+        By benchmark k, from draws of the joint distribution; models with
+        `within` of the best count as such.
+        """
+        found = np.zeros(self.values.shape[1])
+        # The others are hardly ever the best.
+        rows = np.flatnonzero(self.rank_ranges(NEARLY_SURE, k, within)[0] == 1)
+        _, error, freedom = self._pairs(k, rows[:, None], rows)
+        variance = error**2
+        np.fill_diagonal(variance, 0)
+        # Covariances about the mean of the models, with these variances of
+        # differences (Torgerson, Psychometrika 17, 1952).
+        centred = np.eye(len(rows)) - 1 / len(rows)
+        sizes, axes = np.linalg.eigh(-centred @ variance @ centred / 2)
+        rng = np.random.default_rng(0)
+        draws = rng.normal(
+            size=(N_DRAWS, len(rows))) @ (axes * np.sqrt(sizes.clip(0))).T
+        least = np.min(freedom)
+        draws *= np.sqrt(least / rng.chisquare(least, (N_DRAWS, 1)))
+        draws += self.values[k, rows]
+        near = draws >= draws.max(axis=1, keepdims=True) - within
+        found[rows] = near.mean(axis=0)
+        return found
+
+    def _pairs(self, k: int, i: Any, j: Any) -> tuple[Any, ...]:
+        """Differences on a benchmark, their errors and degrees of freedom."""
+        k %= len(self.benchmarks)
+        between = self.families[i] != self.families[j]
+        gap = self.values[k, j] - self.values[k, i]
+        variance = self.learned[k].variance(np.abs(gap), between)
+        if k < len(self.larger):
+            variance = variance * self._growth(k, i, j)
+        else:
+            variance = self._of_mean(variance, i, j, between)
+        variance = np.maximum(variance, self.noise[k, i] + self.noise[k, j])
+        variance = np.minimum(variance, MOST_DEVIATION**2)
+        freedom = np.clip(self.learned[k].families, 1., MOST_FREEDOM)
+        if self.own is None:
+            return gap, np.sqrt(variance), freedom
+        own = [self.own.variance[k, place] for place in (i, j)]
+        # Degrees of freedom of a sum after Welch (1947).
+        lost = variance**2 / freedom + sum(part**2 / self.own.freedom[place]
+                                           for part, place in zip(own, (i, j)))
+        variance = variance + own[0] + own[1]
+        return gap, np.sqrt(variance), variance**2 / lost
+
+    def _growth(self, b: int, i: Any, j: Any) -> NDArray[np.float64]:
+        return np.maximum(self.larger[b, i], self.larger[b, j])**2
+
+    def _of_mean(self, own: NDArray, i: Any, j: Any,
+                 between: NDArray) -> NDArray[np.float64]:
+        """Variance of errors of the mean, from that within the range.
+
+        It grows as the variances of its benchmarks do. Those without a bound
+        may move the mean by their share.
+        """
+        within, grown, unbounded = np.zeros((3, *own.shape))
+        for b in np.flatnonzero(self.chosen):
+            gap = np.abs(self.values[b, j] - self.values[b, i])
+            variance = self.learned[b].variance(gap, between)
+            growth = self._growth(b, i, j)
+            bounded = np.isfinite(growth)
+            within += np.where(bounded, variance, 0)
+            grown += np.where(bounded, variance * growth, 0)
+            unbounded += ~bounded
+        times = np.divide(
+            grown, within, where=within > 0, out=np.ones_like(own))
+        return own * times + (unbounded / self.chosen.sum())**2
+
+
 def predict_differences(predictor: Predictor,
                         a: Losses,
                         b: Losses,
@@ -146,78 +244,54 @@ def predict_differences(predictor: Predictor,
         InputError: As in `Predictor.features`, or the predictor contains no
             scores of its training models.
     """
-    values = np.vstack([predictor.features(part).values for part in (a, b)])
+    both = FeatureTable.concatenate([
+        replace(predictor.features(part), models=(name, ))
+        for part, name in ((a, 'a'), (b, 'b'))
+    ])
     families = ('a', 'a' if same_family else 'b')
-    both = _differences(predictor, values, families, predictor.main)
-    return AccuracyDifferences(both.benchmarks, both.difference[:, 0, 1],
-                               both.deviation[:, 0, 1], both.freedom[:, 0, 1])
+    return predict_jointly(predictor, both, families).differences(0, 1)
 
 
-def all_differences(
-        predictor: Predictor,
-        losses: Losses,
-        families: Optional[Sequence[str]] = None,
-        main: Optional[Sequence[str]] = None) -> AccuracyDifferences:
-    """Predict the differences of all pairs of n models, `(K, n, n)`.
+def predict_jointly(predictor: Predictor,
+                    losses: Losses,
+                    families: Optional[Sequence[str]] = None,
+                    main: Optional[Sequence[str]] = None) -> JointPredictions:
+    """Predict n models and the errors of their differences.
 
     `families` are those of the models, by default all different; `main` are
     the benchmarks of the mean, by default the main ones. Errors are as in
     `predict_differences`.
     """
     features = predictor.features(losses)
-    return _differences(predictor, features.values, families
-                        or features.models, main or predictor.main)
+    scores = [part.model.scores(features.values)
+              for part in predictor.benchmarks]  # yapf: disable
+    found = joint_of_scores(predictor, np.array(scores), families
+                            or features.models, main or predictor.main)
+    beyond = [
+        part.intervals.beyond(features.values) for part in predictor.benchmarks
+    ]
+    return replace(found, larger=np.where(beyond, np.inf, found.larger))
 
 
-def _differences(predictor: Predictor, values: NDArray,
-                 families: Sequence[str],
-                 main: Sequence[str]) -> AccuracyDifferences:
-    """Differences of n models with features `(n, K)`."""
+def joint_of_scores(predictor: Predictor, scores: NDArray,
+                    families: Sequence[str],
+                    main: Sequence[str]) -> JointPredictions:
+    """The same of n models with capability scores `(B, n)`."""
     chosen = np.isin(predictor.names, main)
-    predicted = _predicted(predictor, values)
-    columns = _with_mean(predicted, chosen).T
-    distances = columns[:, None] - columns[:, :, None]
-    group = np.asarray(families)
-    between = group[:, None] != group
     learned = _learn(predictor, chosen)
-    own = np.stack([
-        errors.variance(np.abs(distance), between)
-        for errors, distance in zip(learned, distances)
-    ])
-    n = len(predicted.T)
-    larger = np.stack([_larger(part, values) for part in predictor.benchmarks])
-    growth = np.maximum(larger[:, :, None], larger[:, None])**2
-    noise = np.stack([
-        OWN_SHARE * item_variance(column, part.n_items) * inverse(part.n_items)
-        for part, column in zip(predictor.benchmarks, predicted.T)
-    ])
-    variance = own[:n] * growth
-    if len(own) > n:
-        of_mean = _of_mean(own[n], own[:n][chosen], growth[chosen])
-        variance = np.append(variance, of_mean[None], axis=0)
-        noise_of_mean = noise[chosen].sum(axis=0) / chosen.sum()**2
-        noise = np.append(noise, noise_of_mean[None], axis=0)
-    variance = np.maximum(variance, noise[:, :, None] + noise[:, None])
-    freedom = np.clip([errors.families for errors in learned], 1.,
-                      MOST_FREEDOM)
-    return AccuracyDifferences(
-        _names(predictor, chosen), distances,
-        np.minimum(np.sqrt(variance), MOST_DEVIATION),
-        np.broadcast_to(freedom[:, None, None], variance.shape))
-
-
-def _of_mean(own: NDArray, parts: NDArray,
-             growth: NDArray) -> NDArray[np.float64]:
-    """Variance of errors of the mean, from that within the range, `(n, n)`.
-
-    It grows as the variances of its benchmarks do, `(B, n, n)`. Those without
-    a bound may move the mean by their share.
-    """
-    unbounded = np.isinf(growth)
-    within = np.where(unbounded, 0, parts).sum(axis=0)
-    grown = np.where(unbounded, 0, parts * growth).sum(axis=0)
-    times = np.divide(grown, within, where=within > 0, out=np.ones_like(own))
-    return own * times + unbounded.mean(axis=0)**2
+    values, larger, noise = [], [], []
+    for part, row in zip(predictor.benchmarks, scores):
+        values.append(part.model.curve.accuracies(row))
+        larger.append(_larger(part, row))
+        noise.append(OWN_SHARE * item_variance(values[-1], part.n_items) *
+                     inverse(part.n_items))
+    names, n = predictor.names, int(chosen.sum())
+    if n > 1:
+        names = (*names, f'mean of {n}')
+        values.append(np.array(values)[chosen].mean(axis=0))
+        noise.append(np.array(noise)[chosen].sum(axis=0) / n**2)
+    return JointPredictions(names, np.array(values), learned, np.array(larger),
+                            np.array(noise), np.asarray(families), chosen)
 
 
 def _learn(predictor: Predictor,
@@ -270,11 +344,24 @@ class _Pairs:
         i, j, wrong, shared = i[kept], j[kept], wrong[kept], shared[kept]
         distance = np.where(shared, predicted[j] - predicted[i], 0)
         n_shared = np.maximum(shared.sum(axis=1), 1)
-        return cls(
+        found = cls(
             np.abs(distance.sum(axis=1) / n_shared),
             (np.nansum(wrong, axis=1) / n_shared)**2, family[i] != family[j],
             _weights(family[i], family[j], len(names)),
             len(np.union1d(family[i], family[j])))
+        return found if len(i) <= MOST_PAIRS else found.in_cells()
+
+    def in_cells(self) -> '_Pairs':
+        """Merge pairs of nearly the same size and squared error."""
+        logs = np.log(np.maximum(self.squares, LEAST_DEVIATION**2))
+        cell = 2 * _cells(self.sizes, SIZE_CELLS) + self.between
+        cell = SQUARE_CELLS * cell + _cells(logs, SQUARE_CELLS)
+        _, cell = np.unique(cell, return_inverse=True)
+        weights: NDArray = np.bincount(cell, self.weights)
+        sizes, squares, between = (
+            np.bincount(cell, self.weights * part) / weights
+            for part in (self.sizes, self.squares, self.between))
+        return _Pairs(sizes, squares, between > 0, weights, self.families)
 
     @property
     def level(self) -> float:
@@ -298,12 +385,18 @@ def _weights(first: NDArray, second: NDArray, n: int) -> NDArray[np.float64]:
     the square root of k.
     """
     key = np.minimum(first, second) * n + np.maximum(first, second)
-    _, place, count = np.unique(key, return_inverse=True, return_counts=True)
-    weights = 1 / np.sqrt(count[place])
+    weights = 1 / np.sqrt(np.bincount(key)[key])
     kinds = [first == second, first != second]
     for kind in kinds:
         weights[kind] /= weights[kind].sum()
     return weights / sum(kind.any() for kind in kinds)
+
+
+def _cells(values: NDArray, n: int) -> NDArray[np.int64]:
+    """Places of values in n cells of equal width, from 0 on."""
+    low = values.min()
+    width = max(np.ptp(values), LEAST_DEVIATION) / (n - 1)
+    return ((values - low) / width).astype(int)
 
 
 def _fit_parts(sizes: NDArray, squares: NDArray, between: NDArray,
@@ -331,33 +424,10 @@ def _fit_parts(sizes: NDArray, squares: NDArray, between: NDArray,
     return parts
 
 
-def _larger(part: BenchmarkPredictor, values: NDArray) -> NDArray[np.float64]:
+def _larger(part: BenchmarkPredictor, scores: NDArray) -> NDArray[np.float64]:
     """How many times errors of models are those within the range, `(n,)`."""
     intervals = part.intervals
     if intervals.n_families < 2:
-        return np.full(len(values), np.inf)
-    scores = part.model.scores(values)
+        return np.full(len(scores), np.inf)
     outside = intervals.backtest_error * intervals.growth(scores)
-    larger = np.where(
-        intervals.extrapolated(scores), np.maximum(outside, 1), 1)
-    return np.where(intervals.beyond(values), np.inf, larger)
-
-
-def _predicted(predictor: Predictor, values: NDArray) -> NDArray[np.float64]:
-    """Predicted accuracies from features `(n, K)`, shape `(n, B)`."""
-    return np.stack(
-        [part.model.predict(values) for part in predictor.benchmarks], axis=1)
-
-
-def _names(predictor: Predictor, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Benchmarks, and their mean if it is of several."""
-    n = int(chosen.sum())
-    return (*predictor.names, *[f'mean of {n}'] * (n > 1))
-
-
-def _with_mean(values: NDArray, chosen: NDArray) -> NDArray[np.float64]:
-    """Values `(n, B)` with their mean as the last column, if of several."""
-    if chosen.sum() < 2:
-        return values
-    mean = values[:, chosen].mean(axis=1, keepdims=True)
-    return np.append(values, mean, axis=1)
+    return np.where(intervals.extrapolated(scores), np.maximum(outside, 1), 1)

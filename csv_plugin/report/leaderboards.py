@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.differences import all_differences
+from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import interval, number, percent
@@ -233,7 +233,7 @@ def with_possible_ranks(board: Leaderboard, predictors: Predictors,
                 or not isinstance(predictor, Predictor)
                 or predictor.training_scores is None):
             continue
-        found = all_differences(
+        found = predict_jointly(
             predictor,
             FeatureTable.concatenate(tables),
             main=overall.benchmarks)

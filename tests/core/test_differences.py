@@ -7,8 +7,9 @@ from scipy import optimize, stats
 
 from csv_plugin.core import differences
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.differences import (MOST_FREEDOM, AccuracyDifferences,
-                                         all_differences, predict_differences)
+from csv_plugin.core.differences import (MOST_FREEDOM, JointPredictions,
+                                         OwnErrors, predict_differences,
+                                         predict_jointly)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE, item_variance
@@ -62,17 +63,18 @@ def test_pairs_and_their_mean(predictor):
 
 def test_main_benchmarks_make_the_mean(predictor):
     names = predictor.names[:2]
-    found = all_differences(predictor, TABLES.features, main=names)
+    found = predict_jointly(predictor, TABLES.features, main=names)
     assert found.benchmarks[-1] == 'mean of 2'
-    np.testing.assert_allclose(found.difference[-1],
-                               found.difference[:2].mean(axis=0))
-    alone = all_differences(predictor, TABLES.features, main=names[:1])
+    np.testing.assert_allclose(found.values[-1], found.values[:2].mean(axis=0))
+    alone = predict_jointly(predictor, TABLES.features, main=names[:1])
     assert alone.benchmarks == predictor.names
 
 
-def test_matrix_of_pairs(predictor):
-    """All pairs are antisymmetric, and each is that of its two models."""
-    every = all_differences(predictor, TABLES.features)
+def test_all_pairs(predictor):
+    """They are antisymmetric, and each is that of its two models."""
+    joint = predict_jointly(predictor, TABLES.features)
+    places = np.arange(len(TABLES.groups))
+    every = joint.differences(places[:, None], places)
     np.testing.assert_allclose(
         every.probability + every.probability.swapaxes(1, 2), 1)
     one = pair(predictor)
@@ -81,28 +83,62 @@ def test_matrix_of_pairs(predictor):
             getattr(every, name)[:, 2, 9], getattr(one, name))
 
 
-def test_ranges_of_ranks():
+def joint(values, families, parts, own=None):
+    """Models with these accuracies and parts of the variance."""
+    values = np.array([values], float)
+    return JointPredictions(
+        ('exam', ), values,
+        [differences._PairErrors(np.array(parts), MOST_FREEDOM)],
+        np.ones(values.shape), np.zeros(values.shape), np.array([*families]),
+        np.array([True]), own)
+
+
+def test_ranges_of_ranks(monkeypatch):
     """Models that cannot be told apart may be in either order."""
-    difference = np.subtract.outer(
-        np.array([.9, .5, .45, .1]), np.array([.9, .5, .45, .1])).T
-    found = AccuracyDifferences(('exam', ), difference[None],
-                                np.full((1, 4, 4), .1), np.full((1, 4, 4), 5))
-    best, worst = found.rank_ranges(.9)
-    assert (best.tolist(), worst.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
+    found = joint([.9, .5, .45, .1], 'abcd', [.01, 0, 0])
+    for rows in (100, 3):
+        monkeypatch.setattr(differences, '_ROWS', rows)
+        best, worst = found.rank_ranges(.9)
+        assert (best.tolist(), worst.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
+    # Models with .3 of each other count as equal.
+    assert found.rank_ranges(.9, within=.3)[0].tolist() == [1, 1, 1, 2]
 
 
 def test_chances_to_be_best():
     """Of two models that of the pair; of three, by independent errors."""
-    cube = np.array([[[0, .1], [-.1, 0]]])
-    two = AccuracyDifferences(('exam', ), cube, np.full(cube.shape, .1),
-                              np.full(cube.shape, 5.))
-    assert two.chances()[1] == pytest.approx(two.probability[0, 0, 1], abs=.02)
+    two = joint([.5, .6], 'ab', [.01, 0, 0])
+    above = two.differences(0, 1).probability[0]
+    assert two.chances()[1] == pytest.approx(above, abs=.02)
     # Two models that are certainly alike share their chance.
-    values = np.array([.5, .6, .6])
-    apart = np.array([[0, .1, .1], [.1, 0, 1e-9], [.1, 1e-9, 0]])
-    three = AccuracyDifferences(('exam', ), (values - values[:, None])[None],
-                                apart[None], np.full((1, 3, 3), 5.))
-    assert three.chances()[0] == pytest.approx(1 - two.chances()[1], abs=.02)
+    three = joint([.5, .6, .6], 'abb', [0, .01, 0])
+    assert three.chances()[0] == pytest.approx(1 - above, abs=.02)
+    scaled = stats.t(MOST_FREEDOM, .1, .1)
+    assert two.chances(within=.05) == pytest.approx(
+        [scaled.cdf(.05), scaled.sf(-.05)], abs=.02)
+
+
+def test_own_errors_of_models():
+    """They add to those of the predictor, freedom after Welch."""
+    own = OwnErrors(np.array([[.02, .03]]), np.array([3, 8]))
+    found = joint([.5, .6], 'ab', [.01, 0, 0], own).differences(0, 1)
+    assert found.deviation[0] == pytest.approx(np.sqrt(.06))
+    assert found.freedom[0] == pytest.approx(
+        .06**2 / (.01**2 / MOST_FREEDOM + .02**2 / 3 + .03**2 / 8))
+
+
+def test_many_pairs_in_cells(monkeypatch):
+    """Their variance is that of the pairs one by one."""
+    scores = simulated(np.random.default_rng(4))
+    found = []
+    for most in (differences.MOST_PAIRS, 10**6):
+        monkeypatch.setattr(differences, 'MOST_PAIRS', most)
+        parts = differences._Pairs.of(scores, [0])
+        variance = parts.errors(np.zeros(3)).variance(
+            np.array([0, .1, .3]), np.array([False, True, True]))
+        found.append((len(parts.sizes), np.sqrt(variance)))
+    (cells, fast), (pairs, exact) = found
+    assert cells < pairs / 4
+    np.testing.assert_allclose(fast, exact, rtol=.005)
 
 
 def test_families_share_errors(predictor):
@@ -205,13 +241,19 @@ def test_extrapolated_models_differ_less_surely(predictor):
     assert after.deviation[1] == before.deviation[1]
 
 
-def test_errors_of_the_mean():
+def test_errors_of_the_mean(predictor):
     """They grow as their benchmarks; unbounded ones count by their share."""
-    own, parts = np.array([[.01]]), np.array([.02, .04, .03, .03])
-    growth = np.array([1., 4., np.inf, 1.])
-    found = differences._of_mean(own, parts[:, None, None], growth[:, None,
-                                                                   None])
-    assert found == pytest.approx(.01 * (.02 + .16 + .03) / .09 + (1 / 4)**2)
+    learned = [
+        differences._PairErrors(np.array([size, 0, 0]), 5)
+        for size in (.02, .04, .03, .03, .01)
+    ]
+    growth = np.sqrt([1., 4., np.inf, 1.])[:, None]
+    found = JointPredictions((*'abcd', 'mean of 4'), np.zeros((5, 1)), learned,
+                             growth, np.zeros((5, 1)), np.array(['x']),
+                             np.ones(4, bool))
+    assert found.differences(
+        0, 0).deviation[-1]**2 == pytest.approx(.01 * (.02 + .16 + .03) / .09 +
+                                                (1 / 4)**2)
 
 
 def test_losses_beyond_the_training(predictor):

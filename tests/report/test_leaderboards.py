@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from csv_plugin.core.differences import all_differences
+from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
@@ -243,7 +243,7 @@ def test_possible_ranks():
                                change=change)
 
     table = FeatureTable.concatenate(list(tables.values()))
-    best, worst = all_differences(predictor, table).rank_ranges(.9)
+    best, worst = predict_jointly(predictor, table).rank_ranges(.9)
     assert (best.tolist(), worst.tolist()) == ([2, 2, 1], [3, 3, 1])
     assert board().ranges == {'p': ['2-3', '2-3', '1']}
     assert '2-3' in as_text(board()) and 'rank 2-4: ' in board().notes[-1]

@@ -39,8 +39,8 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.differences import (AccuracyDifferences, all_differences,
-                                         predict_differences)
+from csv_plugin.core.differences import (AccuracyDifferences,
+                                         predict_differences, predict_jointly)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE, inverse, item_variance
@@ -147,7 +147,6 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     group = np.array([families[name] for name in held_out.models])
     step = np.array([name.partition('@')[2] for name in held_out.models])
     uniform = predictor.columns.uniform
-    found = all_differences(predictor, held_out, list(group))
     single = predictor.predict(held_out, LEVEL)
     low, high, real = (
         with_mean(part)
@@ -162,15 +161,13 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     i, j = np.triu_indices(len(group), 1)
     kept = (group[i] == group[j]) | (step[i] == step[j])
     i, j = i[kept], j[kept]
+    found = predict_jointly(predictor, held_out, list(group)).differences(i, j)
     loss = held_out.values @ uniform
     limits = margins(predictor, fitted.values @ uniform)
     parts = [
         Pairs(
             np.full(len(i), b == len(n_items)), group[i] == group[j],
-            found.difference[b, i,
-                             j], real[j, b] - real[i, b], found.probability[b,
-                                                                            i,
-                                                                            j],
+            found.difference[b], real[j, b] - real[i, b], found.probability[b],
             (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
             loss[i] - loss[j], np.full(len(i), limits[b]),
             variance[i, b] + variance[j, b]) for b in range(real.shape[1])
