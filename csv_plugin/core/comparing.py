@@ -148,42 +148,23 @@ def compare(a: Optional[Losses] = None,
             same texts, there is a single run of the recipe, no item has
             answers of both, or as in `Predictor.features`.
     """
-    for name, value in (('level', level), ('margin', margin)):
-        if not 0 < value < 1:
-            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
-                             str(value), 'Give 0.95 for 95 %.')
+    _check(level, margin, (a, b), answers, bool(predictor or same_recipe))
+    models = 'A', 'B'
     found: list[Difference] = []
     notes: list[str] = []
-    models = 'A', 'B'
-    if a is None or b is None:
-        if answers is None or a is not b:
-            raise InputError('comparison', 'losses or answers of A and of B',
-                             'fewer', 'Give either of both models.')
-        if predictor is not None or same_recipe:
-            raise InputError('comparison by answers alone',
-                             'no predictor and no runs', 'one of these',
-                             'Give the losses of A and B, too.')
-    else:
+    main = predictor.main if predictor else ()
+    if a is not None and b is not None:
         models = _name(a), _name(b)
         paired = _pair([a, b, *same_recipe], predictor)
         found = _judge(paired,
                        _quantities(paired, predictor, same_family, margin),
                        level)
-        if isinstance(a, TokenLossDump) and isinstance(b, TokenLossDump):
-            notes = mixed_engines({'A': a.info, 'B': b.info})
-        if predictor is not None:
-            notes += _notes(models, paired.features[:2], predictor)
+        notes = _notes(models, (a, b), paired.features[:2], predictor)
     pairs: list[PairedAnswers] = []
-    main = predictor.main if predictor else ()
     if answers is not None:
         pairs = _pair_answers(*answers)
         found += _with_answers(pairs, found, main, level, margin)
-        n_alone = sum(len(items) for one in answers
-                      for items in one.values()) - 2 * sum(pair.n_items
-                                                           for pair in pairs)
-        if n_alone:
-            notes.append(f'{n_alone} items that one of the models alone '
-                         'answered are left out')
+        notes += _left_out(answers, pairs)
     decisive = _decisive(found, main, decided_by)
     # Errors of predictors are those of single runs, too.
     if RUNS not in decisive.noises and decisive.kind != PREDICTED:
@@ -191,6 +172,23 @@ def compare(a: Optional[Losses] = None,
                      'two models, not about their recipes')
     return Comparison(models, level, tuple(found), tuple(pairs), decisive,
                       tuple(notes))
+
+
+def _check(level: float, margin: float, losses: tuple[Any, Any],
+           answers: Optional[Any], needs_losses: bool) -> None:
+    """Refuse what cannot be compared."""
+    for name, value in (('level', level), ('margin', margin)):
+        if not 0 < value < 1:
+            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
+                             str(value), 'Give 0.95 for 95 %.')
+    n_losses = sum(part is not None for part in losses)
+    if n_losses == 1 or not n_losses and answers is None:
+        raise InputError('comparison', 'losses or answers of A and of B',
+                         'fewer', 'Give either of both models.')
+    if needs_losses and not n_losses:
+        raise InputError('comparison by answers alone',
+                         'no predictor and no runs', 'one of these',
+                         'Give the losses of A and B, too.')
 
 
 def _name(losses: Losses) -> str:
@@ -243,6 +241,8 @@ def _quantities(paired: _Paired, predictor: Optional[Predictor],
         slope = curve.slopes(scores[:2].mean(keepdims=True))[0]
         accuracies.append(curve.accuracies(scores))
         tangents.append(parts * curve.alpha * slope)
+    if predictor.training_scores is None:
+        return found
     main = np.isin(predictor.names, predictor.main)
     for rows in (accuracies, tangents):
         rows.append(main @ np.array(rows) / max(main.sum(), 1))
@@ -375,10 +375,18 @@ def _secants(model: SalienceModel, a: NDArray, b: NDArray) -> NDArray:
     return model.coefficients + model.logs.coefficients * slopes
 
 
-def _notes(models: Sequence[str], features: NDArray,
-           predictor: Predictor) -> list[str]:
-    """Remarks on what the predictor was not made for."""
-    notes = []
+def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
+           predictor: Optional[Predictor]) -> list[str]:
+    """Remarks on how losses were measured and what the predictor is for."""
+    notes = mixed_engines({
+        name: part.info
+        for name, part in zip('AB', losses) if isinstance(part, TokenLossDump)
+    })
+    if predictor is None:
+        return notes
+    if predictor.training_scores is None:
+        notes.append('the predictor contains no held-out errors, as with '
+                     '--method paper, so accuracies are not compared')
     if fitted := [
             name for name in models
             if any(name in part.fit_models for part in predictor.benchmarks)
@@ -392,6 +400,16 @@ def _notes(models: Sequence[str], features: NDArray,
         notes.append(f'{shortened(", ".join(beyond), 60)}: scores outside the '
                      'range of the training models')
     return notes
+
+
+def _left_out(answers: tuple[Answers, Answers],
+              pairs: Sequence[PairedAnswers]) -> list[str]:
+    """A remark on items that one model alone answered."""
+    n_given = sum(len(items) for one in answers for items in one.values())
+    n_alone = n_given - 2 * sum(pair.n_items for pair in pairs)
+    return [
+        f'{n_alone} items that one of the models alone answered are left out'
+    ] if n_alone else []
 
 
 def _pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:

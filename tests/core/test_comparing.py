@@ -146,6 +146,17 @@ def test_predicted_differences():
             for part in one.differences] == ['loss', 'score', 'predicted']
 
 
+def test_a_predictor_without_held_out_errors_leaves_losses():
+    """As those of --method paper; their scores are compared, too."""
+    a, b = tokens('a', 0.4), tokens('b', 1.1)
+    whole = compare(a, b, train())
+    found = compare(a, b, replace(train(), training_scores=None))
+    assert found.differences == tuple(part for part in whole.differences
+                                      if part.kind != 'predicted')
+    assert found.decisive.kind == 'loss'
+    assert 'accuracies are not compared' in found.notes[0]
+
+
 def test_the_mean_is_over_the_main_benchmarks():
     predictor = train(['easy', 'hard', 'side'])
     *parts, side = predictor.benchmarks
