@@ -20,8 +20,7 @@ from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
                                       check_folder, positive, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.trackers import (TRACKERS, CurveLog,
-                                             TensorBoardLog, TrackerLog)
+from csv_plugin.extras.live.trackers import TRACKERS, TrackerLog
 from csv_plugin.report.comparison_report import sentence
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
@@ -58,18 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'times (default: none)',
         action='append',
         default=[],
-        choices=sorted(TRACKERS))
+        choices=sorted({*TRACKERS} - {'tensorboard'}))
 
 
 def run(args: argparse.Namespace) -> None:
     from csv_plugin.extras.live.live_predictions import LivePredictions
     from csv_plugin.extras.live.new_checkpoints import CheckpointJob
     check_folder(args.out)
-    logs: list[CurveLog] = [
+    logs = [
         TrackerLog(name, 'salience') for name in dict.fromkeys(args.tracker)
     ]
     if args.tensorboard:
-        logs.append(TensorBoardLog(args.tensorboard))
+        logs.append(TrackerLog('tensorboard', args.tensorboard))
     folder = Path(os.path.abspath(args.folder))
     live = LivePredictions(args.predictor[1], args.texts, args.out,
                            folder.name, args.budget, args.history, logs,

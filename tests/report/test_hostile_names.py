@@ -11,7 +11,7 @@ from csv_plugin.core.comparing import compare
 from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
-from csv_plugin.extras.live.trackers import TensorBoardLog
+from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.io.tables import read_rows, write_csv
 from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
@@ -171,7 +171,7 @@ def test_comparison(name):
 
 def test_curves_stay_in_their_folder(triage, tmp_path):
     logs = tmp_path / 'deep/logs'
-    TensorBoardLog(logs).add(triage)
+    TrackerLog('tensorboard', logs).add(triage)
     files = {path for path in tmp_path.rglob('*') if path.is_file()}
     assert files == {*logs.glob('*/events*')}
     assert len([*logs.iterdir()]) == len(triage.runs)

@@ -14,7 +14,7 @@ import sys
 from importlib import import_module, metadata
 from pathlib import Path
 
-from csv_plugin.extras.live.trackers import STEP, TensorBoardLog, TrackerLog
+from csv_plugin.extras.live.trackers import STEP, TrackerLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from tests.extras.live.training import PREDICTOR, TEXTS, trainer
 
@@ -94,9 +94,8 @@ def main(tracker, folder):
     folder.mkdir(parents=True)
     os.chdir(folder)
     os.environ['TRACKIO_DIR'] = str(folder / 'trackio')
-    log = (
-        TensorBoardLog(folder / 'tb')
-        if tracker == 'tensorboard' else TrackerLog(tracker, PROJECT))
+    log = TrackerLog(tracker,
+                     folder / 'tb' if tracker == 'tensorboard' else PROJECT)
     callback = PredictionCallback(
         PREDICTOR, TEXTS, folder / 'live', 2, run=RUN, logs=[log])
     trainer(folder / 'run', [callback]).train()

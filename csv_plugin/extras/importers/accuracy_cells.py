@@ -1,4 +1,5 @@
 """Accuracies that were read one by one, as a table."""
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -36,27 +37,22 @@ def chance_levels(names: Sequence[str], patterns: Iterable[str],
 def accuracy_table(models: Sequence[str], columns: Mapping[str, Mapping[str,
                                                                         Cell]],
                    infos: Mapping[str, BenchmarkInfo]) -> AccuracyTable:
-    """Return cells of M models on B benchmarks as an `(M, B)` table.
+    """Return cells, by benchmark and model, as a table with these rows.
 
     The number of items is the least that is stated, else the known one.
-
-    Args:
-        models (Sequence[str]): Names, in the order of the rows.
-        columns (Mapping): Cells by model, by benchmark.
-        infos (Mapping[str, BenchmarkInfo]): Of each benchmark.
     """
+    silent = math.nan, Measured('')
+    values = [[cells.get(model, silent)[0] for cells in columns.values()]
+              for model in models]
     records = {
         name: [record for _, record in cells.values()]
         for name, cells in columns.items()
     }
+    n_items = [_n_items(n, records[n], infos[n].n_items) for n in columns]
     return AccuracyTable(
-        tuple(models), tuple(columns),
-        np.array([[
-            cells[model][0] if model in cells else np.nan
-            for cells in columns.values()
-        ] for model in models]), np.array([infos[n].chance for n in columns]),
-        np.array([_n_items(n, records[n], infos[n].n_items) for n in columns],
-                 np.int64), tuple(sum(records.values(), [])))
+        tuple(models), tuple(columns), np.array(values),
+        np.array([infos[name].chance for name in columns]),
+        np.array(n_items, np.int64), tuple(sum(records.values(), [])))
 
 
 def _n_items(name: str, records: Sequence[Measured], known: int) -> int:

@@ -28,10 +28,6 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
     Scored: all tokens of a text. The prompt has one more token in front, such
     as BOS, so that the first token of the text has a loss too.
 
-    Args:
-        path (FilePath): A file of answers, one a line.
-        texts (TextSet): The validation set.
-
     Raises:
         InputError: The file is damaged, a request failed, the prompt is not
             the text behind one token, a token has no log-probability, or the
@@ -118,14 +114,11 @@ def _check_tokens(row: JsonPart, tokens: list[_Token], text: str) -> None:
         raise InputError(row.where, 'losses of all tokens but the first',
                          f'none of tokens {unscored}'[:80], _REMEDY)
     words, expected = [word for word, _ in tokens[1:]], _without_blanks(text)
-    rest = _without_blanks(''.join(words))
-    is_same = rest == expected
-    if any(part in rest for part in _INCOMPLETE):
-        whole = [word for word in words
-                 if not any(part in word for part in _INCOMPLETE)
-                 ]  # yapf: disable
-        is_same = _is_part(_without_blanks(''.join(whole)), expected)
-    if not is_same:
+    whole = [word for word in words
+             if not any(part in word for part in _INCOMPLETE)
+             ]  # yapf: disable
+    found = _without_blanks(''.join(whole))
+    if found != expected and (whole == words or not _is_part(found, expected)):
         raise InputError(
             row.where, f'a token such as BOS and the text {text[:100]!r}',
             f'tokens {[word for word, _ in tokens[:8]]}',

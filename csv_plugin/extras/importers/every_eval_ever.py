@@ -70,13 +70,14 @@ def read_every_eval_ever(
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
     left_out, paths = LeftOut(), [*paths]
-    models = usable(
-        {
-            model: partial(_of_one_model, cells)
-            for model, cells in _by('name', (
-                cell for path in _files(paths)
-                for cell in _cells(path, benchmarks, left_out))).items()
-        }, 'model', left_out)
+    cells = [
+        cell for path in _files(paths)
+        for cell in _cells(path, benchmarks, left_out)
+    ]
+    models = usable({
+        model: partial(_of_one_model, own)
+        for model, own in _by('name', cells).items()
+    }, 'model', left_out)  # yapf: disable
     by_task = _by('task', chain.from_iterable(models.values()))
     columns = usable(
         {

@@ -11,13 +11,13 @@ from csv_plugin.core.measured import check_measured
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.completions import read_completions
-from csv_plugin.extras.importers.item_losses import item_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from csv_plugin.extras.importers.lm_eval import read_lm_eval
 from csv_plugin.extras.importers.lm_eval_samples import read_lm_eval_items
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
-from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
+from csv_plugin.extras.importers.text_losses import (TextLoss, feature_table,
+                                                     item_table)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_paths import paths_by_model
 from csv_plugin.io.tables import read_rows
@@ -37,11 +37,8 @@ _MEASURES: dict[str, Callable[[float, str], float]] = {
 def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
     """Read the losses of one model on whole texts.
 
-    Args:
-        path (FilePath): A CSV file with a column `text_id` and one of `nats`
-            and `bits` (sums over a text), `nats_per_char`, `nats_per_byte`
-            and `bits_per_byte`; other columns are ignored.
-        texts (TextSet): The validation set.
+    The CSV file has a column `text_id` and one of `_MEASURES`; `nats` and
+    `bits` are sums over a text. Other columns are ignored.
 
     Raises:
         InputError: The file cannot be read, it has not one of these columns,

@@ -22,14 +22,9 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 @dataclass(frozen=True)
 class JsonPart:
-    """An object in a file, and where it is.
+    """An object in a file, where it is, and the remedy for a wrong field.
 
     All methods raise `InputError` if the field is missing or of another type.
-
-    Args:
-        where (str): The file, the line and the path to the object.
-        fields (dict[str, Any]): Its fields.
-        remedy (str): What the user can do about a wrong field.
     """
     where: str
     fields: dict[str, Any]

@@ -1,11 +1,24 @@
-"""What an import leaves out, told in one line a reason."""
+"""What is read of outputs, and a line for each reason to leave a part out."""
+import os
+import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.progress import Progress
+from csv_plugin.io.files import FilePath
+
+#: Why an item is left out, in any format.
+GENERATED = 'answers were generated, not scored'
+NO_RIGHT = 'no right answer among those that were scored'
+SEVERAL_RIGHT = 'several right answers'
+EMPTY = 'the right answer is empty'
+#: What programs append to the name of a task: examples, or a hash.
+_SUFFIX = re.compile(r'\|\d+$|_[0-9a-f]{6,8}$')
 
 _Value = TypeVar('_Value')
 
@@ -40,13 +53,9 @@ def usable(readers: Mapping[str, Callable[[], _Value]],
            noun: str,
            left_out: LeftOut,
            progress: Progress = iter) -> dict[str, _Value]:
-    """Return what can be read, by its name.
+    """Return what can be read of some parts, each a `noun`, by its name.
 
-    Args:
-        readers (Mapping[str, Callable]): Read the parts.
-        noun (str): What a part is.
-        left_out (LeftOut): Takes the others, with their errors.
-        progress (Progress): Wraps the names.
+    `left_out` takes the others, with their errors.
 
     Raises:
         InputError: There are parts, but none can be read.
@@ -62,3 +71,49 @@ def usable(readers: Mapping[str, Callable[[], _Value]],
             raise problem
         left_out.add(noun, str(problem), name)
     return values
+
+
+def read_items(where: FilePath, tasks: Mapping[str,
+                                               Callable[[],
+                                                        list[_Value | str]]],
+               patterns: Sequence[str],
+               left_out: LeftOut) -> dict[str, list[_Value]]:
+    """Read the items of tasks in a folder.
+
+    Args:
+        where (FilePath): The folder, for errors.
+        tasks (Mapping): Functions that read a task: its items, or why one
+            cannot be used. A task with an `InputError` is left out whole.
+        patterns (Sequence[str]): Names or patterns of tasks, in full or
+            without hash or number of examples; none choose all.
+        left_out (LeftOut): Takes what cannot be used.
+
+    Raises:
+        InputError: A pattern matches no task, or no item can be used.
+    """
+    chosen = set(() if patterns else tasks)
+    for pattern in patterns:
+        matching = {
+            task
+            for task in tasks if fnmatchcase(task, pattern)
+            or fnmatchcase(_SUFFIX.sub('', task), pattern)
+        }
+        if not matching:
+            raise InputError(
+                os.fspath(where), f'a task that is called {pattern!r}',
+                shortened(', '.join(tasks), 200) or 'none',
+                'Correct --tasks, or leave it out.')
+        chosen |= matching
+    items = {}
+    read = {task: tasks[task] for task in tasks if task in chosen}
+    for task, found in usable(read, 'task', left_out).items():
+        reasons = Counter(item for item in found if isinstance(item, str))
+        for reason, n in reasons.items():
+            left_out.add('part', reason, f'{counted(n, "item")} of {task}')
+        items[task] = [item for item in found if not isinstance(item, str)]
+    if not any(items.values()):
+        raise InputError(
+            os.fspath(where), 'a task with scored right answers',
+            '; '.join(left_out.lines) or 'none',
+            'Choose other tasks or files.')
+    return {task: found for task, found in items.items() if found}

@@ -10,14 +10,13 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.measured import (SHOTS, SYSTEM, TEMPLATE, VERSION,
                                       Measured, check_weights)
-from csv_plugin.extras.importers.item_losses import (GENERATED, NO_RIGHT,
-                                                     SEVERAL_RIGHT, Answer,
-                                                     Items, read_items)
 from csv_plugin.extras.importers.json_rows import (JsonPart, inside, is_number,
                                                    read_json_part)
-from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.left_out import (GENERATED, NO_RIGHT,
+                                                  SEVERAL_RIGHT, LeftOut,
+                                                  read_items)
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
-from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.parquet_tables import read_rows_of
 
@@ -34,19 +33,10 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, given the question. Of several runs of a
-    task, the newest of those with the most items counts.
-
-    Args:
-        path (FilePath): The details of a model, or a folder above them.
-        tasks (Sequence[str]): As in `read_items`.
-        left_out (LeftOut): As there.
-
-    Returns:
-        Items: An item is called '<task>|<few-shot examples>/<id>'.
-
-    Raises:
-        InputError: There are no details, they are of several models, or as
-            in `read_items`.
+    task, the newest of those with the most items counts. The path is that of
+    the details of a model, or of a folder above them. An item is called
+    '<task>|<few-shot examples>/<id>'. Other args and errors are as in
+    `read_items`; details of several models are refused.
     """
     check_is_folder(path, 'the details of a model')
     files = [*Path(path).rglob('details_*.parquet')]

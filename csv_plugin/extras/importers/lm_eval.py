@@ -82,15 +82,8 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
 
     Scored: all tokens of the texts. The first one is given the BOS token, or
     the EOS token where there is none. In texts longer than the context of the
-    model, each window of the harness begins without the text before.
-
-    Args:
-        path (FilePath): A file of results, with `samples_*.jsonl` beside it,
-            or a folder with such files.
-        texts (TextSet): The validation set that the task was written for.
-
-    Returns:
-        list[TextLoss]: In the order of the file.
+    model, each window of the harness begins without the text before. The path
+    is as in `read_lm_eval_items`.
 
     Raises:
         InputError: There is no run of the task or it is of several models,

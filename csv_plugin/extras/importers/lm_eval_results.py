@@ -39,12 +39,7 @@ _QUANTIZED = re.compile('quant|load_in_|gptq|gguf|bnb_|awq')
 
 @dataclass(frozen=True)
 class Run:
-    """One file of results.
-
-    Args:
-        path (Path): The file.
-        content (dict[str, Any]): What is in it.
-    """
+    """One file of results, and what is in it."""
     path: Path
     content: dict[str, Any]
 
@@ -72,13 +67,7 @@ class Run:
                  name: str,
                  task: str,
                  metric: Optional[str] = None) -> Measured:
-        """Return the record of a result.
-
-        Args:
-            name (str): The model, as tables call it.
-            task (str): Task or group of the harness.
-            metric (Optional[str]): Metric and filter.
-        """
+        """Return the record of a task or group of the model `name`."""
         leaves = self.leaves(task)
         template = self._prompt('chat_template_sha', 'chat_template')
         turns = self._prompt('fewshot_as_multiturn')
@@ -207,14 +196,10 @@ def _counted(scores: Any) -> Optional[int]:
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
-    """Read all results of a model, the newest last.
+    """Read all results in a file or a folder, the newest last.
 
-    Args:
-        path (FilePath): A file of results, or a folder with such files.
-        left_out (LeftOut): Takes the JSON files that are no results.
-
-    Raises:
-        InputError: There is no such path, or no results in it.
+    `left_out` takes JSON files that are no results. An `InputError` if there
+    is no such path, or no results in it.
     """
     root = Path(path)
     if not root.exists():
@@ -254,15 +239,8 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
     """Return the runs of a task, the one that counts first.
 
     Whole runs count before those of some items, and newer ones before older.
-
-    Args:
-        runs (Iterable[Run]): Those of one model, the newest last.
-        name (str): The model, as tables call it.
-        task (str): Task or group of the harness.
-        left_out (LeftOut): Takes all but the first.
-
-    Raises:
-        InputError: They are of several weights.
+    The runs are those of the model `name`, the newest last; `left_out` takes
+    all but the first. An `InputError` if they are of several weights.
     """
     found = [(run, run.measured(name, task)) for run in runs
              if isinstance(run.results.get(task), dict)]
@@ -282,10 +260,7 @@ def samples_of(runs: Sequence[Run], name: str, task: str,
                left_out: LeftOut) -> tuple[Path, Measured]:
     """Return the samples of the run that counts among those that have some.
 
-    Args and errors as in `runs_of`.
-
-    Raises:
-        InputError: Samples were not logged, or written before 0.4.3.
+    Args and errors as in `runs_of`; samples may also be missing.
     """
     logged = [run for run in runs if os.path.lexists(run.samples(task))]
     found = runs_of(logged, name, task, left_out)

@@ -11,15 +11,14 @@ from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SHOTS, Measured
-from csv_plugin.extras.importers.item_losses import (EMPTY, NO_RIGHT,
-                                                     SEVERAL_RIGHT, Answer,
-                                                     Items, read_items)
 from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
                                                    read_json_rows)
-from csv_plugin.extras.importers.left_out import LeftOut, usable
+from csv_plugin.extras.importers.left_out import (EMPTY, NO_RIGHT,
+                                                  SEVERAL_RIGHT, LeftOut,
+                                                  read_items, usable)
 from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          read_runs, samples_of)
-from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath
 
 #: Characters of a hash, which stand for a prompt in a text.
@@ -37,20 +36,11 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, with the blanks before it, given the
-    prompt. Of several runs of a task, the newest whole one counts.
-
-    Args:
-        path (FilePath): A file of results, with `samples_*.jsonl` beside it,
-            or a folder with such files.
-        tasks (Sequence[str]): Names or patterns of tasks; none choose all.
-        left_out (LeftOut): Takes what cannot be used.
-
-    Returns:
-        Items: By task. An item is called '<task>|<few-shot examples>/<id>'.
-        In its text, a hash stands for the prompt.
-
-    Raises:
-        InputError: As in `read_runs`, `samples_of` and `read_items`.
+    prompt, for which a hash stands in the text. Of several runs of a task, the
+    newest whole one counts. The path is that of results, with
+    `samples_*.jsonl` beside them, or of a folder. An item is called
+    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`, and
+    errors as there, in `read_runs` and in `samples_of`.
     """
     runs = read_runs(path, left_out)
     groups = {name for run in runs for name in run.results} & {*tasks}
@@ -69,18 +59,12 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
 
 
 def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
-    """Read the grades of one model by task and item.
+    """Read the grades of one model by task and item, as `read_lm_eval_items`.
 
-    Of several runs of a task, the newest whole one counts, and of several
-    metrics and filters the first that is an accuracy. Items of other prompts,
-    metrics and numbers of few-shot examples have other names. What cannot be
-    used is left out with a warning.
-
-    Args:
-        path (FilePath): As in `read_lm_eval_items`.
-
-    Raises:
-        InputError: As in `read_runs`, or no task can be used.
+    Of several metrics and filters, the first that is an accuracy counts. Items
+    of other prompts, metrics and numbers of few-shot examples have other
+    names. What cannot be used is left out with a warning. An `InputError` if
+    no task can be used.
     """
     left_out = LeftOut()
     runs = read_runs(path, left_out)

@@ -12,14 +12,13 @@ from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SYSTEM, Measured
-from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
-                                                     NO_RIGHT, SEVERAL_RIGHT,
-                                                     Answer, Items, read_items)
 from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
                                                    read_json_part,
                                                    read_json_rows)
-from csv_plugin.extras.importers.left_out import LeftOut
-from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, NO_RIGHT,
+                                                  SEVERAL_RIGHT, LeftOut,
+                                                  read_items)
+from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
 
 _SUFFIX, _REQUESTS = '-predictions.jsonl', '-requests.jsonl'
@@ -38,19 +37,10 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
     """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, given the prompt, for which the hash in
-    the name of a file stands. `metrics.json` of the run states the weights.
-
-    Args:
-        path (FilePath): The folder of a model, `predictions/<model>`. Files in
-            `requests/<model>`, if there are, state what was scored.
-        tasks (Sequence[str]): As in `read_items`.
-        left_out (LeftOut): As there.
-
-    Returns:
-        Items: An item is called '<task>_<hash>/<native_id>'.
-
-    Raises:
-        InputError: There is no such file, or as in `read_items`.
+    the name of a file stands. The path is `predictions/<model>`; files in
+    `requests/<model>`, if there are, state what was scored, and `metrics.json`
+    the weights. An item is called '<task>_<hash>/<native_id>'. Other args and
+    errors are as in `read_items`.
     """
     check_is_folder(path, 'the predictions of a model')
     files = sorted(Path(path).glob(f'*{_SUFFIX}'))

@@ -12,11 +12,10 @@ from pathlib import Path
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.extras.importers.item_losses import (EMPTY, GENERATED,
-                                                     NO_RIGHT, SEVERAL_RIGHT,
-                                                     read_items)
 from csv_plugin.extras.importers.json_rows import JsonPart, read_json_rows
-from csv_plugin.extras.importers.left_out import LeftOut
+from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, NO_RIGHT,
+                                                  SEVERAL_RIGHT, LeftOut,
+                                                  read_items)
 from csv_plugin.io.files import FilePath
 
 _REMEDY = 'Fetch an intact copy of the requests.'
@@ -30,15 +29,10 @@ _SCORED = 'loglikelihood', 'generate_until_and_loglikelihood'
 def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
     """Read a text for each item: its prompt and the right answer.
 
-    Args:
-        path (FilePath): A file of requests, perhaps gzipped, or a folder.
-        tasks (Sequence[str]): Names or patterns of tasks, such as
-            'arc_*/rc_5shot'; by default all.
-
-    Returns:
-        TextSet: By file and row. An item is called '<task>/<variant>/<doc_id>'
-        or '<task>_<hash>/<doc_id>', and its task is the source. The `answer`
-        is the right one. Warnings list what is left out.
+    The path is a file, perhaps gzipped, or a folder; `tasks` are as in
+    `read_items`. An item is called '<task>/<variant>/<doc_id>' or
+    '<task>_<hash>/<doc_id>', and its task is the source. Warnings list what is
+    left out.
 
     Raises:
         InputError: There is no such file, two are of one task, a pattern

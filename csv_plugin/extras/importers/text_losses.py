@@ -1,15 +1,18 @@
-"""Losses of whole texts, or of their ends, checked and joined to a table."""
+"""Losses on texts and on items, checked and joined to a table."""
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.measured import Measured
 from csv_plugin.core.texts import TextSet, fingerprint
+from csv_plugin.extras.importers.left_out import LeftOut, usable
 
 #: The most nats a byte or a token: servers write -9999 for log-probabilities
 #: of minus infinity, and perplexities are not losses.
@@ -75,6 +78,14 @@ class TextLoss:
         return f'{self.text_id}[{self.start}:]' if self.start else self.text_id
 
 
+#: The loss on the right answer of an item, or why no model has one.
+Answer = TextLoss | str
+#: Losses of a model on right answers by task.
+Items = dict[str, list[TextLoss]]
+#: Losses by text.
+_Scored = dict[str, TextLoss]
+
+
 def feature_table(losses: Mapping[str, Sequence[TextLoss]],
                   texts: Optional[TextSet] = None) -> FeatureTable:
     """Return the losses of M models on the same texts as feature columns.
@@ -97,7 +108,7 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
             the set, each once, the losses of two models begin at different
             characters of a text, or all losses of a model are the same.
     """
-    by_model = check_losses(losses, texts)
+    by_model = _checked(losses, texts)
     first = next(iter(by_model.values()))
     # Sorted, because programs shuffle the items of a benchmark.
     names = sorted(first) if texts is None else texts.ids
@@ -108,41 +119,74 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     columns = Columns(
         tuple(loss.unit for loss in kept), n_chars / n_chars.sum(),
         fingerprint((name, first[name].text) for name in names))
+    # The losses of one file share a record.
+    records = {(model, id(loss.measured)): loss.measured
+               for model, scored in by_model.items()
+               for loss in scored.values()}  # yapf: disable
     return FeatureTable(
         tuple(by_model), columns, values / n_chars,
         tuple(
-            replace(record, name=model) for model, scored in by_model.items()
-            for record in _records(scored.values())))
+            replace(record, name=model)
+            for (model, _), record in records.items() if record))
 
 
-def check_losses(
-        losses: Mapping[str, Sequence[TextLoss]],
-        texts: Optional[TextSet] = None) -> dict[str, dict[str, TextLoss]]:
-    """Return losses by model and text if all are on the same texts.
+def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
+    """Return the losses of models on the items that all of them have.
 
-    Args and errors as in `feature_table`.
+    Raises:
+        InputError: No task is left, or as in `feature_table`.
     """
+    tasks = dict.fromkeys(task for items in models.values() for task in items)
+    shared = usable({t: partial(_shared, t, models, left_out)
+                     for t in tasks}, 'task', left_out)
+    return feature_table({
+        model: [loss for losses in shared.values() for loss in losses[model]]
+        for model in models
+    })
+
+
+def _shared(task: str, models: Mapping[str, Items],
+            left_out: LeftOut) -> dict[str, list[TextLoss]]:
+    """Losses on those items of a task that all models have, checked."""
+    lacking = [model for model, items in models.items() if task not in items]
+    if lacking:
+        raise InputError(task, 'losses of all models',
+                         f'none of {shortened(", ".join(lacking), 60)}',
+                         'Run it with all models.')
+    ids = [{loss.text_id for loss in items[task]} for items in models.values()]
+    shared = set.intersection(*ids)
+    if others := len(set.union(*ids) - shared):
+        left_out.add('part', 'not scored with all models',
+                     f'{counted(others, "item")} of {task}')
+    losses = {
+        model: [loss for loss in items[task] if loss.text_id in shared]
+        for model, items in models.items()
+    }
+    _checked(losses, None)
+    return losses
+
+
+def _checked(losses: Mapping[str, Sequence[TextLoss]],
+             texts: Optional[TextSet]) -> dict[str, _Scored]:
+    """Losses by model and text, if all are on the same parts of texts."""
     if not losses:
         raise InputError('losses', 'those of a model or more', 'none',
                          'Name the files of a model or more.')
-    by_model = {
-        model: _by_text(f'losses of {model!r}', scored)
-        for model, scored in losses.items()
-    }
-    expected = next(iter(by_model.values()))
+    by_model = {model: _by_text(model, each) for model, each in losses.items()}
+    first = next(iter(by_model.values()))
+    parts = {name: (loss.text, loss.start) for name, loss in first.items()}
     if texts is not None:
-        starts = {name: loss.start for name, loss in expected.items()}
-        expected = {
-            text.text_id:
-            TextLoss(text.text_id, text.text, 0, starts.get(text.text_id, 0))
+        parts = {
+            text.text_id: (text.text, parts.get(text.text_id, ('', 0))[1])
             for text in texts
         }
     for model, scored in by_model.items():
-        _check_texts(f'losses of {model!r}', scored, expected)
+        _check_texts(f'losses of {model!r}', scored, parts)
     return by_model
 
 
-def _by_text(where: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
+def _by_text(model: str, losses: Sequence[TextLoss]) -> _Scored:
+    where = f'losses of {model!r}'
     check_unique(f'texts of the {where}', [loss.text_id for loss in losses])
     scored = [loss.nats for loss in losses if loss.n_chars]
     if not scored:
@@ -156,30 +200,21 @@ def _by_text(where: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
     return {loss.text_id: loss for loss in losses}
 
 
-def _check_texts(where: str, scored: Mapping[str, TextLoss],
-                 expected: Mapping[str, TextLoss]) -> None:
-    missing = [name for name in expected if name not in scored]
-    unknown = [name for name in scored if name not in expected]
-    for names, found in ((missing, 'none on'), (unknown, 'also')):
+def _check_texts(where: str, scored: _Scored,
+                 parts: Mapping[str, tuple[str, int]]) -> None:
+    """Compare texts, and the first character that is scored of each."""
+    for names, found in ((parts.keys() - scored.keys(), 'none on'),
+                         (scored.keys() - parts.keys(), 'also')):
         if names:
             raise InputError(
-                where, f'losses on the {len(expected)} texts of the set',
-                f'{found} {names[0]!r} and {len(names) - 1} others',
+                where, f'losses on the {len(parts)} texts of the set',
+                f'{found} {min(names)!r} and {len(names) - 1} others',
                 'Score all of these texts and no others.')
-    for name, same in expected.items():
-        loss = scored[name]
-        if (loss.text, loss.start) != (same.text, same.start):
+    for name, part in parts.items():
+        found_part = scored[name].text, scored[name].start
+        if found_part != part:
+            expected, found = (f'{text[:100]!r} from character {start} on'
+                               for text, start in (part, found_part))
             raise InputError(
-                f'{where}, text {name!r}', _scored_part(same),
-                _scored_part(loss),
+                f'{where}, text {name!r}', expected, found,
                 'Score the same parts of the same texts with all models.')
-
-
-def _scored_part(loss: TextLoss) -> str:
-    return f'{loss.text[:100]!r} from character {loss.start} on'
-
-
-def _records(losses: Iterable[TextLoss]) -> list[Measured]:
-    """The records of losses; those of one file share one."""
-    records = {id(loss.measured): loss.measured for loss in losses}
-    return [record for record in records.values() if record]

@@ -14,7 +14,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.scoring_in_training import losses_in_training
-from csv_plugin.extras.live.trackers import CurveLog
+from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.predictors import load_predictor
@@ -47,7 +47,7 @@ class LivePredictions:
         history (Optional[Sequence[FilePath]]): Losses of earlier, finished
             runs, as `salience triage --history` takes them. They are read at
             once.
-        logs (Sequence[CurveLog]): Get the curves; see `trackers`.
+        logs (Sequence[TrackerLog]): Get the curves; see `trackers`.
         reference (Optional[FilePath]): Folder of another run's
             `LivePredictions`, or a place of its dumps `<run>@<step>`. This
             run is compared with it wherever it has a dump of the same step.
@@ -75,7 +75,7 @@ class LivePredictions:
         run: str = 'run',
         budget: float = math.nan,
         history: Optional[Sequence[FilePath]] = None,
-        logs: Sequence[CurveLog] = (),
+        logs: Sequence[TrackerLog] = (),
         reference: Optional[FilePath] = None,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')

@@ -1,18 +1,12 @@
-"""Triages as curves in TensorBoard, Weights & Biases, Trackio and MLflow.
-
-The package of a tracker is imported when a log is made. If a run of the
-tracker is under way, such as one that `transformers.Trainer` began, the curves
-become part of it, else they get one of their own.
-"""
+"""Triages as curves in TensorBoard, Weights & Biases, Trackio and MLflow."""
 import os
 import re
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -20,36 +14,49 @@ from csv_plugin.core.comparing import Comparison
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import file_name
 from csv_plugin.core.paired import LOSS, PREDICTED
+from csv_plugin.io.files import FilePath
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 
 #: The scalar that is the x-axis in Weights & Biases, as in `Trainer`.
 STEP = 'train/global_step'
+#: Tokens, or steps where no tokens are known; and fractions by curve.
+Point = tuple[int, dict[str, float]]
+#: What logs a point, and what ends a run that was begun here, if one was.
+_Open = tuple[Callable[[int, dict[str, float]], Any], Optional[Callable[[],
+                                                                        Any]]]
 
 
-class Point(NamedTuple):
-    """Accuracies at one checkpoint.
-
-    Args:
-        step (int): Tokens, or steps where no tokens are known.
-        scalars (dict[str, float]): Accuracies by the name of their curve,
-            fractions.
-    """
-    step: int
-    scalars: dict[str, float]
-
-
-class CurveLog(ABC):
+class TrackerLog:
     """Logs predictions and forecasts of runs, each checkpoint once.
 
     The curves of a benchmark are `predicted/<benchmark>` and
     `forecast/<benchmark>`, and below them `low` and `high`, the ends of the
     90 % interval. Differences to a reference run are
-    `difference/<benchmark>`, with the interval of the comparison.
+    `difference/<benchmark>`, with the interval of the comparison. If a run of
+    the tracker is under way, such as one that `transformers.Trainer` began,
+    the curves become part of it, else they get one of their own.
+
+    Args:
+        package (str): A key of `TRACKERS`.
+        project (FilePath): Name of the project, or of the experiment in
+            MLflow; for TensorBoard, the folder of the logs.
+
+    Raises:
+        InputError: The package is not installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, package: str, project: FilePath) -> None:
+        module, self._take = TRACKERS[package]
+        self._project = os.fspath(project)
         self._logged: set[str] = set()
+        self._open: dict[str, _Open] = {}
+        try:
+            self._tracker: Any = import_module(module)
+        except ImportError as error:
+            raise InputError('tracker', f'the package {module}',
+                             f'the error {str(error)!r}',
+                             f'Install {module} (docs/live.md).') from error
 
     def add(self,
             triage: Triage,
@@ -65,16 +72,23 @@ class CurveLog(ABC):
                 points = list(_points(triage, run, self._logged))
                 if comparison:
                     points.append(
-                        Point(round(run.tokens[-1]), _differences(comparison)))
+                        (round(run.tokens[-1]), _differences(comparison)))
                 self.write(run.run, points)
                 self._logged.update(run.checkpoints)
 
-    @abstractmethod
     def write(self, run: str, points: Sequence[Point]) -> None:
         """Log points of a run, by rising steps."""
+        if run not in self._open:
+            self._open[run] = self._take(self._tracker, self._project, run)
+        put, _ = self._open[run]
+        put(points)
 
     def close(self) -> None:
-        """End what was begun for the log."""
+        """End the runs that were begun here."""
+        while self._open:
+            _, (_, end) = self._open.popitem()
+            if end:
+                end()
 
 
 def _points(triage: Triage, run: RunTrajectory,
@@ -85,15 +99,14 @@ def _points(triage: Triage, run: RunTrajectory,
     cube = np.stack([predicted.values, predicted.low, predicted.high])
     for i, name in enumerate(run.checkpoints):
         if name not in logged:
-            yield Point(
-                steps[i],
-                _scalars('predicted', triage.benchmarks, cube[:, i, :, 0]))
+            yield steps[i], _scalars('predicted', triage.benchmarks,
+                                     cube[:, i, :, 0])
     forecasts = np.array([[ranking.values[r], ranking.low[r], ranking.high[r]]
                           for ranking in triage.rankings.values()
                           for r in [ranking.runs.index(run.run)]])
     scalars = _scalars('forecast', list(triage.rankings), forecasts.T)
     if scalars:
-        yield Point(steps[-1], scalars)
+        yield steps[-1], scalars
 
 
 def _differences(comparison: Comparison) -> dict[str, float]:
@@ -114,76 +127,21 @@ def _scalars(kind: str, benchmarks: Sequence[str],
     }
 
 
-class TensorBoardLog(CurveLog):
-    """Logs predictions and forecasts by tensorboardX, one folder per run.
+def _tensorboard(tensorboard: Any, folder: str, run: str) -> _Open:
 
-    Args:
-        folder (Path): Log directory for TensorBoard.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.folder = folder
-
-    def write(self, run: str, points: Sequence[Point]) -> None:
-        """See `CurveLog`."""
-        from tensorboardX import SummaryWriter
-
+    def put(points: Sequence[Point]) -> None:
         # Files that are made within one second would have the same name.
-        suffix = f'.{len(self._logged)}'
-        with SummaryWriter(
-                str(self.folder / file_name(run)),
-                filename_suffix=suffix) as writer:
-            for point in points:
-                for name, value in point.scalars.items():
-                    writer.add_scalar(name, value, point.step)
+        with tensorboard.SummaryWriter(
+                str(Path(folder, file_name(run))),
+                filename_suffix=f'.{time.time_ns()}') as writer:
+            for step, scalars in points:
+                for name, value in scalars.items():
+                    writer.add_scalar(name, value, step)
+
+    return put, None
 
 
-#: What logs a point, and what ends a run that was begun here, if one was.
-Open = tuple[Callable[[Point], Any], Optional[Callable[[], Any]]]
-
-
-class TrackerLog(CurveLog):
-    """Curves as a part of a tracker's run, which is ended by who began it.
-
-    Args:
-        package (str): A key of `TRACKERS`.
-        project (str): Name of the project, or of the experiment in MLflow.
-
-    Raises:
-        InputError: The package is not installed.
-    """
-
-    def __init__(self, package: str, project: str) -> None:
-        super().__init__()
-        self.package, self.project = package, project
-        try:
-            self._tracker: Any = import_module(package)
-        except ImportError as error:
-            raise InputError('tracker', f'the package {package}',
-                             f'the error {str(error)!r}',
-                             f'Install {package} (docs/live.md).') from error
-        self._open: Optional[Open] = None
-
-    def write(self, run: str, points: Sequence[Point]) -> None:
-        """See `CurveLog`."""
-        if self._open is None:
-            take = TRACKERS[self.package]
-            self._open = take(self._tracker, self.project, run)
-        put, _ = self._open
-        for point in points:
-            put(point)
-
-    def close(self) -> None:
-        """See `CurveLog`."""
-        if self._open is not None:
-            _, end = self._open
-            if end is not None:
-                end()
-            self._open = None
-
-
-def _wandb(wandb: Any, project: str, run: str) -> Open:
+def _wandb(wandb: Any, project: str, run: str) -> _Open:
     # The first run that is not offline would ask for a key.
     mode = os.environ.get('WANDB_MODE', 'offline')
     active = wandb.run
@@ -192,21 +150,29 @@ def _wandb(wandb: Any, project: str, run: str) -> Open:
     used.define_metric(STEP)
     for kind in ('predicted', 'forecast', 'difference'):
         used.define_metric(f'{kind}/*', step_metric=STEP)
-    end = None if active else used.finish
-    return lambda point: used.log({**point.scalars, STEP: point.step}), end
+
+    def put(points: Sequence[Point]) -> None:
+        for step, scalars in points:
+            used.log({**scalars, STEP: step})
+
+    return put, None if active else used.finish
 
 
-def _trackio(trackio: Any, project: str, run: str) -> Open:
+def _trackio(trackio: Any, project: str, run: str) -> _Open:
     active = trackio.context_vars.current_run.get()
     used = active or trackio.init(project=project, name=run)
-    end = None if active else trackio.finish
-    return lambda point: used.log(point.scalars, step=point.step), end
+
+    def put(points: Sequence[Point]) -> None:
+        for step, scalars in points:
+            used.log(scalars, step=step)
+
+    return put, None if active else trackio.finish
 
 
-def _mlflow(mlflow: Any, project: str, run: str) -> Open:
-    client, active = mlflow.MlflowClient(), mlflow.active_run()
-    begun = active
-    if active is None:
+def _mlflow(mlflow: Any, project: str, run: str) -> _Open:
+    client, begun = mlflow.MlflowClient(), mlflow.active_run()
+    is_own = begun is None
+    if is_own:
         found = client.get_experiment_by_name(project)
         experiment = (
             found.experiment_id
@@ -214,14 +180,15 @@ def _mlflow(mlflow: Any, project: str, run: str) -> Open:
         begun = client.create_run(experiment, run_name=run)
     name = begun.info.run_id
 
-    def put(point: Point) -> None:
+    def put(points: Sequence[Point]) -> None:
         now = round(1000 * time.time())
-        client.log_batch(name, [
-            mlflow.entities.Metric(mlflow_name(curve), value, now, point.step)
-            for curve, value in point.scalars.items()
-        ])
+        for step, scalars in points:
+            client.log_batch(name, [
+                mlflow.entities.Metric(mlflow_name(curve), value, now, step)
+                for curve, value in scalars.items()
+            ])
 
-    return put, None if active else partial(client.set_terminated, name)
+    return put, partial(client.set_terminated, name) if is_own else None
 
 
 def mlflow_name(name: str) -> str:
@@ -237,9 +204,10 @@ def mlflow_name(name: str) -> str:
                                rest.replace('/', '.'))
 
 
-#: What takes the run that is under way, or begins one, by package.
-TRACKERS: dict[str, Callable[[Any, str, str], Open]] = {
-    'wandb': _wandb,
-    'trackio': _trackio,
-    'mlflow': _mlflow
+#: Package, and what takes the run that is under way or begins one.
+TRACKERS: dict[str, tuple[str, Callable[[Any, str, str], _Open]]] = {
+    'tensorboard': ('tensorboardX', _tensorboard),
+    'wandb': ('wandb', _wandb),
+    'trackio': ('trackio', _trackio),
+    'mlflow': ('mlflow', _mlflow)
 }

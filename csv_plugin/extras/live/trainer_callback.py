@@ -13,7 +13,7 @@ from csv_plugin.core.formatting import counted
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.live_predictions import LivePredictions
-from csv_plugin.extras.live.trackers import CurveLog
+from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.judging import Triage
 
@@ -36,7 +36,7 @@ class PredictionCallback(TrainerCallback):
             default the `processing_class` of the trainer.
         run (str): Name of the training.
         history (Optional[Sequence[FilePath]]): As in `LivePredictions`.
-        logs (Sequence[CurveLog]): As there.
+        logs (Sequence[TrackerLog]): As there.
         reference (Optional[FilePath]): As there.
 
     Raises:
@@ -56,7 +56,7 @@ class PredictionCallback(TrainerCallback):
         tokenizer: Optional[PreTrainedTokenizerBase] = None,
         run: str = 'run',
         history: Optional[Sequence[FilePath]] = None,
-        logs: Sequence[CurveLog] = (),
+        logs: Sequence[TrackerLog] = (),
         reference: Optional[FilePath] = None,
     ) -> None:
         if every < 1:

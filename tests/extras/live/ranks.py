@@ -19,21 +19,21 @@ from torch.distributed.fsdp import fully_shard
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.scoring_in_training import losses_in_training
-from csv_plugin.extras.live.trackers import CurveLog
+from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
                                         trainer, weights)
 
 
-class Points(CurveLog):
+class Points(TrackerLog):
     """Steps of what is logged, and whether the log was ended."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__('tensorboard', '')
         self.steps, self.closed = [], False
 
     def write(self, run, points):
-        self.steps += [point.step for point in points]
+        self.steps += [step for step, _ in points]
 
     def close(self):
         self.closed = True

@@ -6,7 +6,7 @@ import torch
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.live_predictions import LivePredictions
-from csv_plugin.extras.live.trackers import CurveLog
+from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
@@ -16,17 +16,16 @@ from tests.runs import OTHER_TEXTS, dump, model_losses
 from tests.triage.pretraining import write_runs
 
 
-class Notes(CurveLog):
+class Notes(TrackerLog):
 
     def __init__(self, error=None):
-        super().__init__()
+        super().__init__('tensorboard', '')
         self.error, self.points = error, []
 
     def write(self, run, points):
         if self.error:
             raise self.error
-        self.points += [(point.step, *sorted(point.scalars))
-                        for point in points]
+        self.points += [(step, *sorted(scalars)) for step, scalars in points]
 
 
 def train(live=None, steps=4):
