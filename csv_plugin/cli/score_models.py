@@ -42,7 +42,6 @@ from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
                                       refuse)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names
@@ -144,29 +143,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     check_unique('--setting', [name for name, _ in args.setting])
-    options = _Options(args.engine or 'transformers', args.url, args.dtype,
-                       dict(args.setting), args.trust_remote_code,
-                       args.tokenizer or args.config, args.config,
-                       bool(args.revisions))
     if args.checkpoints:
         refuse(args, '--checkpoints', 'revisions')
-    named = named_models(args.models, args.checkpoints, args.revisions)
-    number, count = args.part
-    models = dict(list(named.items())[number - 1::count])
-    _check_engine(options, len(models))
     if not args.requests:
         refuse(args, '--texts', 'tasks')
-    texts = (
-        _items(args.requests, args.tasks or
-               (), args.out) if args.requests else read_texts(args.texts))
     required = {'dtype': args.dtype} if args.dtype else {}
     if args.engine:
         required['engine'] = ENGINES[args.engine].recorded
+    args.engine = args.engine or 'transformers'
+    args.setting = dict(args.setting)
+    args.tokenizer = args.tokenizer or args.config
+    named = named_models(args.models, args.checkpoints, args.revisions)
+    number, count = args.part
+    models = dict(list(named.items())[number - 1::count])
+    _check_engine(args, len(models))
+    texts = _items(args) if args.requests else read_texts(args.texts)
     failed: list[str] = []
     for name, model in models.items():
         try:
-            done = _score(name, model, options, texts, args.out, required,
-                          bool(args.requests))
+            done = _score(name, model, args, texts, required)
         # The others may be sound.
         except (InputError, OSError) as error:
             if len(models) == 1:
@@ -215,83 +210,60 @@ def named_models(
     return dict(named)
 
 
-class _Options(NamedTuple):
-    """How models are run: the options of these names, `--setting` by name."""
-    engine: str
-    url: Optional[str]
-    dtype: Optional[str]
-    settings: Mapping[str, Any]
-    trust_remote_code: bool
-    tokenizer: Optional[str]
-    config: Optional[str]
-    revisions: bool
-
-
-def _items(requests: str, tasks: Sequence[str], out: Path) -> TextSet:
+def _items(args: argparse.Namespace) -> TextSet:
     """The items of requests, which other commands need as texts."""
     from csv_plugin.extras.importers.olmo_requests import read_requests
-    texts, file = read_requests(requests, tasks), out / TEXTS
+    texts = read_requests(args.requests, args.tasks or ())
+    file = args.out / TEXTS
     if file.exists() and read_texts(file) != texts:
-        raise InputError(f'--out {out}', 'a folder without other texts',
+        raise InputError(f'--out {args.out}', 'a folder without other texts',
                          str(file), 'Choose another folder.')
-    out.mkdir(parents=True, exist_ok=True)
+    args.out.mkdir(parents=True, exist_ok=True)
     write_texts(file, texts)
     return texts
 
 
-def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
-           required: Mapping[str, str], of_answers: bool) -> str:
+def _score(name: str, model: str, args: argparse.Namespace, texts: TextSet,
+           required: Mapping[str, str]) -> str:
     """Score a model if there is no dump; a line that says what was done.
 
     A dump that is there has to record what is `required`, by field.
     """
-    file, chunks = out / f'{name}.safetensors', out / f'{name}.parts'
+    file, chunks = args.out / f'{name}.safetensors', args.out / f'{name}.parts'
     if file.exists():
         said = _there(file, model, texts, {
-            'tokenizer': options.tokenizer or model,
+            'tokenizer': args.tokenizer or model,
             **required
         })
     else:
         from csv_plugin.lm.dumping import answers_alone, dump_losses
-        path = _path(model, options)
-        engine, tokenizer = _open_engine(path, options)
+        from csv_plugin.lm.loading import revision_folder
+        name_on_hub, _, revision = model.rpartition('@')
+        path = model
+        if args.revisions:
+            path = str(revision_folder(name_on_hub, revision))
         dump = dump_losses(
-            engine,
-            tokenizer,
+            *_open_engine(path, args),
             texts,
             name=name,
-            folder=chunks / _mark(path, options),
+            folder=chunks / _mark(path, args),
             progress=partial(tqdm, desc=name))
-        if of_answers:
+        if args.requests:
             dump = answers_alone(dump, texts)
-        if options.revisions:
-            dump = _of_revision(dump, model, path, options)
+        if args.revisions:
+            commit = {name_on_hub: f'{revision} ({Path(path).name})'}
+            info = replace(
+                dump.info,
+                tokenizer=args.tokenizer or model,
+                versions={
+                    **dump.info.versions,
+                    **commit
+                })
+            dump = replace(dump, info=info)
         write_dump(file, dump)
         said = f'{len(texts)} texts, {file}'
     shutil.rmtree(chunks, ignore_errors=True)
     return said
-
-
-def _path(model: str, options: _Options) -> str:
-    """The folder of a model@revision; other models as they are."""
-    if not options.revisions:
-        return model
-    from csv_plugin.lm.loading import revision_folder
-    path, _, revision = model.rpartition('@')
-    return str(revision_folder(path, revision))
-
-
-def _of_revision(dump: TokenLossDump, model: str, path: str,
-                 options: _Options) -> TokenLossDump:
-    """Record the revision, and the commit or folder in place of its path."""
-    name, _, revision = model.rpartition('@')
-    info = replace(
-        dump.info,
-        tokenizer=options.tokenizer or model,
-        versions={
-            **dump.info.versions, name: f'{revision} ({Path(path).name})'
-        })
-    return replace(dump, info=info)
 
 
 def _there(file: Path, model: str, texts: TextSet,
@@ -311,15 +283,14 @@ def _there(file: Path, model: str, texts: TextSet,
     return said
 
 
-def _mark(model: str, options: _Options) -> str:
+def _mark(model: str, args: argparse.Namespace) -> str:
     """A mark of the model and settings that chunks of losses are made with.
 
     Left out is what dumps record, and what changes no loss: whether code may
     run, and which server is asked, with how many requests at a time.
     """
-    call = [model] if options.url is not None else [
-        model, dict(options.settings),
-        weights_mark(model)
+    call = [model] if args.url is not None else [
+        model, args.setting, weights_mark(model)
     ]
     text = json.dumps(call, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -329,64 +300,61 @@ class _Engine(NamedTuple):
     """How an engine is opened.
 
     `recorded` is its name in dumps; `start` opens it, from the model's path or
-    name. `reads_folder` if the path has the model's tokenizer, `is_server` if
-    it has an address, `fills_gpu` if a model takes the memory of the GPUs
-    until the process ends.
+    name and the options. `reads_folder` if the path has the model's tokenizer,
+    `is_server` if it has an address.
     """
     recorded: str
-    start: Callable[[str, _Options], Any]
+    start: Callable[[str, argparse.Namespace], Any]
     reads_folder: bool = False
     is_server: bool = False
-    fills_gpu: bool = False
 
 
-def _transformers(model: str, options: _Options) -> Any:
+def _transformers(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.lm.engines.transformers_engine import TransformersEngine
     from csv_plugin.lm.loading import load_causal_lm
     return TransformersEngine(
-        load_causal_lm(model, options.trust_remote_code, options.dtype,
-                       options.config, **options.settings))
+        load_causal_lm(model, args.trust_remote_code, args.dtype, args.config,
+                       **args.setting))
 
 
-def _vllm(model: str, options: _Options) -> Any:
+def _vllm(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.lm.engines.protocol import optional_package
     from csv_plugin.lm.engines.vllm_engine import VLLMEngine
     from csv_plugin.lm.loading import READ_IT, own_code_refused
     llm = optional_package('vllm', '--engine vllm').LLM
-    with nullcontext() if options.trust_remote_code else own_code_refused(
+    with nullcontext() if args.trust_remote_code else own_code_refused(
             model, f'{READ_IT} give --trust-remote-code.'):
         return VLLMEngine(
             llm(model,
-                dtype=options.dtype or 'auto',
-                trust_remote_code=options.trust_remote_code,
-                **options.settings))
+                dtype=args.dtype or 'auto',
+                trust_remote_code=args.trust_remote_code,
+                **args.setting))
 
 
-def _server(model: str, options: _Options) -> Any:
+def _server(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.extras.engines.completions import CompletionsEngine
-    assert options.url is not None  # as `_check_engine` makes sure
     return CompletionsEngine(
-        options.url,
+        args.url,
         model,
-        options.engine.removesuffix('-server'),
-        dtype=options.dtype or 'unknown',
-        **options.settings)
+        args.engine.removesuffix('-server'),
+        dtype=args.dtype or 'unknown',
+        **args.setting)
 
 
-def _ctranslate2(model: str, options: _Options) -> Any:
+def _ctranslate2(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
     return CTranslate2Engine(
-        model, compute_type=options.dtype or 'float32', **options.settings)
+        model, compute_type=args.dtype or 'float32', **args.setting)
 
 
-def _llama_cpp(model: str, options: _Options) -> Any:
+def _llama_cpp(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.extras.engines.llama_cpp import LlamaCppEngine
-    return LlamaCppEngine(model, **options.settings)
+    return LlamaCppEngine(model, **args.setting)
 
 
 ENGINES = {
     'transformers': _Engine('transformers', _transformers, reads_folder=True),
-    'vllm': _Engine('vllm', _vllm, reads_folder=True, fills_gpu=True),
+    'vllm': _Engine('vllm', _vllm, reads_folder=True),
     'vllm-server': _Engine('vllm server', _server, is_server=True),
     'sglang-server': _Engine('sglang server', _server, is_server=True),
     'ctranslate2': _Engine('ctranslate2', _ctranslate2),
@@ -399,43 +367,40 @@ _ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
               'hf_config_path')
 
 
-def _check_engine(options: _Options, n_models: int) -> None:
+def _check_engine(args: argparse.Namespace, n_models: int) -> None:
     """Refuse options that an engine needs and has not, or cannot use."""
-    engine, where = ENGINES[options.engine], f'--engine {options.engine}'
-    for name, needed, given in (('url', engine.is_server, options.url),
-                                ('tokenizer', not engine.reads_folder,
-                                 options.tokenizer)):
-        if needed and given is None:
+    engine, where = ENGINES[args.engine], f'--engine {args.engine}'
+    needed = ['url'] * engine.is_server
+    needed += ['tokenizer'] * (not engine.reads_folder)
+    for name in needed:
+        if getattr(args, name) is None:
             raise InputError(where, f'--{name} beside it', 'none',
                              'See docs/engines.md.')
-    of_transformers = options.engine == 'transformers'
-    for name, ignored in (('url', not engine.is_server
-                           and options.url), ('revisions', engine.is_server
-                                              and options.revisions),
-                          ('config', not of_transformers and options.config),
-                          ('dtype', options.engine == 'llama-cpp'
-                           and options.dtype)):
-        if ignored:
-            raise InputError(where, f'no --{name} beside it', repr(ignored),
-                             'Leave it out.')
+    ignored = ['revisions' if engine.is_server else 'url']
+    ignored += ['config'] * (args.engine != 'transformers')
+    ignored += ['dtype'] * (args.engine == 'llama-cpp')
+    for name in ignored:
+        if getattr(args, name):
+            raise InputError(where, f'no --{name} beside it',
+                             repr(getattr(args, name)), 'Leave it out.')
     for name in _ELSEWHERE:
-        if name in options.settings:
+        if name in args.setting:
             raise InputError('--setting', f'none that is called {name}',
-                             f'{name}={options.settings[name]}',
+                             f'{name}={args.setting[name]}',
                              'Give the folder with these files as the model.')
-    if engine.fills_gpu and n_models > 1:
+    # It keeps the memory until the process ends.
+    if args.engine == 'vllm' and n_models > 1:
         raise InputError(where, 'one model, which takes the memory of the GPU',
                          str(n_models), 'Make a call for each model.')
 
 
-def _open_engine(model: str, options: _Options) -> tuple[Any, Any]:
+def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
     """An engine that runs a model, and the tokenizer of the model."""
     from csv_plugin.lm.loading import load_tokenizer
-    tokenizer = load_tokenizer(options.tokenizer or model,
-                               options.trust_remote_code)
-    where = f'--engine {options.engine}'
+    tokenizer = load_tokenizer(args.tokenizer or model, args.trust_remote_code)
+    where = f'--engine {args.engine}'
     try:
-        return ENGINES[options.engine].start(model, options), tokenizer
+        return ENGINES[args.engine].start(model, args), tokenizer
     except InputError:
         raise
     except TypeError as error:

@@ -22,9 +22,8 @@ from csv_plugin.triage.trajectories import RunTrajectory
 STEP = 'train/global_step'
 #: Tokens, or steps where no tokens are known; and fractions by curve.
 Point = tuple[int, dict[str, float]]
-#: What logs a point, and what ends a run that was begun here, if one was.
-_Open = tuple[Callable[[int, dict[str, float]], Any], Optional[Callable[[],
-                                                                        Any]]]
+#: What logs points, and what ends a run that was begun here, if one was.
+_Open = tuple[Callable[[Sequence[Point]], None], Optional[Callable[[], Any]]]
 
 
 class TrackerLog:
