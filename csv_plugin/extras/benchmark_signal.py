@@ -14,12 +14,11 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from tabulate import tabulate
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.escaping import markdown, visible
+from csv_plugin.core.escaping import visible
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.progress import Progress
@@ -27,6 +26,7 @@ from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
                                       Task, held_out_predictions)
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
+from csv_plugin.report.screen import markdown_table
 from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 
 #: Checkpoints at the end of a run whose scores give its noise.
@@ -287,14 +287,7 @@ def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
         command (str): The command that made them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    header, *cells = signal_rows(rows)
-    words = ('benchmark', 'verdict')
-    table = tabulate(
-        [list(map(markdown, row)) for row in cells],
-        header,
-        tablefmt='pipe',
-        disable_numparse=True,
-        colalign=['left' if name in words else 'right' for name in header])
+    table = markdown_table(signal_rows(rows))
     parts = [f'# {title}', table, LEGEND, indent(visible(command), '    ')]
     write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
     records = [record(row) for row in rows]

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
-from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.differences import predict_jointly
@@ -34,7 +33,8 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import (FILLED, SCORING_LM, engine_notes,
                                      prediction_notes, predictor_notes,
                                      scoring_lm_notes)
-from csv_plugin.report.screen import WIDTH, side_by_side, wrapped
+from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
+                                      wrapped)
 
 #: Changes the predictions of a predictor by a table `known` of real accuracies
 #: of the same models, as `extras.score_imputation.with_known_scores` does.
@@ -332,12 +332,9 @@ def as_text(board: Leaderboard, width: float = WIDTH, cut: bool = True) -> str:
 def as_markdown(board: Leaderboard) -> str:
     """Models as rows, all benchmarks side by side."""
     columns = [_names(board), *chain.from_iterable(_groups(board))]
-    header, *rows = zip(*([' '.join(column[:2]), *column[2:]]
-                          for column in columns))
-    return tabulate([list(map(markdown, row)) for row in rows],
-                    list(map(markdown, header)), tablefmt='pipe',
-                    colalign=_alignment(header),
-                    disable_numparse=True)  # yapf: disable
+    return markdown_table(
+        list(zip(*([' '.join(column[:2]), *column[2:]]
+                   for column in columns))))  # yapf: disable
 
 
 def _names(board: Leaderboard) -> list[str]:
@@ -406,10 +403,6 @@ def _filled_columns(filled: FilledMeans,
     return [[f'mean of {n_benchmarks}', FILLED, *means, *foot],
             ['', 'rank', *_ranks(filled.ranks()), *foot],
             ['', 'are predicted', *counts, *foot]]
-
-
-def _alignment(columns: Sequence[object]) -> list[str]:
-    return ['left', *['right'] * (len(columns) - 1)]
 
 
 def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:

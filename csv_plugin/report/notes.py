@@ -203,23 +203,13 @@ def _filled_notes(predictions: Predictions) -> Iterator[str]:
 
 
 def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
-    """Models without a mean, and predicted means without a rank."""
-    models = predictions.models
-    columns = dict(zip(overall.methods, overall.values.T))
+    """Why some models have no mean, or a predicted one without a rank."""
+    means = overall.values
     if predictions.has_real():
-        columns = {REAL: overall.real, **columns}
-    alike = _alike((_where(models, np.isnan(means)), label)
-                   for label, means in columns.items()
-                   if np.isnan(means).any())
-    if alike:
-        places = [
-            f'{", ".join(labels)} of {_named(without, models, "models")}'
-            for without, labels in alike.items()
-        ]
-        yield ('No mean where a number on one of the benchmarks is missing: '
-               f'{"; ".join(places)}.')
-    has_mean = np.isfinite(np.column_stack([overall.real, overall.values]))
-    if (has_mean.any(axis=1) & ~overall.ranked).any():
+        means = np.column_stack([overall.real, means])
+    if np.isnan(means).any():
+        yield 'No mean where a number on one of the benchmarks is missing.'
+    if (np.isfinite(means).any(axis=1) & ~overall.ranked).any():
         yield 'Ranks count only models that have a real and a predicted mean.'
 
 

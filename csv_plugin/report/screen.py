@@ -1,4 +1,4 @@
-"""Tables, notes and paths for the terminal, at most 100 columns wide."""
+"""Tables, notes and paths: for the terminal, at most 100 columns wide."""
 import math
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from csv_plugin.core.escaping import one_line
+from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.io.files import FilePath
 
 #: Columns of a terminal that tables and notes take.
@@ -72,6 +72,17 @@ def text_table(rows: Sequence[Sequence[str]],
     return side_by_side(
         [columns[:n_fixed], *([column] for column in columns[n_fixed:])],
         width=width)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a header and rows as a table in Markdown."""
+    header, *rest = [list(map(markdown, row)) for row in rows]
+    return tabulate(
+        rest,
+        header,
+        tablefmt='pipe',
+        colalign=['left', *['right'] * (len(header) - 1)],
+        disable_numparse=True)
 
 
 def _cut(column: list[str]) -> list[str]:

@@ -5,9 +5,8 @@ from pathlib import Path
 from textwrap import indent
 
 import numpy as np
-from tabulate import tabulate
 
-from csv_plugin.core.escaping import markdown, one_line, visible
+from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.predictor import Predictor
@@ -16,7 +15,7 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import learning_notes, outside_notes
-from csv_plugin.report.screen import text_table, wrapped
+from csv_plugin.report.screen import markdown_table, text_table, wrapped
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample', 'disagrees')
@@ -73,38 +72,31 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     return Leaderboard.of(study.predictions.select(models, methods=[solver]))
 
 
-def error_table(study: Study, style: str = 'pipe') -> str:
-    """All errors by benchmark, in Markdown; means over main ones are last.
-
-    The style of `tabulate` is `simple` for the terminal.
-    """
-    escape = markdown if style == 'pipe' else one_line
+def error_rows(study: Study) -> list[list[str]]:
+    """All errors by benchmark, below a header; means over main ones last."""
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
-        escape(benchmark), solver[benchmark].n_models,
-        *(1e3 * by_method[method][benchmark].mse for method in methods),
-        1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
-    ] for benchmark in study.predictions.benchmarks]
+        'benchmark', 'models', *(f'MSE {method}' for method in methods),
+        'noise', 'MAE', 'Spearman', 'pairs', 'coverage', 'width'
+    ]]
+    for name in study.predictions.benchmarks:
+        errors = solver[name]
+        rows.append([
+            name,
+            str(errors.n_models),
+            *(number(1e3 * by_method[method][name].mse, '.2f')
+              for method in methods),
+            number(1e3 * errors.noise, '.2f'), *_measures([errors])
+        ])
     judged = judged_benchmarks(study)
-    means = [
+    rows.append([
         f'mean of {len(judged)}', '',
-        *(1e3 * _mean_mse(by_method[method], judged) for method in methods),
-        '', *_measures([solver[b] for b in judged])
-    ]
-    header = [
-        'benchmark', 'models',
-        *(escape(f'MSE {method}') for method in methods), 'noise', 'MAE',
-        'Spearman', 'pairs', 'coverage', 'width'
-    ]
-    digits = ['', '', *('.2f' for _ in methods), '.2f', '.1f', *['.2f'] * 3,
-              '.1f']  # yapf: disable
-    # NaN alone differs from itself.
-    cells = [[None if cell != cell else cell for cell in row]
-             for row in [*rows, means]]
-    return tabulate(cells, header, tablefmt=style, floatfmt=digits,
-                    missingval='-')  # yapf: disable
+        *(number(1e3 * _mean_mse(by_method[method], judged), '.2f')
+          for method in methods), '', *_measures([solver[b] for b in judged])
+    ])
+    return rows
 
 
 def short_table(study: Study) -> str:
@@ -148,15 +140,6 @@ def _figures(errors: Mapping[str, BenchmarkErrors],
     ]
 
 
-def cross_validated_table(study: Study) -> str:
-    """Cross-validated errors by benchmark, in Markdown."""
-    rows = [[markdown(part.benchmark), *part.error_cells]
-            for part in study.predictor.benchmarks]
-    align = ['left', *['right'] * len(ERROR_HEADER)]
-    return tabulate(rows, ['benchmark', *ERROR_HEADER], tablefmt='pipe',
-                    colalign=align, disable_numparse=True)  # yapf: disable
-
-
 def cross_validated_line(predictor: Predictor) -> str:
     """Mean of these errors over the main benchmarks; empty without any."""
     squares = [part.cv_mse for part in predictor.benchmarks if part.main]
@@ -187,13 +170,15 @@ def _mean_mse(errors: Mapping[str, BenchmarkErrors],
                                squares)) else geometric_mean(squares)
 
 
-def _measures(errors: Sequence[BenchmarkErrors]) -> list[float]:
+def _measures(errors: Sequence[BenchmarkErrors]) -> list[str]:
     """Means of MAE, rank measures, coverage and width over benchmarks."""
     return [
-        100 * _mean(e.mae for e in errors),
-        _mean(e.spearman for e in errors),
-        _mean(e.pairwise for e in errors),
-        _mean(e.coverage for e in errors), 100 * _mean(e.width for e in errors)
+        number(scale * _mean(getattr(e, name) for e in errors), digits)
+        for name, scale, digits in (('mae', 100, '.1f'), ('spearman', 1,
+                                                          '.2f'), ('pairwise',
+                                                                   1, '.2f'),
+                                    ('coverage', 1, '.2f'), ('width', 100,
+                                                             '.1f'))
     ]
 
 
@@ -213,7 +198,7 @@ def summary(study: Study,
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
     table, legend = short_table(study), _SHORT
     if wide:
-        table, legend = error_table(study, 'simple'), _UNITS
+        table, legend = text_table(error_rows(study), width=math.inf), _UNITS
     legend = legend.format(level=study.predictions.level)
     methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
                         if name in study.predictions.methods)
@@ -245,9 +230,11 @@ def write_report(path: FilePath,
     parts = [
         f'# {title}',
         indent(visible(command), '    '),
-        error_table(study),
+        markdown_table(error_rows(study)),
         legend.strip(), '## Cross-validated errors',
-        cross_validated_table(study), ERROR_LEGEND,
-        '\n'.join(['## Notes', '', *(notes or ['None.'])])
+        markdown_table([['benchmark', *ERROR_HEADER],
+                        *([part.benchmark, *part.error_cells]
+                          for part in study.predictor.benchmarks)]),
+        ERROR_LEGEND, '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]
     write_text(path, '\n\n'.join(parts) + '\n')

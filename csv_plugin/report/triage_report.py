@@ -5,14 +5,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from tabulate import tabulate
 
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.formatting import counted
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import disagreements
-from csv_plugin.report.screen import WIDTH, text_table, wrapped
+from csv_plugin.report.screen import WIDTH, markdown_table, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 
@@ -27,7 +26,8 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
 
 def as_markdown(triage: Triage) -> str:
     """All tables and notes as Markdown."""
-    return _report(triage, _markdown_table, '\n'.join, markdown, '## ')
+    return _report(triage, lambda rows, _: markdown_table(rows), '\n'.join,
+                   markdown, '## ')
 
 
 def _report(triage: Triage,
@@ -78,17 +78,6 @@ def _report(triage: Triage,
             lines([f'* {escape(note)}' for note in notes])
         ]
     return '\n\n'.join(parts)
-
-
-def _markdown_table(rows: list[list[str]], _n_fixed: int) -> str:
-    """The header and the rows, all benchmarks side by side."""
-    header, *rest = [list(map(markdown, row)) for row in rows]
-    return tabulate(
-        rest,
-        header,
-        tablefmt='pipe',
-        colalign=['left', *['right'] * (len(header) - 1)],
-        disable_numparse=True)
 
 
 def _checkpoint_rows(triage: Triage) -> list[list[str]]:

@@ -114,10 +114,10 @@ def test_study(tmp_path):
             study.predictor, benchmarks=parts, training_scores=None),
         predictions=replace(
             study.predictions, benchmarks=benchmarks, models=NAMES))
-    study_tables.write_predictions(tmp_path / 'p.csv', study,
+    study_tables.write_predictions(tmp_path, study,
                                    dict.fromkeys(NAMES, 'test'))
-    check_csv(tmp_path / 'p.csv', ['model'], NAMES)
-    check_csv(tmp_path / 'p.csv', ['benchmark'], benchmarks)
+    check_csv(tmp_path / 'predictions.csv', ['model'], NAMES)
+    check_csv(tmp_path / 'predictions.csv', ['benchmark'], benchmarks)
     study_tables.write_report(tmp_path / 'r.md', study, 'Title',
                               'python x.py "a\n# b\x1b[2J"')
     report = (tmp_path / 'r.md').read_text('utf-8')

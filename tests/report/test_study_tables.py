@@ -6,15 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.report.leaderboards import as_markdown
 from csv_plugin.report.notes import learning_notes
+from csv_plugin.report.screen import markdown_table, text_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS,
-                                            cross_validated_line,
-                                            cross_validated_table, error_table,
+                                            cross_validated_line, error_rows,
                                             leaderboard, summary,
                                             write_predictions, write_report)
 from tests.tables import Tables, small_tables
@@ -79,20 +80,18 @@ def test_predictions(tmp_path, tables, study):
         assert row['disagrees'] == str(int(cell.disagrees))
 
 
-def test_error_table(study):
-    header, line, *rows = error_table(study).splitlines()
-    assert cells(header) == [
+def test_error_rows(study):
+    header, *rows, _ = error_rows(study)
+    assert header == [
         'benchmark', 'models', 'MSE uniform', 'MSE constant', 'noise', 'MAE',
         'Spearman', 'pairs', 'coverage', 'width'
     ]
-    assert set(line) <= set('|:-')
-    assert len(rows) == 7
     constant = study.errors('constant')
     for row, (benchmark, e) in zip(rows, study.errors('uniform').items()):
         numbers = [(1e3 * e.mse, 2), (1e3 * constant[benchmark].mse, 2),
                    (1e3 * e.noise, 2), (100 * e.mae, 1), (e.spearman, 2),
                    (e.pairwise, 2), (e.coverage, 2), (100 * e.width, 1)]
-        assert cells(row) == [benchmark, str(e.n_models)] + [
+        assert row == [benchmark, str(e.n_models)] + [
             '-' if np.isnan(number) else f'{number:.{digits}f}'
             for number, digits in numbers]  # yapf: disable
 
@@ -101,7 +100,7 @@ def test_error_table(study):
 def test_means(tables, main):
     """Geometric of the MSE, plain of the rest; without what is unknown."""
     study = study_with(main, tables)
-    last = cells(error_table(study).splitlines()[-1])
+    last = error_rows(study)[-1]
     n_judged = sum(study.errors('uniform')[b].n_models > 0 for b in main)
     expected = [f'mean of {n_judged}', '']
     for method in ('uniform', 'constant'):
@@ -124,8 +123,11 @@ def test_report(tmp_path, study):
     text = path.read_text('utf-8')
     assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
     assert text.endswith('.\n') and not text.endswith('\n\n')
-    assert error_table(study) in text
-    assert cross_validated_table(study) in text
+    assert markdown_table(error_rows(study)) in text
+    table = text.partition('## Cross-validated errors\n\n')[2].splitlines()
+    for part in study.predictor.benchmarks:
+        row, = (line for line in table if cells(line)[0] == part.benchmark)
+        assert cells(row)[1:] == [*map(markdown, part.error_cells)]
     assert 'over 2 main benchmarks.' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
     assert notes == [
@@ -167,7 +169,7 @@ def test_summary(study):
             in ' '.join(legend.split()))
     assert 'averaged' not in legend
     wide = summary(study, 'Title', wide=True)
-    assert error_table(study, 'simple') in wide
+    assert text_table(error_rows(study), width=math.inf) in wide
     assert '|' not in wide and ' Spearman ' in wide
 
 
@@ -183,10 +185,6 @@ def test_cross_validated_errors(study):
     line = cross_validated_line(predictor)
     assert line.endswith(
         f'{100 * parts[1].cv_mse**.5:.1f} (1 of 2 benchmarks).')
-    table = cross_validated_table(study).splitlines()
-    for part in study.predictor.benchmarks:
-        row, = (line for line in table if cells(line)[0] == part.benchmark)
-        assert cells(row)[1:] == [*part.error_cells]
 
 
 def test_leaderboard(study):
@@ -216,12 +214,9 @@ def test_a_method_without_some_benchmarks_has_no_mean(study):
         **tables, 'part': part
     }, table.models, names)
     more = replace(study, predictions=replace(more, real=table.real))
-    *rows, means = error_table(more).splitlines()
-    header = [cell.strip() for cell in rows[0].split('|')]
-    cells = [cell.strip() for cell in means.split('|')]
-    assert cells[header.index('MSE part')] == '-'
-    assert '-' not in cells[3:header.index('MSE part')]
+    header, *_, means = error_rows(more)
+    place = header.index('MSE part')
+    assert means[place] == '-' and '-' not in means[2:place]
     first = replace(more.predictions, outside_means=names[1:])
-    alone = error_table(replace(more,
-                                predictions=first)).splitlines()[-1].split('|')
-    assert alone[header.index('MSE part')].strip() == alone[3].strip()
+    alone = error_rows(replace(more, predictions=first))[-1]
+    assert alone[place] == alone[2]
