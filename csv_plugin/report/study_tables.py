@@ -173,12 +173,11 @@ def _mean_mse(errors: Mapping[str, BenchmarkErrors],
 def _measures(errors: Sequence[BenchmarkErrors]) -> list[str]:
     """Means of MAE, rank measures, coverage and width over benchmarks."""
     return [
-        number(scale * _mean(getattr(e, name) for e in errors), digits)
-        for name, scale, digits in (('mae', 100, '.1f'), ('spearman', 1,
-                                                          '.2f'), ('pairwise',
-                                                                   1, '.2f'),
-                                    ('coverage', 1, '.2f'), ('width', 100,
-                                                             '.1f'))
+        number(100 * _mean(e.mae for e in errors)),
+        number(_mean(e.spearman for e in errors), '.2f'),
+        number(_mean(e.pairwise for e in errors), '.2f'),
+        number(_mean(e.coverage for e in errors), '.2f'),
+        number(100 * _mean(e.width for e in errors))
     ]
 
 
