@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Optional
 
 from csv_plugin.cli.arguments import exit_code
 from csv_plugin.cli.table_arguments import fit_bars
@@ -28,12 +27,12 @@ from csv_plugin.lm.loading import load_scoring_lm
 from csv_plugin.lm.methods import train_auto
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tools.studies import world
+from tools.studies.options import parser_of
 from tools.studies.zoo import building
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = parser_of(__doc__)
     parser.add_argument(
         '--zoo',
         required=True,
@@ -83,7 +82,7 @@ def train() -> None:
         print(f'{benchmark.benchmark}: {benchmark.notes[-1]}')
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     return exit_code(lambda: run(parse_args(argv)))
 
 

@@ -7,7 +7,6 @@ models of the demonstration and its 250 texts, imports what it wrote, and
 prints the differences: with `add_bos_token=False`, and without it, where the
 import must be refused. The figures of docs/importing.md come from here.
 """
-import argparse
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ import numpy as np
 import csv_plugin as cp
 from csv_plugin.demo import shipped
 from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
+from tools.studies.options import parser_of
 
 MODELS = 'a/l/100', 'b/l/50', 'c/l/80', 'd/s/100'
 
@@ -97,7 +97,7 @@ def main(command, models):
 
 
 if __name__ == '__main__':
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument('--command', default='lm_eval')
     parser.add_argument('--models', nargs='+', default=MODELS)
     main(**vars(parser.parse_args()))

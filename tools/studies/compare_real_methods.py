@@ -8,7 +8,6 @@ names, which are not part of the repository but lie at ../shared/real. Options
 behind `--` go to `python -m tools.studies.compare_methods`, such as `--
 --methods pca ridge`.
 """
-import argparse
 import csv
 import math
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from tabulate import tabulate
 
 from csv_plugin.io.tables import write_csv
 from tools.studies import compare_methods
+from tools.studies.options import parser_of
 
 REAL = Path('../shared/real')
 #: Benchmarks of the 89 models that are nearly the same.
@@ -31,8 +31,7 @@ OWN_UNITS = ('arc_challenge=arcc', 'arc_easy=arce', 'commonsense_qa=coqa',
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('--out', required=True, type=Path)
     parser.add_argument('options', nargs='*')
     args = parser.parse_args(argv)

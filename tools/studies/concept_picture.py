@@ -6,7 +6,6 @@ draws one text, one exam and one held-out model of the demonstration: the
 losses of its tokens, their salience weights, the fitted curve and the
 prediction with its 90 % interval, on light and on dark ground.
 """
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 import csv_plugin as cp
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
+from tools.studies.options import parser_of
 from tools.studies.public_models_picture import THEMES
 
 TEXT, EXAM, MODEL = 'scenes-001', 'scenes', 'd-l@100'
@@ -143,8 +143,7 @@ def _draw_curve(axes: Axes, predictor: Predictor, theme: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('--out', type=Path, required=True)
     folder = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)

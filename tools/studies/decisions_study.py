@@ -25,7 +25,6 @@ With more losses than `UNITS` per benchmark, so many are drawn at random.
 `--zoo` adds the models of the package and their second seeds: runs of one
 recipe that are not better or worse.
 """
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
@@ -51,8 +50,8 @@ from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.training import Training, loss_feature_sets
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import load_predictor
+from tools.studies.options import parser_of, tables_in
 
 LEVEL, FOLDS = 0.95, 5
 #: A decision at `LEVEL` has this probability, or more, to be right.
@@ -305,10 +304,7 @@ def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
 
 def of_folder(folder: Path) -> Pairs:
     """Pairs of a collection of tables, families left out."""
-    losses = next(folder.glob('losses.*'))
-    others = (
-        folder / f'{name}.csv' for name in ('scores', 'models', 'benchmarks'))
-    tables = read_model_tables(losses, *others)
+    tables = tables_in(folder)
     tables = tables.select_units(drawn_units(tables.features.columns.units))
     accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return Pairs.join([
@@ -346,9 +342,7 @@ def seed_table(seeds: Sequence[tuple[NDArray, NDArray]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('folders', nargs='*', type=Path, metavar='FOLDER')
     parser.add_argument('--zoo', action='store_true', help='the demonstration')
     args = parser.parse_args()

@@ -8,7 +8,6 @@
 prints two tables in Markdown: tokens by tokenizer, and losses by kind of text.
 The kind is the sub-task, without the language where the id has one.
 """
-import argparse
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.text_sets import read_texts, subtask_name
 from csv_plugin.lm.tokens.tokenization import tokenize_all
+from tools.studies.options import parser_of
 
 
 def kind_of(text: Text) -> str:
@@ -85,8 +85,7 @@ def main(path: Path, tokenizer: Sequence[Path], dump: Path | None) -> None:
 
 
 if __name__ == '__main__':
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('path', type=Path)
     parser.add_argument('--tokenizer', type=Path, nargs='+', default=())
     parser.add_argument('--dump', type=Path)

@@ -9,11 +9,11 @@ error in 1e-3, geometric mean over the benchmarks. `ratio` divides it by that
 of the last row above without a ratio; in brackets a 90 % bootstrap interval
 over the runs (zoo) or the families (public models) that are predicted.
 """
-import argparse
 import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, Optional
 from unittest import mock
 
@@ -33,19 +33,19 @@ from csv_plugin.core.salience import NonNegative, Ridge, Solver, Uniform
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.demo import shipped
-from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import (HeadObjective, TrainedHeads,
                                            train_heads)
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.head.state_columns import StateScale
+from tools.studies.options import parser_of, tables_in
 from tools.studies.zoo_study import FIRST_SERIES, ZooStudy
 
 #: The settings of the paper.
 PAPER = HeadSettings()
 #: The settings that predict the zoo's validation models best.
 CHOSEN = HeadSettings(learning_rate=1.)
-PUBLIC = '../shared/real'
+PUBLIC = Path('../shared/real')
 N_DRAWS = 2000
 FITTED = ('train', 'validation')
 
@@ -99,14 +99,7 @@ class Material:
               solver: Solver,
               fitted: Optional[Sequence[str]] = None,
               features: Optional[FeatureTable] = None) -> NDArray:
-        """Accuracies that a solver predicts for all models, `(M, B)`.
-
-        Args:
-            solver (Solver): Fits.
-            fitted (Optional[Sequence[str]]): Models to fit to; by default
-                those for training and validation.
-            features (Optional[FeatureTable]): Other columns.
-        """
+        """Accuracies that a solver predicts for all models, `(M, B)`."""
         models = fitted or self.models_in(*FITTED)
         table = features or self.features
         predictor = fit_predictor(table, self.accuracies.select(models),
@@ -117,12 +110,7 @@ class Material:
     def errors(self,
                predicted: NDArray,
                judged: Optional[Sequence[str]] = None) -> NDArray:
-        """Squared errors of predictions `(M, B)` for the judged models.
-
-        Args:
-            predicted (NDArray): Of all models.
-            judged (Optional[Sequence[str]]): By default the test models.
-        """
+        """Squared errors of predictions `(M, B)` for the judged models."""
         rows = np.isin(self.accuracies.models, judged
                        or self.models_in('test'))
         return (predicted - self.accuracies.values)[rows]**2
@@ -130,8 +118,7 @@ class Material:
 
 def public_models() -> Material:
     """Losses by text and main benchmarks of ../shared/real."""
-    names = ('losses', 'scores', 'models', 'benchmarks')
-    tables = read_model_tables(*(f'{PUBLIC}/{name}.csv' for name in names))
+    tables = tables_in(PUBLIC)
     return Material(
         tables.features,
         tables.accuracies.select(benchmarks=tables.accuracies.main),
@@ -509,12 +496,7 @@ STUDIES: dict[str, Callable[..., Iterator[Variant]]] = {
 
 def rows(variants: Sequence[Variant],
          groups: Sequence[str]) -> Iterator[list[str]]:
-    """Cells of every variant, see the top of this file.
-
-    Args:
-        variants (Sequence[Variant]): The first one is a reference.
-        groups (Sequence[str]): Run or family of each predicted model.
-    """
+    """Cells of every variant, see the top of this file."""
     names, member = np.unique(groups, return_inverse=True)
     share = np.full(len(names), 1 / len(names))
     counts = np.random.default_rng(0).multinomial(len(names), share, N_DRAWS)
@@ -544,8 +526,7 @@ def _mean(errors: NDArray, draws: NDArray) -> NDArray:
 
 def main() -> None:
     """Run one study and print its rows."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument(
         'study',
         choices=STUDIES,

@@ -66,9 +66,6 @@ def disagreements_left_out(study: ZooStudy) -> Iterator[SeriesDisagreements]:
 
     Each series with fitted models is predicted from the others of these,
     each of the rest from all of them.
-
-    Args:
-        study (ZooStudy): The zoo.
     """
     info = study.collection.info
     fitted = {
@@ -82,13 +79,7 @@ def disagreements_left_out(study: ZooStudy) -> Iterator[SeriesDisagreements]:
 
 def disagreements_on(study: ZooStudy, fitted: set[str],
                      series: str) -> SeriesDisagreements:
-    """Disagreement flags on one series.
-
-    Args:
-        study (ZooStudy): The zoo.
-        fitted (set[str]): The series to fit to, all of their models.
-        series (str): The series to predict.
-    """
+    """Disagreement flags on one series."""
     info = study.collection.info
     models = [name for name, row in info.items() if row.family in fitted]
     predictor = train_auto(study.training(models), study.states).predictor
@@ -127,7 +118,6 @@ def turned_around(table: LossTable, answers: NDArray,
     """Losses of answers that rise from their median to twice as much.
 
     Args:
-        table (LossTable): Losses of M models on T tokens.
         answers (NDArray): The tokens that change, bool, `(T,)`.
         share (NDArray): How far to go, from 0 to 1, `(M,)`.
     """

@@ -37,8 +37,6 @@ def both_kinds(exam: str, expected: Optional[ErrorsByReach],
     """Of one exam; none where nothing is expected.
 
     Args:
-        exam (str): Its name.
-        expected (Optional[ErrorsByReach]): Of the fit.
         predicted (NDArray): Accuracies of all models, `(M,)`.
         squares (NDArray): Their squared errors, `(M,)`.
         groups (Mapping[str, NDArray]): Masks of the models that were not
@@ -63,10 +61,6 @@ def errors_by_kind(series: Sequence[str],
 
     Means over the models and exams of a kind; what is expected counts once for
     each prediction it was expected of.
-
-    Args:
-        series (Sequence[str]): Names in `ExpectedAndFound.found`.
-        parts (Sequence[ExpectedAndFound]): Of every exam and kind.
     """
     rows = [[name, *_of_both_kinds(parts, [name])] for name in series]
     rows.append(['all', *_of_both_kinds(parts, series)])

@@ -15,7 +15,6 @@ Beside each row stand the same for the cross-conformal intervals of MAPIE (CV+,
 folds by family) around a linear ridge of scikit-learn, if both are installed:
 `pip install mapie scikit-learn`.
 """
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Optional
@@ -31,6 +30,7 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.splits import grouped_folds
+from tools.studies.options import parser_of
 
 LEVELS = (0.5, 0.8, 0.9)
 FAMILIES = (3, 6, 12)
@@ -151,8 +151,7 @@ def measure(method: Method, situation: Situation, n_families: int,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument(
         '--worlds',
         type=int,

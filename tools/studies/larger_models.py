@@ -10,7 +10,6 @@ and to those with less than a third, a tenth and so on of the least compute
 among these. Where models are checkpoints, others of the same run may be among
 those fitted to. Prints a table in Markdown.
 """
-import argparse
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,8 @@ from tabulate import tabulate
 from csv_plugin.core.salience import Averaged, Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import geometric_mean
-from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.model_tables import ModelTables
+from tools.studies.options import parser_of, tables_in
 
 #: Share of the models that is predicted.
 PREDICTED = 0.2
@@ -32,14 +32,11 @@ LEAST_MODELS = 20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('folder', type=Path)
     parser.add_argument('--splits', nargs='+', default=['train'])
     args = parser.parse_args()
-    tables = read_model_tables(*(args.folder / f'{name}.csv'
-                                 for name in ('losses', 'scores', 'models',
-                                              'benchmarks')))
+    tables = tables_in(args.folder)
     largest, smaller = divided(
         compute_of(tables, tables.models_in(*args.splits)))
     rows = [[factor, *judged(tables, fitted, largest)]

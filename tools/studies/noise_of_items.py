@@ -8,7 +8,6 @@ alike, so how far a score lies from the mean of both its neighbours is noise.
 They answer the same items, so it is that of a model's own, and at least that:
 neighbours share some of it, too.
 """
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from tabulate import tabulate
 from csv_plugin.io.model_tables import read_accuracies
 from csv_plugin.io.tables import read_models, split_name
 from csv_plugin.triage.checkpoints import read_checkpoints, rows_by_run
+from tools.studies.options import parser_of
 
 #: Checkpoints of a run that count, its last.
 LAST = 5
@@ -37,7 +37,7 @@ def bends(scores: NDArray) -> NDArray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument('folder', type=Path)
     parser.add_argument(
         '--fit', nargs='+', required=True, type=split_name, help='splits')

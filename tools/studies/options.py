@@ -1,29 +1,58 @@
 """Options that several studies share."""
 import argparse
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from csv_plugin.cli.arguments import whole_number
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
+
+TABLES = ('losses', 'scores', 'models', 'benchmarks')
+
+
+def parser_of(text: str | None) -> argparse.ArgumentParser:
+    """A parser that shows the docstring of a study as it is."""
+    return argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawTextHelpFormatter)
+
+
+def add_number(parser: argparse.ArgumentParser, name: str, default: Any,
+               text: str) -> None:
+    """An option for a positive whole number, or several by default."""
+    several = isinstance(default, tuple)
+    words = ' '.join(map(str, default)) if several else default
+    parser.add_argument(
+        name,
+        nargs='+' if several else None,
+        type=partial(whole_number, least=1),
+        default=default,
+        metavar='N',
+        help=f'{text} (default {words})')
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """Option `--jobs`, for verbs that train models of the zoo."""
-    parser.add_argument(
-        '--jobs',
-        type=partial(whole_number, least=1),
-        default=1,
-        metavar='N',
-        help='models trained at once, one thread each (default 1)')
+    """Option `--jobs`, for studies that train models of the zoo."""
+    add_number(parser, '--jobs', 1, 'models trained at once, one thread each')
 
 
 def two_names(text: str) -> tuple[str, str]:
-    """Type of options such as `--own-units arc_challenge=arcc`.
-
-    Raises:
-        argparse.ArgumentTypeError: One of the names is missing.
-    """
+    """Type of options such as `--own-units arc_challenge=arcc`."""
     first, _, second = text.rpartition('=')
     if not first or not second:
         raise argparse.ArgumentTypeError(
             'expected two names such as piqa=core_piqa, found '
             f'{text!r}')
     return first, second
+
+
+def tables_of(args: argparse.Namespace) -> ModelTables:
+    """The tables that the options of `add_tables` name."""
+    return read_model_tables(*(getattr(args, name) for name in TABLES))
+
+
+def tables_in(folder: Path) -> ModelTables:
+    """The tables of a folder, as docs/formats.md describes them."""
+    losses, *others = (folder / f'{name}.csv' for name in TABLES)
+    if not losses.exists():
+        losses = losses.with_suffix('.safetensors')
+    return read_model_tables(losses, *others)

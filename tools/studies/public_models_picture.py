@@ -6,7 +6,6 @@ fits the tables of 28 public base models that come with the package, every
 model without its family (docs/bits_per_character.md), and draws the held-out
 predictions with their 90 % intervals, on light and on dark ground.
 """
-import argparse
 import csv
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from csv_plugin.cli.salience import main as salience
+from tools.studies.options import parser_of
 
 DATA = Path(__file__).parents[2] / 'csv_plugin' / 'data'
 COLUMNS = 4
@@ -112,8 +112,7 @@ def _write_around(figure: Figure, rows: dict[str, NDArray], ink: str,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('--out', type=Path, required=True)
     folder = parser.parse_args().out
     with tempfile.TemporaryDirectory() as results:

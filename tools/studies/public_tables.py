@@ -19,7 +19,6 @@ mixtures     KempnerInstitute/loss-to-loss-notebooks: 535 models of six
 The split `test` is the largest models, and `validation` is, in the ladder,
 the runs of 3 billion parameters.
 """
-import argparse
 import csv
 import json
 import re
@@ -32,6 +31,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from csv_plugin.io.tables import write_csv
+from tools.studies.options import parser_of
 
 Row = Mapping[str, str]
 
@@ -130,12 +130,7 @@ def described(name: str) -> Benchmark:
 
 def read_ladder(clone: Path,
                 checkpoints: Optional[int] = CHECKPOINTS) -> Tables:
-    """Losses are in nats per token, and in bits per byte of right answers.
-
-    Args:
-        clone (Path): Of the repository.
-        checkpoints (Optional[int]): How many of each run; None for all.
-    """
+    """Losses are in nats per token, and in bits per byte of right answers."""
     folder = clone / 'src/scripts/paper/data/ladder-runs'
     tables = Tables()
     for path in sorted(folder.glob('*xC*.csv')):
@@ -282,8 +277,7 @@ READERS: dict[str, Callable[[Path], Tables]] = {
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('collection', choices=list(READERS))
     parser.add_argument('clone', type=Path)
     parser.add_argument('--out', required=True, type=Path)

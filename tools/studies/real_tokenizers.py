@@ -9,7 +9,6 @@ independent reader of the same files, and how far the sums of token losses
 move when they are mapped onto the tokens of every other tokenizer. Options
 name folders of tokenizers instead, or some of the tokenizers.
 """
-import argparse
 import base64
 import functools
 import itertools
@@ -43,7 +42,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.lm.tokens.tokenization import TokenizedText, tokenize_all
 from tests.lm.tokens.test_tokenization import TEXTS
 from tests.lm.tokens.tokenizers import Qwen1, Rwkv6
-from tools.studies.gguf_values import gguf_values
+from tools.studies.options import parser_of
 
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r' ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+'
@@ -170,10 +169,12 @@ def from_sentencepiece(path: Path, legacy: bool = False) -> Loaded:
 
 def from_gguf(path: Path) -> Loaded:
     """A vocabulary of llama.cpp, put together by its kind."""
+    from gguf import GGUFReader
     prefix = 'tokenizer.ggml.'
     values = {
-        key.removeprefix(prefix): value
-        for key, value in gguf_values(path).items() if key.startswith(prefix)
+        key.removeprefix(prefix): field.contents()
+        for key, field in GGUFReader(path).fields.items()
+        if key.startswith(prefix)
     }
     backend = _GGUF[values['model']](values)
     # 3 are control tokens, 4 other added ones.
@@ -520,7 +521,7 @@ def main(folder: Path, only: Sequence[str], tokenizer: Sequence[Path]) -> None:
 
 
 if __name__ == '__main__':
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument('folder', type=Path, help='of the downloads')
     parser.add_argument(
         '--only', nargs='+', default=(), help='parts of names of packages')

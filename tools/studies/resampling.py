@@ -31,7 +31,6 @@ def error_ratio(squares: NDArray, reference: NDArray,
             `(M, B)`.
         reference (NDArray): Those of the other method. Where both are NaN,
             the accuracy is not known, and the model does not count.
-        groups (Sequence[str]): Family or run of each model.
 
     Returns:
         tuple[float, float, float]: Ratio of the mean squared errors, a

@@ -9,7 +9,6 @@ runs, which is from `RUNS` others. None is better as a recipe: the table has
 the share of pairs with the verdict better or worse, and its 90 % interval from
 draws of whole runs. Models that are complete are kept.
 """
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -31,6 +30,7 @@ from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.dumping import dump_losses
+from tools.studies.options import parser_of
 from tools.studies.zoo import corpus
 from tools.studies.zoo.recipes import SIZES, TrainingRecipe, series_named
 from tools.studies.zoo.zoo_files import tokenizer_folder
@@ -102,9 +102,7 @@ def share(apart: NDArray[np.bool_]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('--runs', type=whole_number, default=20)
     parser.add_argument('--tokens', type=whole_number, default=800_000)
     add_out(parser, 'losses of the runs')

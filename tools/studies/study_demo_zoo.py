@@ -27,7 +27,6 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +42,14 @@ from tools.studies.disagreement_study import (Flags, SeriesDisagreements,
                                               disagreements_left_out)
 from tools.studies.expected_and_found import (BEYOND, WITHIN, ExpectedAndFound,
                                               errors_by_kind)
+from tools.studies.options import parser_of
 from tools.studies.resampling import error_ratio
 from tools.studies.zoo.building import LABELLED
 from tools.studies.zoo_study import BASELINE, LABEL, ZooStudy
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = parser_of(__doc__)
     parser.add_argument(
         '--scoring-lm',
         default=shipped.SCORING_LM,
@@ -108,7 +107,6 @@ def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
     """A row per method in Markdown, the worst method first.
 
     Args:
-        study (ZooStudy): Tells the models apart.
         squares (Mapping[str, NDArray]): Squared errors by method, `(M, B)`.
     """
     kinds, runs = kinds_of(study), np.array(study.runs())
@@ -181,10 +179,6 @@ def cross_validated_in_all(study: ZooStudy, predictor: Predictor) -> str:
     """Errors x 1e-3 that a predictor states and makes, by exam.
 
     The last row has means over the exams.
-
-    Args:
-        study (ZooStudy): Of the models.
-        predictor (Predictor): Of the exams.
     """
     accuracies = study.collection.accuracies
     parts = [predictor.benchmark(exam) for exam in accuracies.benchmarks]
@@ -284,7 +278,7 @@ def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
     return tabulate(rows, header, tablefmt='pipe', floatfmt='.2f')
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     return exit_code(lambda: run(parse_args(argv)))
 
 

@@ -10,25 +10,33 @@ one it makes. What is done already is not done again.
 """
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import Optional
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.cli.arguments import add_out, check_folder, exit_code
 from csv_plugin.cli.run_demo import check_opencompass, run_opencompass
 from csv_plugin.core.conventions import check_unique
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
-from tools.studies.expected_and_found import errors_by_kind
-from tools.studies.fresh_series_study import (FreshErrors, FreshSeries,
-                                              read_fresh_series)
-from tools.studies.options import add_jobs
+from csv_plugin.io.runs.run_dumps import read_run_dump
+from tools.studies import world
+from tools.studies.expected_and_found import (ExpectedAndFound, both_kinds,
+                                              errors_by_kind)
+from tools.studies.options import add_jobs, parser_of
 from tools.studies.resampling import error_ratio
-from tools.studies.zoo.recipes import (SIZES, Series, TrainingRecipe,
-                                       fresh_series)
+from tools.studies.zoo import building
+from tools.studies.zoo.recipes import (CHECKPOINTS, SIZES, Series,
+                                       TrainingRecipe, fresh_series)
 from tools.studies.zoo.zoo_training import train_models
 
 BASELINE = 'all-token loss'
@@ -50,9 +58,107 @@ del zoo_models
 """
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+@dataclass(frozen=True, eq=False)
+class FreshSeries:
+    """Losses and accuracies of models that no predictor has seen.
+
+    Args:
+        accuracies (NDArray): Their accuracies, fractions, `(M, B)`, in the
+            order of `world.KINDS`.
+    """
+    dumps: Mapping[str, TokenLossDump]
+    accuracies: NDArray[np.float64]
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The series of each model, such as 'z7'. Length M."""
+        return tuple(name.split('-')[0] for name in self.dumps)
+
+    def select(self, series: str) -> 'FreshSeries':
+        """The models of one series."""
+        rows = [m for m, name in enumerate(self.series) if name == series]
+        names = list(self.dumps)
+        return FreshSeries({names[m]: self.dumps[names[m]]
+                            for m in rows}, self.accuracies[rows])
+
+    def predictions(self, predictor: Predictor) -> Predictions:
+        """Predictions of a predictor of the exams, in the same order."""
+        return predictor.predict(self.dumps).select(benchmarks=world.KINDS)
+
+    def squares(self, predictor: Predictor) -> NDArray[np.float64]:
+        """Squared errors of a predictor, `(M, B)`."""
+        values = self.predictions(predictor).values[:, :, 0]
+        return np.square(values - self.accuracies)
+
+    def errors(self, predictor: Predictor) -> NDArray[np.float64]:
+        """A row per exam and one of means, `(B + 1, 8)`.
+
+        The columns are the MSE in 1e-3 that the predictor states, the one
+        that half of its families stay below, and the one found; how many
+        times the first the last is, MAE in points, coverage, width in points,
+        and share of flags. The means of the first four are geometric.
+        """
+        predictions = self.predictions(predictor)
+        values, low, high = (
+            getattr(predictions, part)[:, :, 0]
+            for part in ('values', 'low', 'high'))
+        real = self.accuracies
+        parts = [predictor.benchmark(kind) for kind in world.KINDS]
+        expected = np.array([part.cv_mse for part in parts])
+        found = ((values - real)**2).mean(axis=0)
+        rows = np.stack([
+            1e3 * expected, 1e3 * np.array([p.typical_error**2
+                                            for p in parts]), 1e3 * found,
+            found / expected, 100 * np.abs(values - real).mean(axis=0),
+            ((low <= real) & (real <= high)).mean(axis=0),
+            100 * (high - low).mean(axis=0),
+            predictions.disagrees[:, :, 0].mean(axis=0)
+        ], axis=1)  # yapf: disable
+        return np.vstack([
+            rows,
+            [*map(geometric_mean, rows[:, :4].T), *rows[:, 4:].mean(axis=0)]
+        ])
+
+    def expected_and_found(self,
+                           predictor: Predictor) -> list[ExpectedAndFound]:
+        """Errors of a predictor by kind, beside those it states, by series."""
+        values = self.predictions(predictor).values[:, :, 0]
+        squares = np.square(values - self.accuracies)
+        groups = {
+            name: np.array(self.series) == name
+            for name in dict.fromkeys(self.series)
+        }
+        return [
+            part for b, exam in enumerate(world.KINDS)
+            for part in both_kinds(exam,
+                                   predictor.benchmark(exam).errors_by_reach,
+                                   values[:, b], squares[:, b], groups)
+        ]
+
+
+def read_fresh_series(runs: Sequence[Path],
+                      names: Sequence[str]) -> FreshSeries:
+    """What OpenCompass recorded of models."""
+    checkpoints = [
+        building.abbr(name, percent) for name in names
+        for percent in CHECKPOINTS
+    ]
+    fingerprint = world.validation_texts().fingerprint
+    dumps = {
+        name:
+        read_run_dump(
+            building.last_run(runs, f'predictions/{name}'), name, fingerprint)
+        for name in checkpoints
+    }
+    return FreshSeries(
+        dumps,
+        np.array(
+            [[building.accuracy(runs, name, kind) for kind in world.KINDS]
+             for name in checkpoints]))
+
+
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = parser_of(__doc__)
     parser.add_argument(
         '--numbers',
         nargs='+',
@@ -139,14 +245,13 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
 def _row(fresh: FreshSeries, auto: Predictor,
          baseline: Predictor) -> list[float]:
     ours, theirs = (
-        fresh.errors(predictor).rows()[-1] for predictor in (auto, baseline))
+        fresh.errors(predictor)[-1] for predictor in (auto, baseline))
     return [ours[2], theirs[2], ours[4], theirs[4], *ours[5:]]
 
 
-def table(errors: FreshErrors) -> str:
+def table(errors: NDArray) -> str:
     """A row per exam in Markdown; the last row has means."""
-    rows = [[name, *row]
-            for name, row in zip((*errors.exams, 'mean'), errors.rows())]
+    rows = [[name, *row] for name, row in zip((*world.KINDS, 'mean'), errors)]
     header = [
         'exam', 'MSE, cross-validated', 'of the typical series', 'MSE',
         'ratio', 'MAE, points', 'hold', 'width', 'flagged'
@@ -158,7 +263,7 @@ def table(errors: FreshErrors) -> str:
         floatfmt=('', *['.2f'] * 4, '.1f', '.2f', '.1f', '.2f'))
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     return exit_code(lambda: run(parse_args(argv)))
 
 

@@ -7,61 +7,238 @@ describes them:
     python -m tools.studies.study_models --losses $T/losses.csv \\
         --scores $T/scores.csv --models $T/models.csv \\
         --benchmarks $T/benchmarks.csv --out outputs/models_study
-"""
-import argparse
-import sys
-from collections.abc import Sequence
-from dataclasses import astuple, fields
-from functools import partial
-from typing import Optional
 
+Predictors are fitted to more and more models of all families, or to `FIXED`
+models of more and more families, and predict families that none of the fitted
+models belongs to.
+"""
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
-                                      whole_number)
+from csv_plugin.cli.arguments import add_out, exit_code
 from csv_plugin.cli.table_arguments import add_tables
+from csv_plugin.core import metrics
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import Ridge, Solver, Uniform
 from csv_plugin.extras.pictures import save
-from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.extras.pictures.style import (Look, legend_above, look, panels,
+                                              picture)
+from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import write_csv
-from tools.studies.errors_by_models import ModelsStudyRow, models_picture
-from tools.studies.models_study import draws, models_study, table
+from tools.studies.options import add_number, parser_of, tables_of
+
+#: The solver under study and the baseline beside it.
+METHODS: dict[str, Solver] = {'ridge': Ridge(), 'uniform': Uniform()}
+#: Numbers of models of all families.
+NUMBERS = (6, 9, 12, 24, 48)
+#: Number of models of some families, as many of each.
+FIXED = 12
+#: Numbers of families that these models come from.
+FAMILIES = (4, 6, 12)
+#: Share of the models that are predicted: whole families, until it is reached.
+PREDICTED = 0.25
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+class Draw(NamedTuple):
+    """Models to fit to and models to predict, which share no family."""
+    series: str
+    seed: int
+    fitted: tuple[str, ...]
+    predicted: tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """The error of one method with one draw, means over benchmarks.
+
+    Mean absolute error, width and coverage of the 90 % intervals: fractions.
+    """
+    series: str
+    n_models: int
+    n_families: int
+    draw: int
+    method: str
+    mae: float
+    width: float
+    coverage: float
+
+    @property
+    def number(self) -> int:
+        """What varies."""
+        return self.n_models if self.series == 'models' else self.n_families
+
+
+def draws(families: Mapping[str, str], seed: int) -> Iterator[Draw]:
+    """Draws of every number of models and of families, by one seed.
+
+    The predicted families are the same, and draws of more models of all
+    families contain those of fewer.
+    """
+    rng = Random(seed)
+    predicted = _whole_families(families, PREDICTED * len(families), rng)
+    rest = [model for model in families if model not in predicted]
+    rest = rng.sample(rest, len(rest))
+    if len(rest) < max(NUMBERS):
+        raise InputError('models', f'{max(NUMBERS)} to fit to', str(len(rest)),
+                         'Give the losses of more models.')
+    for number in NUMBERS:
+        yield Draw('models', seed, tuple(rest[:number]), predicted)
+    for number in FAMILIES:
+        fitted = _some_of_each(families, rest, number, FIXED // number, rng)
+        yield Draw('families', seed, fitted, predicted)
+
+
+def _whole_families(families: Mapping[str, str], least: float,
+                    rng: Random) -> tuple[str, ...]:
+    """Models of random families: all of each, and at least so many."""
+    names = list(dict.fromkeys(families.values()))
+    models: list[str] = []
+    for name in rng.sample(names, len(names)):
+        if len(models) >= least:
+            break
+        models += [model for model in families if families[model] == name]
+    return tuple(models)
+
+
+def _some_of_each(families: Mapping[str, str], models: Sequence[str],
+                  n_families: int, n_each: int,
+                  rng: Random) -> tuple[str, ...]:
+    """The first models of each of some families that have so many."""
+    members: dict[str, list[str]] = {}
+    for model in models:
+        members.setdefault(families[model], []).append(model)
+    large = [name for name, part in members.items() if len(part) >= n_each]
+    if len(large) < n_families:
+        raise InputError('families',
+                         f'{n_families} of {n_each} models or more',
+                         str(len(large)), 'Give the losses of more models.')
+    return tuple(
+        model for name in rng.sample(large, n_families)
+        for model in members[name][:n_each])
+
+
+def row(tables: ModelTables, draw: Draw, method: str) -> Row:
+    """Errors of one method on the main benchmarks."""
+    groups = [tables.families[model] for model in draw.fitted]
+    predictor = fit_predictor(
+        tables.features,
+        tables.accuracies.select(draw.fitted, tables.accuracies.main), groups,
+        METHODS[method])
+    predictions = predictor.predict(tables.features.select(
+        draw.predicted)).with_real(tables.accuracies)
+    cubes = [
+        part[:, :, 0].T
+        for part in (predictions.values, predictions.low, predictions.high)
+    ]
+    errors, widths, held = np.transpose([
+        (metrics.mae(real, value), metrics.mean_width(low, high),
+         metrics.coverage(real, low, high))
+        for real, value, low, high in zip(predictions.real.T, *cubes)
+    ])
+    return Row(draw.series, len(draw.fitted), len(set(groups)), draw.seed,
+               method, float(np.nanmean(errors)), float(np.mean(widths)),
+               float(np.nanmean(held)))
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Errors and widths in points, in Markdown: medians (and quantiles).
+
+    The coverage is a mean over the draws.
+    """
+    cells: dict[tuple, dict[str, list[Row]]] = {}
+    for one in rows:
+        families = 'all' if one.series == 'models' else one.n_families
+        cells.setdefault((one.n_models, families),
+                         {}).setdefault(one.method, []).append(one)
+    first, *_ = METHODS
+    header = ['models', 'families', *(f'{name}: error' for name in METHODS)]
+    header += [f'{first}: width of intervals', 'hold']
+    lines = [[
+        *key, *(_cell([one.mae for one in part[name]]) for name in METHODS),
+        _cell([one.width for one in part[first]]),
+        f'{np.mean([one.coverage for one in part[first]]):.2f}'
+    ] for key, part in cells.items()]
+    return tabulate(lines, header, tablefmt='pipe', disable_numparse=True,
+                    colalign=['right'] * len(header))  # yapf: disable
+
+
+def _cell(values: Sequence[float]) -> str:
+    low, middle, high = 100 * np.quantile(values, [0.1, 0.5, 0.9])
+    return f'{middle:.1f} ({low:.1f}-{high:.1f})'
+
+
+@picture
+def models_picture(rows: Sequence[Row]) -> Figure:
+    """Errors by number of models (left) and of families (right).
+
+    Lines are medians over draws, bars go from the 10 % to the 90 % quantile.
+    """
+    figure, (grid, ) = panels(2, size=(3.4, 2.4))
+    for axes, name in zip(grid, ('models', 'families')):
+        part = [one for one in rows if one.series == name]
+        for i, method in enumerate(METHODS):
+            _draw(axes, [one for one in part if one.method == method],
+                  0.1 * (i - (len(METHODS) - 1) / 2), look(i))
+        axes.set_xlabel('models of all families' if name ==
+                        'models' else f'families of {part[0].n_models} models')
+        axes.sharey(grid[0])
+    grid[0].set_ylim(0)
+    grid[0].set_ylabel('mean absolute error, points')
+    legend_above(figure, [
+        Line2D([], [], color=look(i).colour, ls=look(i).line,
+               marker=look(i).marker, label=method)
+        for i, method in enumerate(METHODS)
+    ])  # yapf: disable
+    return figure
+
+
+def _draw(axes: Axes, rows: Sequence[Row], shift: float, own: Look) -> None:
+    numbers = sorted({one.number for one in rows})
+    low, middle, high = np.transpose([
+        np.quantile([100 * one.mae
+                     for one in rows if one.number == number], [0.1, 0.5, 0.9])
+        for number in numbers
+    ])
+    places = np.arange(len(numbers)) + shift
+    axes.vlines(places, low, high, color=own.colour, lw=1, alpha=0.6)
+    axes.plot(places, middle, color=own.colour, ls=own.line,
+              marker=own.marker, markeredgecolor='white',
+              markeredgewidth=0.4)  # yapf: disable
+    axes.set_xticks(range(len(numbers)), list(map(str, numbers)))
+
+
+def run(argv: Sequence[str] | None) -> None:
+    parser = parser_of(__doc__)
     add_tables(parser)
-    parser.add_argument(
-        '--draws',
-        type=partial(whole_number, least=1),
-        default=10,
-        metavar='N',
-        help='draws of the models, each with families of its own to\n'
-        'predict (default 10)')
-    add_out(parser, 'models.csv, models.svg and models.png')
-    return parser.parse_args(argv)
-
-
-def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
-    tables = read_model_tables(args.losses, args.scores, args.models,
-                               args.benchmarks)
-    families = {
-        model: tables.families[model]
-        for model in tables.features.models
-    }
-    drawn = draws(families, range(args.draws))
-    rows = models_study(tables, drawn, partial(tqdm, desc='draws'))
+    add_number(parser, '--draws', 10, 'draws of the models to predict')
+    add_out(parser, 'models.csv and models.png')
+    args = parser.parse_args(argv)
+    tables = tables_of(args)
+    families = {name: tables.families[name] for name in tables.features.models}
+    drawn = [
+        draw for seed in range(args.draws) for draw in draws(families, seed)
+    ]
+    rows = [
+        row(tables, draw, method) for draw in tqdm(drawn, desc='draws')
+        for method in METHODS
+    ]
     args.out.mkdir(parents=True, exist_ok=True)
-    header = [field.name for field in fields(ModelsStudyRow)]
-    write_csv(args.out / 'models.csv', header, map(astuple, rows))
-    for suffix in ('svg', 'png'):
-        save(models_picture(rows), args.out / f'models.{suffix}')
+    write_csv(args.out / 'models.csv', Row._fields, rows)
+    save(models_picture(rows), args.out / 'models.png')
     print(table(rows))
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(lambda: run(parse_args(argv)))
+def main(argv: Sequence[str] | None = None) -> int:
+    return exit_code(run, argv)
 
 
 if __name__ == '__main__':

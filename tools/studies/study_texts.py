@@ -2,74 +2,150 @@
 
 The table of docs/appendix/zoo.md:
 
-    python -m tools.studies.study_texts --out outputs/texts_study
+    python -m tools.studies.study_texts
 
-Left, texts of all sources; right, 50 texts of 1 to 5 sources. Geometric means
-over the exams and the draws.
+Predictors are fitted to the zoo on draws of the validation set: more and more
+texts of all sources, or `FIXED` texts of more and more sources.
 """
-import argparse
-import sys
-from collections.abc import Sequence
-from dataclasses import astuple, fields
-from functools import partial
-from typing import Optional
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import NamedTuple
 
+from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
-                                      whole_number)
+from csv_plugin.core import metrics
+from csv_plugin.core.features import answer_groups, group_columns, text_columns
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.losses import TargetTokens
+from csv_plugin.core.salience import Ridge, Solver, Uniform
+from csv_plugin.core.study import geometric_mean
+from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
-from csv_plugin.extras.pictures import save
-from csv_plugin.io.tables import write_csv
-from tools.studies.errors_by_texts import TextsStudyRow, texts_picture
-from tools.studies.texts_study import draws, table, texts_study
-from tools.studies.zoo_study import FIRST_SERIES, ZooStudy
+from tools.studies.options import add_number, parser_of
+from tools.studies.zoo_study import (BASELINE, FIRST_SERIES, TRAIN, VALIDATION,
+                                     ZooStudy)
 
 #: Numbers of texts of all sources.
 NUMBERS = (10, 25, 50, 100, 250)
 #: Number of texts of 1 to 5 sources: as many as each source has.
 FIXED = 50
+#: Columns and solver of each method; 'groups' are the means of each source's
+#: answers and of the rest of its texts.
+METHODS: dict[str, tuple[str, Solver]] = {
+    'groups, ridge': ('groups', Ridge()),
+    'texts, ridge': ('texts', Ridge()),
+    BASELINE: ('groups', Uniform()),
+}
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        '--texts',
-        nargs='+',
-        type=partial(whole_number, least=1),
-        default=NUMBERS,
-        metavar='N',
-        help='how many texts of all sources, from 5 to 250\n'
-        f'(default {" ".join(map(str, NUMBERS))})')
-    parser.add_argument(
-        '--draws',
-        type=partial(whole_number, least=1),
-        default=10,
-        metavar='N',
-        help='draws of each number of texts (default 10)')
-    add_out(parser, 'texts.csv, texts.svg and texts.png')
-    return parser.parse_args(argv)
+class Draw(NamedTuple):
+    """Texts that a predictor is fitted on, and from how many sources."""
+    texts: tuple[Text, ...]
+    n_sources: int
 
 
-def run(args: argparse.Namespace) -> None:
-    check_folder(args.out)
+def draw(texts: TextSet, n_texts: int, n_sources: int,
+         seed: int) -> tuple[Text, ...]:
+    """Random texts of random sources, about as many of each source.
+
+    Draws with the same seed are nested: a larger one contains the smaller.
+    Texts stay in the order of the set.
+    """
+    by_source: dict[str, list[Text]] = {}
+    for text in texts:
+        by_source.setdefault(text.source, []).append(text)
+    rng = Random(seed)
+    shuffled = [rng.sample(part, len(part)) for part in by_source.values()]
+    chosen = rng.sample(shuffled, len(shuffled))[:n_sources]
+    share, rest = divmod(n_texts, n_sources)
+    counts = [share + (place < rest) for place in range(n_sources)]
+    drawn = {
+        text.text_id
+        for count, source in zip(counts, chosen)
+        for text in source[:count]
+    }
+    return tuple(text for text in texts if text.text_id in drawn)
+
+
+def draws(texts: TextSet, numbers: Sequence[int], n_fixed: int,
+          n_draws: int) -> Iterator[list[Draw]]:
+    """Draws of each number of texts, and of each number of sources.
+
+    All texts are drawn once.
+    """
+    n_all = len({text.source for text in texts})
+    sizes = [(number, n_all) for number in numbers]
+    sizes += [(n_fixed, n) for n in range(1, n_all + 1)]
+    for n_texts, n_sources in sizes:
+        seeds = range(1 if n_texts == len(texts) else n_draws)
+        yield [
+            Draw(draw(texts, n_texts, n_sources, seed), n_sources)
+            for seed in seeds
+        ]
+
+
+def errors(study: ZooStudy, texts: tuple[Text, ...],
+           method: str) -> dict[str, float]:
+    """Geometric means of the exams' MSE by kind of test models."""
+    name, solver = METHODS[method]
+    part = TextSet(texts)
+    spans = dict(zip(study.targets.text_ids, study.targets.spans))
+    targets = TargetTokens.of(part, [spans[text.text_id] for text in texts])
+    collection = study.collection.select_texts(part)
+    losses = targets.table({
+        model: dump.texts
+        for model, dump in collection.losses.items()
+    })
+    source = text_columns(losses) if name == 'texts' else group_columns(
+        losses, answer_groups(texts, targets.spans))
+    features = source.features(losses)
+    fitted = collection.models_in(TRAIN, VALIDATION)
+    predictor = fit_predictor(
+        features.select(fitted), collection.accuracies.select(fitted),
+        [collection.families[model] for model in fitted], solver)
+    predicted = predictor.predict(features).values[:, :, 0]
+    real = collection.accuracies.values
+    return {
+        kind: geometric_mean(
+            metrics.mse(real[rows, b], predicted[rows, b])
+            for b in range(real.shape[1]))
+        for kind, rows in study.test_models().items()
+    }  # yapf: disable
+
+
+def row(study: ZooStudy, drawn: Sequence[Draw]) -> dict[str, object]:
+    """Errors x 1e-3 of draws: geometric means (and ranges) by method."""
+    found = [{
+        method: errors(study, part.texts, method)
+        for method in METHODS
+    } for part in drawn]
+    return {
+        'texts': len(drawn[0].texts),
+        'sources': drawn[0].n_sources
+    } | {
+        f'{kind}: {method}': _cell([1e3 * one[method][kind] for one in found])
+        for kind in study.test_models()
+        for method in METHODS
+    }
+
+
+def _cell(values: Sequence[float]) -> str:
+    spread = f' ({min(values):.1f}-{max(values):.1f})' if values[1:] else ''
+    return f'{geometric_mean(values):.1f}{spread}'
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = parser_of(__doc__)
+    add_number(parser, '--texts', NUMBERS, 'how many texts of all sources')
+    add_number(parser, '--draws', 10, 'draws of each number of texts')
+    args = parser.parse_args(argv)
     study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
                           shipped.SCORING_TOKENIZER).of_series(FIRST_SERIES)
-    numbers = tuple(dict.fromkeys(args.texts))
-    drawn = draws(study.collection.texts, numbers, FIXED, range(args.draws))
-    rows = texts_study(study, drawn, partial(tqdm, desc='draws'))
-    args.out.mkdir(parents=True, exist_ok=True)
-    header = [field.name for field in fields(TextsStudyRow)]
-    write_csv(args.out / 'texts.csv', header, map(astuple, rows))
-    for suffix in ('svg', 'png'):
-        save(texts_picture(rows), args.out / f'texts.{suffix}')
-    print(table(rows))
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(lambda: run(parse_args(argv)))
+    drawn = [*draws(study.collection.texts, args.texts, FIXED, args.draws)]
+    rows = [row(study, part) for part in tqdm(drawn, desc='numbers')]
+    print(tabulate(rows, 'keys', 'pipe', disable_numparse=True))
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

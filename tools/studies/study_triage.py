@@ -14,11 +14,14 @@ runs beside the repository:
         --tables ../shared/real/gemstones
 """
 import argparse
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,20 +30,272 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
 from csv_plugin.cli.table_arguments import add_fit_and_predict
+from csv_plugin.core import metrics
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
+from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.demo import shipped
-from csv_plugin.io.model_tables import read_model_tables
-from csv_plugin.triage.checkpoints import read_checkpoints
+from csv_plugin.io.model_tables import ModelTables
+from csv_plugin.lm.methods import feature_sets
+from csv_plugin.triage import forecasting
+from csv_plugin.triage.checkpoints import (Checkpoint, read_checkpoints,
+                                           rows_by_run)
+from csv_plugin.triage.forecasting import Forecaster
+from csv_plugin.triage.judging import LEVEL
+from csv_plugin.triage.ranking import curve_floors, expect
+from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
+from tools.studies.options import parser_of, tables_in
 from tools.studies.resampling import mean_with_interval
-from tools.studies.triage_study import (FORECAST, HELD_OUT, TRAINING,
-                                        Forecasts, forecast_case,
-                                        leave_one_out, table_case, zoo_case)
-from tools.studies.zoo.recipes import MODELS
-from tools.studies.zoo_study import ZooStudy
+from tools.studies.zoo.building import UNSEEN_FAMILIES
+from tools.studies.zoo.recipes import MODELS, recipe_of
+from tools.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
+
+FORECAST, MEDIAN = 'forecast', 'median gain of exponents'
+MEAN_LOSS = 'mean loss, forecast alike'
+OBSERVED, GAIN, NOW = ('score observed now',
+                       'score observed now, plus the median gain',
+                       'predicted from losses now')
+#: A checkpoint stands for parts of the training as near as this.
+NEAR = 0.005
+#: Runs of the zoo of which nothing is learned: a series with a mixture of its
+#: own, and the largest size.
+HELD_OUT = tuple(
+    run for run in MODELS
+    if recipe_of(run)[0].family in UNSEEN_FAMILIES or run.endswith('-l'))
+#: Runs of the zoo by which forecasts were chosen, each from the others.
+TRAINING = tuple(f'{series}-{size}' for series in 'abc'
+                 for size in ('xs', 's', 'm'))
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+class StudyRun(NamedTuple):
+    """A finished run at its n checkpoints.
+
+    Args:
+        scores (NDArray): Observed accuracies, `(n, B)`.
+    """
+    trajectory: RunTrajectory
+    by_mean_loss: RunTrajectory
+    scores: NDArray[np.float64]
+
+    def until(self, share: float) -> 'StudyRun':
+        """The run as it was after a share of its training."""
+        n = int(np.sum(self.trajectory.shares <= share + NEAR))
+        return StudyRun(
+            self.trajectory.truncated(n), self.by_mean_loss.truncated(n),
+            self.scores[:n])
+
+    def gains(self, share: float) -> list[NDArray]:
+        """Gain of scores from a part of the training to the end, `(B,)`.
+
+        None where the first checkpoint is later.
+        """
+        if not self.trajectory.covers(share):
+            return []
+        # Linear in the log of the training.
+        places = np.log(self.trajectory.shares)
+        then = [
+            np.interp(np.log(share), places, column)
+            for column in self.scores.T
+        ]
+        return [self.scores[-1] - then]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What is learned, and what is forecast by it."""
+    benchmarks: Sequence[str]
+    predictor: Predictor
+    by_mean_loss: Predictor
+    past: Sequence[StudyRun]
+    new: Sequence[StudyRun]
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """Final accuracies of R runs on B benchmarks, real and forecast.
+
+    Args:
+        real (NDArray): Of the finished runs, fractions, `(R, B)`.
+        ends (Mapping[str, NDArray]): By method, the forecasts and the lower
+            and upper ends of their intervals, NaN without, after each of C
+            parts of the training, `(C, 3, R, B)`.
+    """
+    runs: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    real: NDArray[np.float64]
+    ends: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence['Forecasts']) -> 'Forecasts':
+        """The runs of all parts, of the same benchmarks and methods."""
+
+        def join(arrays: Iterable[NDArray]) -> NDArray:
+            return np.concatenate(list(arrays), axis=-2)
+
+        return cls(
+            tuple(run for part in parts for run in part.runs),
+            parts[0].benchmarks, join(part.real for part in parts), {
+                method: join(part.ends[method] for part in parts)
+                for method in parts[0].ends
+            })
+
+    def errors(self, method: str) -> NDArray:
+        """Absolute errors, fractions, `(C, R, B)`."""
+        return np.abs(self.ends[method][:, 0] - self.real)
+
+    def in_order(self, method: str) -> NDArray:
+        """Share of pairs of runs in order, mean over benchmarks, `(C,)`."""
+        return np.array([[
+            metrics.pairwise_accuracy(self.real[:, b], values[:, b])
+            for b in range(len(self.benchmarks))
+        ] for values in self.ends[method][:, 0]]).mean(axis=1)
+
+    def coverage(self, method: str) -> NDArray:
+        """Share of real accuracies inside their intervals, `(C, R)`."""
+        _, low, high = np.moveaxis(self.ends[method], 1, 0)
+        return ((low <= self.real) & (self.real <= high)).mean(axis=2)
+
+    def width(self, method: str) -> NDArray:
+        """Mean width of the intervals, a fraction, `(C,)`; NaN without."""
+        _, low, high = np.moveaxis(self.ends[method], 1, 0)
+        return (high - low).mean(axis=(1, 2))
+
+
+def forecast_case(case: Case, after: Sequence[float]) -> Forecasts:
+    """Forecast all runs of a case by all methods."""
+    methods = _methods(case)
+    return Forecasts(
+        tuple(run.trajectory.run for run in case.new), tuple(case.benchmarks),
+        np.array([run.scores[-1] for run in case.new]), {
+            name:
+            np.array([[method(run.until(share)) for run in case.new]
+                      for share in after]).swapaxes(1, 2)
+            for name, method in methods.items()
+        })
+
+
+def _methods(case: Case) -> dict[str, Callable[[StudyRun], Sequence[NDArray]]]:
+    """From a run so far to forecasts, lower and upper ends, each `(B,)`."""
+    past = [run.trajectory for run in case.past]
+    by_mean_loss = [run.by_mean_loss for run in case.past]
+
+    def of_exponents(history: Sequence[RunTrajectory], predictor: Predictor,
+                     run: RunTrajectory) -> Sequence[NDArray]:
+        expected = expect(Forecaster(history).forecast(run), predictor, LEVEL)
+        return expected.values, expected.low, expected.high
+
+    def by_median(run: StudyRun) -> Sequence[NDArray]:
+        # No regression, as of few runs.
+        with patch.object(forecasting, 'LEAST_RUNS', math.inf):
+            return of_exponents(past, case.predictor, run.trajectory)
+
+    def alone(values: NDArray) -> Sequence[NDArray]:
+        return values, np.full_like(values,
+                                    np.nan), np.full_like(values, np.nan)
+
+    def with_gain(run: StudyRun) -> Sequence[NDArray]:
+        share = run.trajectory.shares[-1]
+        gains = [gain for other in case.past for gain in other.gains(share)]
+        return alone(np.clip(run.scores[-1] + np.median(gains, axis=0), 0, 1))
+
+    floors = curve_floors(case.predictor)
+    return {
+        OBSERVED:
+        lambda run: alone(run.scores[-1]),
+        GAIN:
+        with_gain,
+        NOW:
+        lambda run: alone(accuracy_at(run.trajectory.exponents[-1], floors)),
+        MEAN_LOSS:
+        lambda run: of_exponents(by_mean_loss, case.by_mean_loss, run.
+                                 by_mean_loss),
+        MEDIAN:
+        by_median,
+        FORECAST:
+        lambda run: of_exponents(past, case.predictor, run.trajectory),
+    }
+
+
+def _case(features: Mapping[Predictor, FeatureTable], fitted: Sequence[str],
+          accuracies: AccuracyTable, checkpoints: Mapping[str,
+                                                          Checkpoint]) -> Case:
+    """Runs of checkpoints that are fitted to, and of others."""
+    predictor, by_mean_loss = features
+    names = accuracies.models
+    tables = [table.select(names) for table in features.values()]
+    exponents = [
+        clipped_exponents(one, table) for one, table in zip(features, tables)
+    ]
+    runs: tuple[list[StudyRun], list[StudyRun]] = ([], [])
+    for run, (rows, done) in rows_by_run([checkpoints[name]
+                                          for name in names]).items():
+        of_run = [names[row] for row in rows]
+        both = [
+            RunTrajectory(run, tuple(of_run), done, float(done[-1]),
+                          part[rows], tables[0].mean_loss[rows])
+            for part in exponents
+        ]
+        runs[of_run[0] not in fitted].append(
+            StudyRun(*both, accuracies.values[rows]))
+    return Case(accuracies.benchmarks, predictor, by_mean_loss, *runs)
+
+
+def table_case(tables: ModelTables, checkpoints: Mapping[str, Checkpoint],
+               fit: Sequence[str], predict: Sequence[str]) -> Case:
+    """Learn from some checkpoints of tables, and forecast the runs of others.
+    """
+    accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
+    runs = [checkpoints[model].run for model in fit]
+    known = accuracies.select(fit)
+    predictors = [
+        fit_predictor(tables.features, known, runs, SOLVERS[solver])
+        for solver in (DEFAULT_SOLVER, 'uniform')
+    ]
+    features = dict.fromkeys(predictors, tables.features)
+    return _case(features, fit, accuracies.select([*fit, *predict]),
+                 checkpoints)
+
+
+def zoo_case(zoo: ZooStudy, runs: Sequence[str],
+             held_out: Sequence[str]) -> Case:
+    """Learn from runs of the zoo, and forecast others."""
+    run_of = {name: _checkpoint(name) for name in zoo.collection.info}
+    fitted = [
+        model for model in zoo.collection.models_in(TRAIN, VALIDATION)
+        if run_of[model].run not in held_out
+    ]
+    training = zoo.training(fitted)
+    blocks = feature_sets(training.losses, training.texts, training.targets,
+                          zoo.states)
+    predictors = (training.fit(blocks), training.all_token_loss())
+    new = [name for name in run_of if run_of[name].run in runs]
+    names = [*fitted, *new]
+    return _case(
+        {one: one.features(zoo.table.select(names))
+         for one in predictors}, fitted,
+        zoo.collection.accuracies.select(names), run_of)
+
+
+def _checkpoint(name: str) -> Checkpoint:
+    run, _, percent = name.partition('@')
+    return Checkpoint(run, int(percent))
+
+
+def leave_one_out(runs: Sequence[str],
+                  after: Sequence[float],
+                  case: Callable[[str], Case],
+                  progress: Progress = iter) -> Forecasts:
+    """Forecasts of runs, each in a case of its own."""
+    return Forecasts.concatenate(
+        [forecast_case(case(run), after) for run in progress(runs)])
+
+
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = parser_of(__doc__)
     parser.add_argument(
         '--tables',
         type=Path,
@@ -73,11 +328,7 @@ def run(args: argparse.Namespace) -> None:
 def of_tables(args: argparse.Namespace, after: Sequence[float]) -> Forecasts:
     """Forecasts of the runs of a folder of tables."""
     folder = args.tables
-    losses = folder / 'losses.csv'
-    tables = read_model_tables(
-        losses if losses.exists() else losses.with_suffix('.safetensors'),
-        *(folder / f'{name}.csv'
-          for name in ('scores', 'models', 'benchmarks')))
+    tables = tables_in(folder)
     checkpoints = read_checkpoints(folder / 'models.csv')
     fit = tables.models_to_fit(args.fit, args.predict)
     if not args.leave_run_out:
@@ -108,12 +359,7 @@ def of_zoo(args: argparse.Namespace, after: Sequence[float]) -> Forecasts:
 
 
 def report(forecasts: Forecasts, after: Sequence[str]) -> None:
-    """Print errors, order and intervals of all methods.
-
-    Args:
-        forecasts (Forecasts): After each part of the training.
-        after (Sequence[str]): These parts.
-    """
+    """Print errors, order and intervals of all methods."""
     ends = forecasts.ends
     print(
         _table(
@@ -163,7 +409,7 @@ def _table(title: str, after: Sequence[str], rows: dict[str, Any]) -> str:
                     disable_numparse=True) + '\n'
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     return exit_code(lambda: run(parse_args(argv)))
 
 

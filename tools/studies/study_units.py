@@ -11,24 +11,23 @@ describes them:
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from random import Random
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
-                                      whole_number)
+from csv_plugin.cli.arguments import add_out, check_folder, exit_code
 from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
 from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.extras.choosing_units import choose_columns
-from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import write_csv
+from tools.studies.options import add_number, parser_of, tables_of
 
 #: Numbers of units.
 NUMBERS = (25, 50, 100, 200, 550)
@@ -54,21 +53,12 @@ class UnitsStudyRow(NamedTuple):
     width: float
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = parser_of(__doc__)
     add_tables(parser)
     add_fit_and_predict(parser)
-    for option, default, words in (('units', NUMBERS, 'how many units'),
-                                   ('draws', 10,
-                                    'random draws of each number of units')):
-        parser.add_argument(
-            f'--{option}',
-            nargs='+' if option == 'units' else None,
-            type=partial(whole_number, least=1),
-            default=default,
-            metavar='N',
-            help=f'{words} (default {" ".join(map(str, np.ravel(default)))})')
+    add_number(parser, '--units', NUMBERS, 'how many units')
+    add_number(parser, '--draws', 10, 'random draws of each number of units')
     add_out(parser, 'units.csv')
     return parser.parse_args(argv)
 
@@ -76,15 +66,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
 def units_study(tables: ModelTables, fit: Sequence[str],
                 predict: Sequence[str], numbers: Sequence[int],
                 n_draws: int) -> Iterator[UnitsStudyRow]:
-    """Errors on some models of fits to others, with ever more units.
-
-    Args:
-        tables (ModelTables): Losses, accuracies and families.
-        fit (Sequence[str]): Models to choose by and to fit to.
-        predict (Sequence[str]): Models to predict.
-        numbers (Sequence[int]): How many units.
-        n_draws (int): Random draws of each number.
-    """
+    """Errors on some models of fits to others, with ever more units."""
     every = tables.features.columns.units
     for number in numbers:
         chosen = choose_columns(tables, fit, number)
@@ -143,8 +125,7 @@ def _cell(values: Sequence[float]) -> str:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
-    tables = read_model_tables(args.losses, args.scores, args.models,
-                               args.benchmarks)
+    tables = tables_of(args)
     fit, predict = tables.models_to_fit(
         args.fit, args.predict), tables.models_in(*args.predict)
     numbers = tuple(dict.fromkeys(args.units))
@@ -158,7 +139,7 @@ def run(args: argparse.Namespace) -> None:
     print(table(rows))
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     return exit_code(lambda: run(parse_args(argv)))
 
 

@@ -14,19 +14,15 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Sequence
-from functools import partial
-from typing import Optional
 
-from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
-                                      whole_number)
-from tools.studies.options import add_jobs
+from csv_plugin.cli.arguments import add_out, check_folder, exit_code
+from tools.studies.options import add_jobs, add_number, parser_of
 from tools.studies.zoo.recipes import MODELS, TrainingRecipe, recipe_of
 from tools.studies.zoo.zoo_training import train_models
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = parser_of(__doc__)
     parser.add_argument(
         '--models',
         nargs='+',
@@ -38,12 +34,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
             'fresh series, which is z and a number: z7-s',
             width=55,
             break_on_hyphens=False))
-    parser.add_argument(
-        '--tokens',
-        type=partial(whole_number, least=1),
-        default=TrainingRecipe.tokens,
-        metavar='N',
-        help='training tokens of each model (default %(default)s)')
+    add_number(parser, '--tokens', TrainingRecipe.tokens,
+               'training tokens of each model')
     parser.add_argument(
         '--seed',
         type=int,
@@ -79,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
           f'{len(args.models) - n_trained} were complete: {args.out}')
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     return exit_code(lambda: run(parse_args(argv)))
 
 

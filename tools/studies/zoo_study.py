@@ -80,17 +80,7 @@ class ZooStudy:
              scoring_lm: FilePath,
              tokenizer: FilePath,
              label_losses: Optional[FilePath] = None) -> 'ZooStudy':
-        """Read a collection and let a scoring LM read its texts.
-
-        Args:
-            collection (FilePath): Folder that `read_collection` reads.
-            scoring_lm (FilePath): A causal LM in the format of transformers.
-            tokenizer (FilePath): Its tokenizer.
-            label_losses (Optional[FilePath]): Table of the label losses.
-
-        Raises:
-            InputError: As in `read_collection` and `hidden_states`.
-        """
+        """Read a collection and let a scoring LM read its texts."""
         zoo = read_collection(collection)
         loaded = load_scoring_lm(scoring_lm, tokenizer)
         return cls(
@@ -99,11 +89,7 @@ class ZooStudy:
             None if label_losses is None else read_loss_features(label_losses))
 
     def of_series(self, series: Sequence[str]) -> 'ZooStudy':
-        """The study on the models of some series.
-
-        Args:
-            series (Sequence[str]): Names, such as 'a' or the twin 'a2'.
-        """
+        """The study on the models of some series."""
         models = [
             model for model in self.collection.info
             if model.partition('-')[0] in series
@@ -181,12 +167,7 @@ class ZooStudy:
         return task, fold_masks(families, seed=0)
 
     def test_models(self) -> dict[str, NDArray[np.bool_]]:
-        """Two kinds of test models, masks of shape `(M,)`.
-
-        Returns:
-            dict[str, NDArray]: 'unseen series', models of series without a
-            fitted model; and 'larger sizes', all other test models.
-        """
+        """Two kinds of test models, masks of shape `(M,)`."""
         info = self.collection.info
         fitted = self.collection.models_in(TRAIN, VALIDATION)
         families = {info[model].family for model in fitted}
@@ -214,11 +195,7 @@ class ZooStudy:
 
     def expected_and_found(self,
                            predictor: Predictor) -> list[ExpectedAndFound]:
-        """What a predictor of the exams states, and its errors.
-
-        Args:
-            predictor (Predictor): Fitted to the train and validation models.
-        """
+        """What a predictor of the exams states, and its errors."""
         predicted = self.predicted(predictor)
         squares = (predicted - self.collection.accuracies.values)**2
         return [
@@ -231,11 +208,7 @@ class ZooStudy:
         ]
 
     def left_out(self, series: str) -> SeriesErrors:
-        """Errors on a series of which no model takes part in a fit.
-
-        Args:
-            series (str): A family of the zoo; all other models are fitted.
-        """
+        """Errors on a series of which no model takes part in a fit."""
         fitted = [
             model for model, row in self.collection.info.items()
             if row.family != series

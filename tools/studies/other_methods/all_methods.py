@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience import SOLVERS, Constant, Solver, Uniform
 from csv_plugin.core.salience.choice import OnColumns
 from tools.studies.other_methods.completion import Completion, score_features
@@ -42,8 +41,6 @@ class Evidence:
     own_units: Mapping[str, NDArray[np.int64]]
     doubles: Sequence[frozenset[str]]
 
-    __repr__ = short_repr
-
     def others(self, benchmark: str) -> list[str]:
         """Benchmarks, without the given one and what is nearly the same."""
         same = {benchmark}.union(*(group for group in self.doubles
@@ -71,17 +68,6 @@ class Method(NamedTuple):
 def own_units(units: Sequence[str], benchmarks: Sequence[str],
               prefixes: Mapping[str, str]) -> dict[str, NDArray[np.int64]]:
     """Units that are a benchmark's own items, by their names.
-
-    Args:
-        units (Sequence[str]): K names, the first part of which, up to a
-            slash, tells the benchmark.
-        benchmarks (Sequence[str]): Names.
-        prefixes (Mapping[str, str]): First parts, by benchmark, where they
-            are not the benchmark's name.
-
-    Returns:
-        dict[str, NDArray]: Indices of the units, by benchmark; without
-        those that have none.
 
     >>> own_units(['a/0', 'b/0', 'a/1'], ['a', 'c', 'd'], {'c': 'b'})
     {'a': array([0, 2]), 'c': array([1])}

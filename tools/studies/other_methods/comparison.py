@@ -9,7 +9,6 @@ import numpy as np
 
 from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.splits import grouped_folds
@@ -26,24 +25,12 @@ class Fold:
     fit: tuple[str, ...]
     predict: tuple[str, ...]
 
-    __repr__ = short_repr
-
 
 def family_folds(models: Sequence[str],
                  families: Mapping[str, str],
                  seed: int = 0,
                  n_folds: int = 8) -> list[Fold]:
-    """Folds that predict every model once, from other families.
-
-    Args:
-        models (Sequence[str]): Names.
-        families (Mapping[str, str]): Family of each of them.
-        seed (int): Of the order in which families are dealt.
-        n_folds (int): Fewer if there are fewer families.
-
-    Raises:
-        InputError: There is one family only.
-    """
+    """Folds that predict every model once, from other families."""
     folds = grouped_folds([families[model] for model in models], n_folds, seed)
     names = np.array(models, dtype=object)
     return [
@@ -82,9 +69,6 @@ class Comparison:
     predictions: Predictions
     families: tuple[str, ...]
     seconds: Mapping[str, float]
-
-    def __repr__(self) -> str:
-        return f'Comparison({self.predictions})'
 
     def errors(self, method: str) -> dict[str, Errors]:
         """By benchmark; NaN where the method says nothing."""
@@ -137,17 +121,7 @@ def compare(evidence: Evidence,
             folds: Sequence[Fold],
             seed: int = 0,
             progress: Progress = iter) -> Comparison:
-    """Fit methods to the same models, and predict the same others.
-
-    Args:
-        evidence (Evidence): Of all models.
-        families (Mapping[str, str]): Family of each of them.
-        methods (Sequence[str]): Names of `METHODS`, the one that others are
-            compared with first.
-        folds (Sequence[Fold]): No model is predicted twice.
-        seed (int): Of the cross-validation folds of each fit.
-        progress (Progress): Wraps the folds and methods.
-    """
+    """Fit methods to the same models, and predict the same others."""
     models = tuple(model for fold in folds for model in fold.predict)
     observed = evidence.accuracies.select(models)
     shape = len(models), len(observed.benchmarks), len(methods)

@@ -30,14 +30,8 @@ def score_features(models: Sequence[str], benchmarks: Sequence[str],
     """Scores on other benchmarks, with their holes filled.
 
     Args:
-        models (Sequence[str]): M names.
-        benchmarks (Sequence[str]): K names, without the one to predict.
         scores (NDArray): NaN where a model was not run, `(M, K)`; no
             benchmark without a score.
-
-    Returns:
-        FeatureTable: Its uniform score is minus the mean, as scores of
-        features are losses.
     """
     n = len(benchmarks)
     columns = Columns(tuple(benchmarks), np.full(n, -1 / n), 'scores')
@@ -95,7 +89,6 @@ def completion_weights(others: NDArray, target: NDArray,
     Args:
         others (NDArray): Scores of n models, `(n, K)`.
         target (NDArray): Their scores on the benchmark to predict, `(n,)`.
-        penalty (float): See `PENALTIES`.
 
     Returns:
         NDArray: Coefficients of scores less their means, `(K,)`.

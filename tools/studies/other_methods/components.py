@@ -57,9 +57,6 @@ def fit_components(name: str, task: Task, masks: NDArray,
     """Fit with one component, two, and so on; keep the best number.
 
     Args:
-        name (str): Of the method.
-        task (Task): What to fit to.
-        masks (NDArray): As in `Solver.fit`.
         components (Callable): Coefficients of the first n components of a
             task, `(n, K)`; they turn as the features are turned.
     """

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import (SalienceFit, Task, floor_candidates,
                                            held_out_mse)
@@ -34,8 +33,6 @@ class Candidates:
     slopes: NDArray
     offsets: NDArray
 
-    __repr__ = short_repr
-
     @classmethod
     def of_one_score_each(cls, task: Task,
                           directions: NDArray) -> 'Candidates':
@@ -54,19 +51,7 @@ class Candidates:
 def cross_validate(name: str, task: Task, masks: NDArray,
                    settings: Sequence[str],
                    fit: Callable[[Task], Candidates]) -> SalienceFit:
-    """Fit with every setting, keep the best on held-out families.
-
-    Args:
-        name (str): Of the method.
-        task (Task): What to fit to.
-        masks (NDArray): As in `Solver.fit`. Where there is none, the first
-            setting and the first floor are taken.
-        settings (Sequence[str]): S settings, in words.
-        fit (Callable): Fits to a task with all of them.
-
-    Returns:
-        SalienceFit: Its penalty is 0, as nothing is shrunk to uniform.
-    """
+    """Fit with every setting, keep the best on held-out families."""
     floors = floor_candidates(task.chance)
     rows = [*masks, np.ones(len(task.accuracy), dtype=bool)]
     parts = [task.select(row) for row in rows]

@@ -34,14 +34,9 @@ def ladder_features(models: Sequence[str], parameters: NDArray,
     """What `Ladder` is fitted to.
 
     Args:
-        models (Sequence[str]): M names.
         parameters (NDArray): Positive, in any unit, `(M,)`.
         tokens (NDArray): Positive, in any unit, `(M,)`.
         own_loss (NDArray): On the benchmark's own units, `(M,)`.
-
-    Returns:
-        FeatureTable: The loss, then the powers of parameters, then those of
-        tokens.
     """
     powers = [(size / np.exp(np.log(size).mean()))[:,
                                                    None]**-np.array(EXPONENTS)

@@ -73,8 +73,6 @@ def linear_projection(estimate: NDArray, share: float) -> NDArray:
 
     Args:
         estimate (NDArray): Of K units, `(K,)`.
-        share (float): Of the units that get weights, at the least; no
-            weight is above `1 / (share K)`.
 
     Returns:
         NDArray: Shape `(K,)`.

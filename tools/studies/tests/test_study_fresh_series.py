@@ -1,15 +1,54 @@
 """A fresh series from its number to its errors, without the hours between."""
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from mmengine.config import Config
 
 from csv_plugin.cli import run_demo
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
+from csv_plugin.io.predictors import load_predictor
 from tools.studies import study_fresh_series as script
-from tools.studies.tests.fresh_run import write_run
+from tools.studies import world
+from tools.studies.tests.fresh_run import NAMES, write_run
 from tools.studies.zoo.recipes import fresh_series
+
+
+@pytest.fixture(scope='module')
+def collection():
+    return read_collection(shipped.COLLECTION)
+
+
+@pytest.fixture(scope='module')
+def run(collection, tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp('run'), collection)
+
+
+@pytest.mark.slow
+def test_errors_of_the_shipped_baseline(run, collection):
+    baseline = load_predictor(shipped.BASELINE)
+    errors = script.read_fresh_series([run], ['z7-s']).errors(baseline)
+    real = collection.accuracies.select(NAMES)
+    predicted = baseline.predict(collection.losses.select(NAMES))
+    assert len(errors) == len(world.KINDS) + 1
+    for row, exam in zip(errors, world.KINDS):
+        column = real.values[:, real.benchmarks.index(exam)]
+        cells = [predicted.at(name, exam) for name in NAMES]
+        gaps = np.array([cell.value for cell in cells]) - column
+        part = baseline.benchmark(exam)
+        inside = [
+            cell.low <= value <= cell.high
+            for cell, value in zip(cells, column)
+        ]
+        expected = [
+            1e3 * part.cv_mse, 1e3 * part.typical_error**2,
+            1e3 * np.mean(gaps**2),
+            np.mean(gaps**2) / part.cv_mse, 100 * np.mean(abs(gaps)),
+            np.mean(inside), 100 * np.mean([c.high - c.low for c in cells]),
+            np.mean([cell.disagrees for cell in cells])
+        ]  # yapf: disable
+        np.testing.assert_allclose(row, expected)
 
 
 def returning(code, commands):

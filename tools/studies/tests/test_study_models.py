@@ -1,40 +1,79 @@
-"""The study of models: what it writes, and what it says of bad input."""
-import csv
+"""The study of numbers of models: draws, and errors on families left out."""
+from collections import Counter
 
+import numpy as np
 import pytest
 
+from tests.extras.pictures.layout import assert_readable
 from tests.tables import small_tables, write_tables
-from tools.studies import study_models as script
-from tools.studies.tests.small_study import shrink
+from tools.studies import study_models as study
+
+#: Family of each of 90 models.
+FAMILIES = {f'm{i}': f'f{i % 20}' for i in range(90)}
+
+
+def test_draws():
+    drawn = [*study.draws(FAMILIES, 0)]
+    assert drawn == [*study.draws(FAMILIES, 0)]
+    assert len(drawn) == len(study.NUMBERS) + len(study.FAMILIES)
+    assert len({draw.predicted for draw in drawn}) == 1
+    held = {FAMILIES[model] for model in drawn[0].predicted}
+    whole = {model for model in FAMILIES if FAMILIES[model] in held}
+    assert whole == {*drawn[0].predicted}
+    assert len(whole) >= study.PREDICTED * len(FAMILIES)
+    assert not any(whole & {*draw.fitted} for draw in drawn)
+    by_number = [draw.fitted for draw in drawn if draw.series == 'models']
+    assert [len(fitted) for fitted in by_number] == list(study.NUMBERS)
+    for fewer, more in zip(by_number, by_number[1:]):
+        assert {*fewer} < {*more}
+    for draw, n in zip(drawn[len(by_number):], study.FAMILIES):
+        counts = Counter(FAMILIES[model] for model in draw.fitted)
+        assert [*counts.values()] == n * [study.FIXED // n]
+
+
+ROWS = [
+    study.Row(series, n, k, seed, method, mae * (1 + seed), 0.4,
+              0.9 - 0.1 * seed)
+    for series, n, k in (('models', 6, 5), ('models', 9, 7),
+                         ('families', 12, 4), ('families', 12, 6))
+    for seed in range(3)
+    for method, mae in (('ridge', 0.02), ('uniform', 0.03))
+]
+
+
+def test_picture():
+    figure = study.models_picture(ROWS)
+    assert_readable(figure)
+    left, right = figure.axes
+    assert right.get_xlabel() == 'families of 12 models'
+    np.testing.assert_allclose(left.lines[0].get_ydata(), [4, 4])
+    ends = np.array(left.collections[1].get_segments())[:, :, 1]
+    np.testing.assert_allclose(ends, [[3.6, 8.4]] * 2)
 
 
 @pytest.fixture
-def tables(tmp_path):
+def options(tmp_path):
     tables = small_tables(24, n_families=8).only('easy')
-    write_tables(tmp_path, tables, dict.fromkeys(tables.models, 'train'))
     return [
-        f'--{name}={tmp_path / name}.csv'
-        for name in ('losses', 'scores', 'models', 'benchmarks')
+        *write_tables(tmp_path, tables, dict.fromkeys(tables.models, 'train')),
+        '--draws=1', f'--out={tmp_path / "new/out"}'
     ]
 
 
 @pytest.mark.slow
-def test_files(tables, tmp_path, capsys, monkeypatch):
-    shrink(monkeypatch)
-    out = tmp_path / 'new/out'
-    assert script.main([*tables, '--draws=1', f'--out={out}']) == 0
-    assert sorted(path.name for path in out.iterdir()) == [
-        'models.csv', 'models.png', 'models.svg'
-    ]
-    with (out / 'models.csv').open(newline='') as file:
-        rows = list(csv.DictReader(file))
-    assert [(row['series'], row['n_models'], row['n_families'])
-            for row in rows[::2]] == [('models', '14', '6'),
-                                      ('families', '6', '2')]
-    assert len(capsys.readouterr().out.splitlines()) == 2 + 2
+def test_errors_are_of_families_left_out(options, capsys, monkeypatch):
+    monkeypatch.setattr(study, 'NUMBERS', (14, ))
+    monkeypatch.setattr(study, 'FIXED', 6)
+    monkeypatch.setattr(study, 'FAMILIES', (2, ))
+    assert study.main(options) == 0
+    rows = [[cell.strip() for cell in line.strip('|').split('|')]
+            for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[:2] for row in rows] == [['14', 'all'], ['6', '2']]
+    # Half of the units are noise.
+    ridge, uniform = (float(cell.split()[0]) for cell in rows[0][2:4])
+    assert 0 < ridge < uniform < 20
 
 
-def test_too_few_models(tables, tmp_path, capsys):
-    assert script.main([*tables, f'--out={tmp_path / "out"}']) == 2
+def test_too_few_models(options, capsys):
+    assert study.main(options) == 2
     assert '48 to fit to' in capsys.readouterr().err
-    assert not (tmp_path / 'out').exists()

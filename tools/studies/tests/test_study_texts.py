@@ -1,27 +1,48 @@
-"""The study of texts: what it writes, and what it says of bad input."""
-import csv
+"""Draws of texts, and errors on them."""
+from collections import Counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tools.studies import study_texts as script
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.demo import shipped
+from tools.studies.study_texts import draw, draws, row
+from tools.studies.zoo_study import FIRST_SERIES, ZooStudy
+
+TEXTS = TextSet(
+    tuple(
+        Text(f'{source}-{i}', f'text {i}', source) for source in 'abc'
+        for i in range(10)))
 
 
-@pytest.mark.long
-def test_files(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(script, 'FIXED', 5)
-    out = tmp_path / 'new/out'
-    assert script.main(
-        ['--texts', '5', '10', '--draws', '1', '--out',
-         str(out)]) == 0
-    assert sorted(path.name for path in out.iterdir()) == [
-        'texts.csv', 'texts.png', 'texts.svg'
-    ]
-    with (out / 'texts.csv').open(newline='') as file:
-        rows = list(csv.DictReader(file))
-    assert [
-        (row['series'], row['n_texts'], row['n_sources']) for row in rows[::6]
-    ] == [('texts', '5', '5'), ('texts', '10', '5'),
-          *(('sources', '5', str(n)) for n in range(1, 6))]
-    assert all(0 < float(row['mse']) < 1 for row in rows)
-    printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 2 + 7 and 'groups, ridge' in printed[0]
+@given(st.integers(1, 3), st.integers(0, 9), st.data())
+@settings(max_examples=60)
+def test_draws_are_nested_and_even(n_sources, seed, data):
+    n = data.draw(st.integers(n_sources, 10 * n_sources))
+    drawn = draw(TEXTS, n, n_sources, seed)
+    counts = Counter(text.source for text in drawn)
+    assert len(set(drawn)) == len(drawn) == n
+    assert len(counts) == n_sources
+    assert max(counts.values()) - min(counts.values()) <= 1
+    assert list(drawn) == [text for text in TEXTS if text in drawn]
+    if n < 10 * n_sources:
+        assert set(drawn) < set(draw(TEXTS, n + 1, n_sources, seed))
+
+
+def test_all_texts_are_drawn_once():
+    drawn = draws(TEXTS, (6, 30), 9, 2)
+    assert [(len(parts), len(parts[0].texts), parts[0].n_sources)
+            for parts in drawn] == [(2, 6, 3), (1, 30, 3), (2, 9, 1),
+                                    (2, 9, 2), (2, 9, 3)]
+
+
+@pytest.mark.slow
+def test_the_whole_set_gives_the_figures_of_the_zoo():
+    study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
+                          shipped.SCORING_TOKENIZER).of_series(FIRST_SERIES)
+    whole, *_ = draws(study.collection.texts, (250, ), 50, 1)
+    found = row(study, whole)
+    # The row of docs/appendix/zoo.md.
+    assert list(map(float, found.values())) == pytest.approx(
+        [250, 5, 7.6, 17.3, 28.9, 15.9, 26.1, 90.4], rel=.01)

@@ -22,17 +22,6 @@ def documents(kind: str, n_chars: int, seed: int) -> Iterator[str]:
 
     A document holds passages of prose or exercises of the training split,
     one below the other.
-
-    Args:
-        kind (str): One of `KINDS`.
-        n_chars (int): Stop once this many characters are written.
-        seed (int): Another seed, other documents.
-
-    Yields:
-        str: A document.
-
-    Raises:
-        InputError: If there is no such kind.
     """
     n_written, rng = 0, Random(f'{kind} {seed}')
     while n_written < n_chars:
@@ -42,35 +31,12 @@ def documents(kind: str, n_chars: int, seed: int) -> Iterator[str]:
 
 
 def exam(kind: str, n_items: int = N_ITEMS) -> tuple[Item, ...]:
-    """Questions of one kind that no document holds, always the same.
-
-    Args:
-        kind (str): One of `KINDS`.
-        n_items (int): Number of questions. A longer exam begins with the
-            questions of a shorter exam.
-
-    Returns:
-        tuple[Item, ...]: Items with different keys. Length n_items.
-
-    Raises:
-        InputError: If there is no such kind, or if it has fewer items.
-    """
+    """Questions of one kind that no document holds, always the same."""
     return different_items(kind, 'exam', n_items)
 
 
 def validation_texts(n_per_kind: int = 50) -> TextSet:
-    """Answered questions of all kinds, on which losses are measured.
-
-    Args:
-        n_per_kind (int): Texts of each kind.
-
-    Returns:
-        TextSet: Questions with their right answers, marked as such; the
-        source of a text is its kind. No key occurs in an exam or a document.
-
-    Raises:
-        InputError: If a kind has fewer items.
-    """
+    """Answered questions of all kinds, on which losses are measured."""
     texts = []
     for kind in KINDS:
         items = different_items(kind, 'validation', n_per_kind)
@@ -83,19 +49,7 @@ def validation_texts(n_per_kind: int = 50) -> TextSet:
 
 
 def different_items(kind: str, split: str, n_items: int) -> tuple[Item, ...]:
-    """The first items of a split, always the same.
-
-    Args:
-        kind (str): One of `KINDS`.
-        split (str): 'exam' or 'validation'.
-        n_items (int): Number of items.
-
-    Returns:
-        tuple[Item, ...]: Items with different keys. Length n_items.
-
-    Raises:
-        InputError: If there is no such kind, or if it has fewer items.
-    """
+    """The first items of a split, always the same."""
     draw, rng = _kind(kind).draw, Random(f'{kind} {split}')
     items: dict[str, Item] = {}
     for _ in range(100 * n_items):

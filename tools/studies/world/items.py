@@ -55,9 +55,6 @@ def split_of(key: str) -> str:
     Half of all keys are for training, .4 for the exam and .1 for validation.
     The people of a census are assigned to splits by `people.Register`.
 
-    Args:
-        key (str): The key of an item.
-
     >>> split_of('4+3-2'), split_of('5+3-2')
     ('train', 'exam')
     """
@@ -67,15 +64,7 @@ def split_of(key: str) -> str:
 
 def multiple_choice(key: str, question: str, right: str, wrong: Sequence[str],
                     rng: Random) -> Item:
-    """An item with four shuffled options.
-
-    Args:
-        key (str): As in `Item`.
-        question (str): As in `Item`.
-        right (str): The right option.
-        wrong (Sequence[str]): Three wrong options.
-        rng (Random): Shuffles the options.
-    """
+    """An item with four shuffled options."""
     options = rng.sample([right, *wrong], 1 + len(wrong))
     label = LETTERS[options.index(right)]
     return Item(key, question, tuple(options), right, label)

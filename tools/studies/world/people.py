@@ -90,14 +90,7 @@ class Register:
 
 def full_names(first: Sequence[str], last: Sequence[str], n_names: int,
                seed: str) -> list[str]:
-    """Draw different full names.
-
-    Args:
-        first (Sequence[str]): First parts of names.
-        last (Sequence[str]): Last parts of names.
-        n_names (int): Number of names.
-        seed (str): Another seed, other names in another order.
-    """
+    """Draw different full names."""
     pairs = [a + b for a, b in product(first, last)]
     return Random(seed).sample(pairs, n_names)
 

@@ -48,10 +48,6 @@ def split_of(model: str, percent: int) -> str:
     the largest models. Validation: the last third of the training of the
     second largest models.
 
-    Args:
-        model (str): Name of the model.
-        percent (int): Per cent of its training.
-
     >>> split_of('a-l', 35), split_of('a-l', 50), split_of('d-xs', 10)
     ('train', 'test', 'test')
     """
@@ -73,38 +69,14 @@ def abbr(model: str, percent: int) -> str:
 
 
 def model_sizes(zoo: Path) -> dict[str, int]:
-    """Number of parameters of each model of a trained zoo.
-
-    Args:
-        zoo (Path): Folder of the zoo.
-
-    Raises:
-        InputError: As in `read_manifest`, or a model has no such number.
-    """
+    """Number of parameters of each model of a trained zoo."""
     models = read_manifest(zoo)['models']
-    for model, record in models.items():
-        check_fields(
-            str(zoo), f'the record of {model}', record,
-            {'parameters': 'a count'}, 'Train the zoo again.')
     return {model: record['parameters'] for model, record in models.items()}
 
 
 def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
                      sizes: dict[str, int]) -> None:
-    """Write dumps and accuracies of the zoo for `io.collection`.
-
-    Args:
-        folder (Path): Folder to write to; files of the same name are
-            replaced.
-        runs (Sequence[Path]): Time-stamped folders of OpenCompass runs that
-            together hold every checkpoint. Of several runs that hold a
-            result, the last counts.
-        texts (TextSet): The validation set.
-        sizes (dict[str, int]): Number of parameters of each model.
-
-    Raises:
-        InputError: If an accuracy or a dump is in none of the runs.
-    """
+    """Write dumps and accuracies of the zoo for `io.collection`."""
     folder.mkdir(parents=True, exist_ok=True)
     models = [(model, percent, abbr(model, percent))
               for model, percent in checkpoints()]
@@ -148,13 +120,6 @@ def write_label_losses(path: Path, runs: Sequence[Path]) -> None:
 
     Only those of the series `LABELLED` are there. Scored: the tokens of each
     right answer, given its question; nats per byte of the answers.
-
-    Args:
-        path (Path): CSV with a row per checkpoint and a column per exam.
-        runs (Sequence[Path]): As in `write_collection`.
-
-    Raises:
-        InputError: A loss is in none of the runs.
     """
     write_csv(
         path, ('model', *world.KINDS),
@@ -168,15 +133,6 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
     """Copy the held-out models, their tokenizers and the manifest of a zoo.
 
     The copy of the manifest also holds all accuracies.
-
-    Args:
-        zoo (Path): Folder that train_demo_zoo wrote.
-        folder (Path): Folder to write to; its checkpoints are replaced.
-        runs (Sequence[Path]): As in `write_collection`.
-
-    Raises:
-        InputError: A folder of the zoo is missing, or an accuracy is in none
-            of the runs.
     """
     for model, percent in HELD_OUT:
         series = recipe_of(model)[0].name
@@ -213,16 +169,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def accuracy(runs: Sequence[Path], name: str, kind: str) -> float:
-    """The accuracy of a checkpoint in an exam, a fraction.
-
-    Args:
-        runs (Sequence[Path]): As in `write_collection`.
-        name (str): The checkpoint, as `abbr` names it.
-        kind (str): The exam.
-
-    Raises:
-        InputError: It is in none of the runs.
-    """
+    """The accuracy of a checkpoint in an exam, a fraction."""
     return _result(runs, name, kind, 'accuracy') / 100
 
 
@@ -238,15 +185,7 @@ def _result(runs: Sequence[Path], name: str, dataset: str,
 
 
 def last_run(runs: Sequence[Path], place: str) -> Path:
-    """The last run that holds a file or folder.
-
-    Args:
-        runs (Sequence[Path]): As in `write_collection`.
-        place (str): Path of the file or folder inside a run.
-
-    Raises:
-        InputError: None holds it.
-    """
+    """The last run that holds a file or folder."""
     for run in reversed(runs):
         if (run / place).exists():
             return run

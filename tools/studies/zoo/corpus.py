@@ -21,34 +21,14 @@ Rows = list[NDArray[np.int64]]
 
 
 def mixed_texts(series: Series, n_chars: int, seed: int) -> Iterator[str]:
-    """Texts of all kinds, in the mixture of a series by characters.
-
-    Args:
-        series (Series): The series.
-        n_chars (int): Approximate number of characters of all texts.
-        seed (int): Another seed, other texts.
-
-    Yields:
-        str: A text.
-    """
+    """Texts of all kinds, in the mixture of a series by characters."""
     for kind, share in series.shares.items():
         yield from world.documents(kind, round(n_chars * share), seed)
 
 
 def training_rows(series: Series, tokenizer: PreTrainedTokenizerBase,
                   n_tokens: int, seed: int) -> Rows:
-    """Tokens of training texts, in the mixture of a series by tokens.
-
-    Args:
-        series (Series): The series.
-        tokenizer (PreTrainedTokenizerBase): The series' tokenizer.
-        n_tokens (int): Number of predicted tokens of all texts. Each kind
-            ends with the text that reaches its share.
-        seed (int): Another seed, other texts.
-
-    Returns:
-        Rows: BOS, text and EOS of each text, cut by `windows`.
-    """
+    """Tokens of training texts, in the mixture of a series by tokens."""
     rows: Rows = []
     for kind, share in series.shares.items():
         n_missing = round(n_tokens * share)
@@ -88,13 +68,6 @@ def windows(ids: Sequence[int]) -> Rows:
 def batches(rows: Rows, batch_tokens: int,
             rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Batches of rows of similar length, in random order.
-
-    Args:
-        rows (Rows): Tokens of texts. Each row goes into one batch.
-        batch_tokens (int): Most predicted tokens of a batch, the places of
-            padding included; a longer row is a batch of its own.
-        rng (np.random.Generator): Draws which rows of equal length share a
-            batch, and the order of the batches.
 
     Returns:
         list[NDArray[np.int64]]: Batches of shape `(rows, longest)`, with

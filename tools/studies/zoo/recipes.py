@@ -108,14 +108,7 @@ class TrainingRecipe:
     tokenizer_chars: int = 1_000_000
 
     def seed_of(self, *names: str) -> int:
-        """A seed of its own for each sequence of names.
-
-        Args:
-            names (str): What the seed is for, such as a model or a series.
-
-        Returns:
-            int: 32 bits of a digest of `seed` and the names.
-        """
+        """A seed of its own for each sequence of names."""
         data = '/'.join((str(self.seed), *names)).encode()
         return int.from_bytes(hashlib.sha256(data).digest()[:4], 'big')
 
@@ -169,10 +162,6 @@ MODELS = tuple(f'{series.name}-{size}' for series in SERIES.values()
 def fresh_series(number: int) -> Series:
     """A series that is not in the zoo, to hold a predictor against.
 
-    Args:
-        number (int): Another number, another tokenizer, mixture, texts and
-            weights.
-
     Returns:
         Series: 'z' and the number. Its tokenizer is of either kind, with 512
         to 2,048 entries; the amounts of any two kinds of writing differ by a
@@ -191,27 +180,13 @@ def fresh_series(number: int) -> Series:
 
 
 def series_named(name: str) -> Series:
-    """The series of a name.
-
-    Args:
-        name (str): One of `SERIES`, or 'z' and the number of a fresh series.
-
-    Raises:
-        KeyError: It is neither.
-    """
+    """The series of a name."""
     fresh = re.fullmatch('z(0|[1-9][0-9]{0,5})', name)
     return fresh_series(int(fresh[1])) if fresh else SERIES[name]
 
 
 def recipe_of(model: str) -> tuple[Series, Size]:
     """Series and size of a model.
-
-    Args:
-        model (str): One of `MODELS`, or a size of a fresh series, such as
-            'z7-s'.
-
-    Raises:
-        KeyError: There is no such model.
 
     >>> recipe_of('c-m')[1].width
     64

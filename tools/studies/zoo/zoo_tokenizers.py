@@ -23,13 +23,6 @@ def train_tokenizer(recipe: TokenizerRecipe,
 
     It puts its BOS token before every text, unless told to add no special
     tokens. CJK characters are never merged with each other.
-
-    Args:
-        recipe (TokenizerRecipe): Kind and size.
-        texts (Iterable[str]): Texts to train on.
-
-    Returns:
-        PreTrainedTokenizerFast: A tokenizer with BOS, EOS and padding tokens.
     """
     train = {'byte-level': _byte_level, 'byte-fallback': _byte_fallback}
     return train[recipe.kind](recipe, texts)

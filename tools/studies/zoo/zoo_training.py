@@ -59,13 +59,7 @@ def use_one_core() -> None:
 
 
 def make_tokenizer(zoo: Path, series: str, recipe: TrainingRecipe) -> None:
-    """Train the tokenizer of a series, unless the zoo has it.
-
-    Args:
-        zoo (Path): Folder of the zoo.
-        series (str): Name of the series.
-        recipe (TrainingRecipe): Seed and number of characters.
-    """
+    """Train the tokenizer of a series, unless the zoo has it."""
     folder = tokenizer_folder(zoo, series)
     if not folder.exists():
         made = series_named(series)
@@ -96,19 +90,6 @@ def train_models(zoo: Path,
     """Train the models that a zoo lacks, each on one core.
 
     A model whose training was interrupted is trained from the beginning.
-
-    Args:
-        zoo (Path): Folder of the zoo; made if it is not there.
-        models (Sequence[str]): Names.
-        recipe (TrainingRecipe): How to train them.
-        device (str): Device to train on, as torch names it.
-        jobs (int): Models trained at once.
-
-    Returns:
-        int: Number of models that were trained; the others were complete.
-
-    Raises:
-        InputError: As in `Manifest`.
     """
     zoo.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(zoo, recipe)
@@ -152,14 +133,6 @@ def train_model(zoo: Path,
     """Train one model and write its checkpoints.
 
     On a CPU with one thread the same recipe gives the same weights.
-
-    Args:
-        zoo (Path): Folder of the zoo; it holds the model's tokenizer and no
-            checkpoint of the model.
-        model (str): Name of the model.
-        recipe (TrainingRecipe): How to train it.
-        device (str): Device to train on, as torch names it.
-        line (int): Line of the terminal for the progress bar.
 
     Returns:
         dict[str, Any]: The record for the manifest. The training loss is in
@@ -219,8 +192,6 @@ def new_model(size: Size, tokenizer: PreTrainedTokenizerBase,
 
     Args:
         size (Size): Shape of the model.
-        tokenizer (PreTrainedTokenizerBase): The series' tokenizer.
-        seed (int): Seed of the weights.
     """
     config = LlamaConfig(
         vocab_size=len(tokenizer),
@@ -242,11 +213,6 @@ def training_steps(llama: LlamaForCausalLM,
                    batches: Sequence[NDArray[np.int64]],
                    recipe: TrainingRecipe) -> Iterator[tuple[int, float]]:
     """Train on every batch once.
-
-    Args:
-        llama (LlamaForCausalLM): The model, which is changed in place.
-        batches (Sequence[NDArray[np.int64]]): See `corpus.batches`.
-        recipe (TrainingRecipe): Learning rates.
 
     Yields:
         tuple[int, float]: After each step, the number of predicted tokens of
@@ -285,7 +251,6 @@ def token_losses(llama: LlamaForCausalLM, batch: NDArray[np.int64]) -> Tensor:
     Scored: all tokens but the first of each row.
 
     Args:
-        llama (LlamaForCausalLM): The model.
         batch (NDArray[np.int64]): Tokens, with `corpus.NO_TOKEN` behind
             shorter rows. Shape `(rows, longest)`.
 
@@ -312,10 +277,6 @@ def validation_loss(llama: LlamaForCausalLM,
     """Mean loss of `world.validation_texts()` in nats per character.
 
     Scored: all tokens of the texts; before the first token stands BOS.
-
-    Args:
-        llama (LlamaForCausalLM): The model.
-        tokenizer (PreTrainedTokenizerBase): The model's tokenizer.
     """
     texts = [text.text for text in world.validation_texts()]
     rows = [
