@@ -49,8 +49,7 @@ _PUBLIC = {
     'plot_leaderboard':
     ('extras.pictures.predicted_by_real', 'plot_leaderboard'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
-    'plot_trajectories':
-    ('extras.pictures.accuracy_by_tokens', 'plot_trajectories'),
+    'plot_trajectories': ('extras.pictures.curves', 'plot_trajectories'),
     'read_accuracies': ('io.model_tables', 'read_accuracies'),
     'read_collection': ('io.collection', 'read_collection'),
     'read_dumps': ('io.dumps', 'read_dumps'),

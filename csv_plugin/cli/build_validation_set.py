@@ -94,8 +94,8 @@ def write_task(args: argparse.Namespace) -> None:
 def draw(args: argparse.Namespace) -> None:
     """Draw texts from benchmarks, and write them."""
     # They load OpenCompass, which takes long and the options do without.
-    from csv_plugin.extras.text_sampling.drawing import build_validation_set
-    from csv_plugin.extras.text_sampling.recipes import (PAPER_RECIPE,
+    from csv_plugin.extras.text_sampling.drawing import (PAPER_RECIPE,
+                                                         build_validation_set,
                                                          recipe_of_samples)
     recipe = PAPER_RECIPE
     if args.sample:

@@ -134,8 +134,7 @@ def _answers(place: str) -> Answers:
     """Grades of a model by benchmark and item."""
     path, model = _split(place)
     if path.is_dir() or path.suffix == '.json':
-        from csv_plugin.extras.importers.lm_eval_samples import \
-            read_lm_eval_answers
+        from csv_plugin.extras.importers.lm_eval import read_lm_eval_answers
         return read_lm_eval_answers(path)
     table = read_accuracy_columns(path)
     _check_model(place, model, table.models)

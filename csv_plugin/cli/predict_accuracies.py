@@ -8,6 +8,7 @@ pattern of any of them.
 """
 import argparse
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Optional, Union
@@ -23,16 +24,14 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.core.predicting import collect_features, predict_models
-from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
+from csv_plugin.core.predicting import collect_features
+from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.report.leaderboards import (Leaderboard, as_text, scoring_lms,
-                                            with_possible_ranks,
-                                            write_leaderboard)
-from csv_plugin.report.notes import predictor_notes
+from csv_plugin.report.leaderboards import (Leaderboard, as_text,
+                                            predict_columns, write_leaderboard)
 from csv_plugin.report.screen import full_width
 from csv_plugin.triage.dumps import find_dumps
 
@@ -73,47 +72,41 @@ def run(args: argparse.Namespace) -> None:
     label, file = args.predictor
     predictor = load_predictor(file)
     known = _known(args.known)
-    tables: Tables
     infos: Infos = {}
     if args.losses:
         # Tables may have more units, in any order; tokens are no units.
         columns = predictor.columns
         units = columns.units if columns.scored is None else None
         losses = read_loss_features(args.losses, units=units)
-        predictions = predictor.predict(losses)
-        tables = {name: losses.select([name]) for name in losses.models}
+        tables: Tables = {name: losses.select([name])
+                          for name in losses.models}  # yapf: disable
     else:
-        predictions, tables, infos = _from_dumps(predictor, args.places)
-    notes = predictor_notes({label: predictor}, {label: file})
+        tables, infos = _from_dumps(predictor, args.places)
+    real: dict[tuple[str, str], Union[float, Missing]] = {}
+    notes: list[str] = []
+    change = None
     if known is not None:
         from csv_plugin.extras.score_imputation import (unused_notes,
                                                         with_known_scores)
-        real = known.spread(predictions.models, predictions.benchmarks)
-        if np.isnan(real.values).all():
+        real = {(model, name): score
+                for model, row in zip(known.models, known.values.tolist())
+                for name, score in zip(known.benchmarks, row)
+                if model in tables and name in predictor.names
+                and score == score}  # yapf: disable
+        if not real:
             raise InputError(
                 args.known, 'scores of models with losses, on '
                 'benchmarks of the predictor', 'none', 'Correct the names.')
-        predictions = with_known_scores(predictor, predictions, known)
-        notes += unused_notes(args.known, known, predictor, predictions.models)
-    predictions = _called(label, predictions)
-    if known is not None:
-        predictions = predictions.with_real(real)
-    board = Leaderboard.of(
-        predictions,
-        remarks=notes,
-        scoring_lms=scoring_lms({label: predictor}, infos))
-    if known is None:
-        board = with_possible_ranks(board, {label: predictor}, {label: tables})
-    _show(args, board)
-
-
-def _called(label: str, predictions: Predictions) -> Predictions:
-    """Predictions of one method under another name."""
-    missing = {(model, benchmark, label): reason
-               for (model, benchmark, _), reason in predictions.missing.items()
-               }  # yapf: disable
-    return Predictions.side_by_side({label: predictions}, predictions.models,
-                                    predictions.benchmarks, missing)
+        change = partial(with_known_scores, known=known)
+        notes = [*unused_notes(args.known, known, predictor, [*tables])]
+    board = predict_columns({label: tables},
+                            {model: model
+                             for model in tables}, {label: predictor},
+                            {label: file},
+                            real,
+                            infos,
+                            change=change)
+    _show(args, replace(board, notes=(*board.notes, *notes)))
 
 
 def _show(args: argparse.Namespace, board: Leaderboard) -> None:
@@ -148,10 +141,10 @@ def _known(path: Optional[str]) -> Optional[AccuracyTable]:
 
 
 def _from_dumps(predictor: Predictor,
-                places: list[str]) -> tuple[Predictions, Tables, Infos]:
-    """Predictions of all models whose losses are in some places.
+                places: list[str]) -> tuple[Tables, Infos]:
+    """Columns of all models whose losses are in some places.
 
-    And by model its columns, and how its losses were made.
+    And by model how its losses were made.
     """
     predictor.check_tokens()
     dumps = find_dumps(places)
@@ -162,13 +155,11 @@ def _from_dumps(predictor: Predictor,
         infos[model] = dump.info
         return dump
 
-    predictors = {PREDICTED: predictor}
-    columns = collect_features(predictors, list(dumps), read,
-                               partial(tqdm, desc='dumps', delay=2))
+    tables = collect_features({'': predictor}, list(dumps), read,
+                              partial(tqdm, desc='dumps', delay=2))['']
     refused = {
         model: table.reason
-        for model, table in columns[PREDICTED].items()
-        if isinstance(table, Missing)
+        for model, table in tables.items() if isinstance(table, Missing)
     }
     if len(refused) == len(dumps):
         model = next(iter(refused), '')
@@ -176,5 +167,4 @@ def _from_dumps(predictor: Predictor,
             'dumps', 'losses that the predictor can use',
             f'{model}: {refused[model].rstrip(".")}' if refused else 'none',
             'Give losses on the texts of the predictor.')
-    predictions = predict_models(predictors, columns, predictor.names)
-    return predictions, columns[PREDICTED], infos
+    return tables, infos

@@ -18,59 +18,47 @@ from csv_plugin.core.conventions import InputError
 
 
 class _Verb(NamedTuple):
-    """Module, help and extra of the package of `salience VERB`.
+    """File, help and extra of the package of `salience VERB`.
 
     The module has `add_arguments(parser)` and `run(args)`.
     """
-    module: str
+    file: str
     words: str
     extra: str = ''
 
+    @property
+    def module(self) -> str:
+        return f'csv_plugin.cli.{self.file}'
+
 
 VERBS = {
-    'demo':
-    _Verb('csv_plugin.cli.run_demo',
-          'run the demonstration, in about five minutes', 'opencompass'),
-    'configs':
-    _Verb('csv_plugin.cli.copy_configs', 'copy configs of OpenCompass here'),
-    'texts':
-    _Verb('csv_plugin.cli.build_validation_set',
-          'write the shipped texts, or draw from benchmarks', 'opencompass'),
-    'losses':
-    _Verb('csv_plugin.cli.score_models',
-          'score models on texts, with any engine', 'lm'),
-    'import':
-    _Verb('csv_plugin.cli.import_losses',
-          'read losses that other programs measured'),
-    'status':
-    _Verb('csv_plugin.cli.check_run', 'list what is missing in a run'),
-    'train':
-    _Verb('csv_plugin.cli.train_scoring_head',
-          'train a predictor on token losses and accuracies', 'lm,report'),
-    'fit':
-    _Verb('csv_plugin.cli.fit_from_tables',
-          'train a predictor on tables of losses and accuracies'),
-    'predict':
-    _Verb('csv_plugin.cli.predict_accuracies',
-          'predict accuracies from losses'),
-    'compare':
-    _Verb('csv_plugin.cli.compare_models',
-          'decide between two models by their losses'),
-    'watch':
-    _Verb('csv_plugin.cli.watch_checkpoints',
-          'predict a model while it trains, by its checkpoints', 'lm'),
-    'triage':
-    _Verb('csv_plugin.cli.triage_checkpoints',
-          'judge pretraining runs by their checkpoints'),
-    'forecast':
-    _Verb('csv_plugin.cli.forecast_runs',
-          'say where pretraining runs will end, from tables'),
-    'benchmarks':
-    _Verb('csv_plugin.cli.judge_benchmarks',
-          'say which benchmarks tell pretraining runs apart'),
-    'report':
-    _Verb('csv_plugin.cli.render_report', 'make a page of a run', 'report'),
-}
+    'demo': _Verb('run_demo', 'run the demonstration, in about five minutes',
+                  'opencompass'),
+    'configs': _Verb('copy_configs', 'copy configs of OpenCompass here'),
+    'texts': _Verb('build_validation_set', 'write the shipped texts, or draw '
+                   'from benchmarks', 'opencompass'),
+    'losses': _Verb('score_models', 'score models on texts, with any engine',
+                    'lm'),
+    'import': _Verb('import_losses',
+                    'read losses that other programs measured'),
+    'status': _Verb('check_run', 'list what is missing in a run'),
+    'train': _Verb('train_scoring_head', 'train a predictor on token losses '
+                   'and accuracies', 'lm,report'),
+    'fit': _Verb('fit_from_tables',
+                 'train a predictor on tables of losses and accuracies'),
+    'predict': _Verb('predict_accuracies', 'predict accuracies from losses'),
+    'compare': _Verb('compare_models',
+                     'decide between two models by their losses'),
+    'watch': _Verb('watch_checkpoints', 'predict a model while it trains, by '
+                   'its checkpoints', 'lm'),
+    'triage': _Verb('triage_checkpoints',
+                    'judge pretraining runs by their checkpoints'),
+    'forecast': _Verb('forecast_runs',
+                      'say where pretraining runs will end, from tables'),
+    'benchmarks': _Verb('judge_benchmarks',
+                        'say which benchmarks tell pretraining runs apart'),
+    'report': _Verb('render_report', 'make a page of a run', 'report'),
+}  # yapf: disable
 
 
 def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:

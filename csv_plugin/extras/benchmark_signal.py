@@ -278,14 +278,7 @@ def _signal(row: BenchmarkSignal) -> float:
 
 def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
                   command: str) -> None:
-    """Write `benchmarks.md`, `benchmarks.csv` and `order.csv`.
-
-    Args:
-        folder (Path): Created if it does not exist.
-        rows (Sequence[BenchmarkSignal]): At least one.
-        title (str): Heading.
-        command (str): The command that made them.
-    """
+    """Write `benchmarks.md`, `benchmarks.csv` and `order.csv`."""
     folder.mkdir(parents=True, exist_ok=True)
     table = markdown_table(signal_rows(rows))
     parts = [f'# {title}', table, LEGEND, indent(visible(command), '    ')]

@@ -40,11 +40,9 @@ LEAST_NOISE = 1e-9
 class _Factors(NamedTuple):
     """Hidden factors of n models, and how K units measure them.
 
-    Args:
-        values (NDArray): Of each model, uncorrelated and of variance 1,
-            `(n, R)`.
-        loadings (NDArray): Standardised loss per factor, `(K, R)`.
-        noise (NDArray): Variance of the rest, `(K,)`.
+    Values are uncorrelated and of variance 1, `(n, R)`; loadings are
+    standardised losses per factor, `(K, R)`; noise is the variance of the
+    rest, `(K,)`.
     """
     values: NDArray
     loadings: NDArray

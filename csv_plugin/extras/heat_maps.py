@@ -19,37 +19,23 @@ NO_FORMULAS = 'tex2jax_ignore mathjax_ignore'
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a text and the salience weight of its tokens.
-
-    Args:
-        text (str): At least one character.
-        weight (float): NaN where no token was counted.
-    """
+    """A stretch of a text and its salience weight, NaN if none was counted."""
     text: str
     weight: float
 
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """One text in pieces.
-
-    Args:
-        text (Text): The text.
-        pieces (list[Piece]): Joined, they are the text.
-    """
+    """One text in pieces; joined, they are the text."""
     text: Text
     pieces: list[Piece]
 
     def __repr__(self) -> str:
         return f'HeatMap({self.text.text_id!r}, {len(self.pieces)} pieces)'
 
-    @property
-    def full(self) -> float:
-        """`full_weight` of this text."""
-        return full_weight(np.array([piece.weight for piece in self.pieces]))
-
     def _repr_html_(self) -> str:
-        words = ''.join(_span(piece, self.full) for piece in self.pieces)
+        full = full_weight(np.array([piece.weight for piece in self.pieces]))
+        words = ''.join(_span(piece, full) for piece in self.pieces)
         return (f'<div class="{NO_FORMULAS}">'
                 f'<p>{html.escape(visible(self.text.text_id))}</p>'
                 f'<p style="white-space: pre-wrap">{words}</p></div>')
@@ -61,18 +47,8 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     Tokens that meet inside a character stay together, with the mean weight, by
     bytes, of those that were counted. Bytes that no token covers form a piece
     without a weight. Weights are one per token, NaN if it was not counted.
-
-    Raises:
-        InputError: The tokens belong to another text, or there is not one
-            weight per token.
     """
     data = utf8_bytes(text.text)
-    if (spans.n_bytes, weights.shape) != (len(data), (len(spans), )):
-        raise InputError(
-            f'heat map of {text.text_id!r}', f'tokens of {len(data)} bytes '
-            'and one weight for each',
-            f'{len(spans)} tokens of {spans.n_bytes} bytes, weights of shape '
-            f'{weights.shape}', 'Take the tokens that the weights belong to.')
     # Bytes of UTF-8 that begin with the bits 10 continue a character.
     begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
     cuts = np.intersect1d(
@@ -92,15 +68,9 @@ def strongest_maps(predictor: Predictor,
                    limit: int = 3) -> list[HeatMap]:
     """Return heat maps of the texts whose weights vary most, those first.
 
-    Args:
-        predictor (Predictor): Made from tokens.
-        benchmark (str): One of its benchmarks.
-        texts (TextSet): The texts of its training.
-        limit (int): Greatest number of texts to take.
-
-    Raises:
-        InputError: The predictor was not made from tokens or was made from
-            other texts, or there is no such benchmark.
+    `texts` are those of the training, of which up to `limit` are taken. An
+    `InputError` if the predictor was not made from tokens or was made from
+    other texts, or there is no such benchmark.
     """
     weights = predictor.token_weights(benchmark)
     targets = predictor.targets
@@ -117,9 +87,9 @@ def strongest_maps(predictor: Predictor,
 
 
 def full_weight(weights: NDArray) -> float:
-    """Return the size of a weight that is shown in full colour.
+    """Return the 99th percentile of sizes above 0, or 1 if there are none.
 
-    It is the 99th percentile of the sizes above 0, or 1 if there are none.
+    A weight of this size is shown in full colour.
     """
     sizes = np.abs(weights[np.isfinite(weights)])
     sizes = sizes[sizes > 0]

@@ -118,10 +118,7 @@ def _moments(values: NDArray,
              centre: bool = True) -> tuple[NDArray, NDArray]:
     """Mean `(B,)` and shrunk covariance `(B, B)` of rows with gaps, by EM.
 
-    Args:
-        values (NDArray): NaN where missing, `(n, B)`.
-        imagined (float): Imagined models with one correlation.
-        centre (bool): Whether the mean is estimated, or is 0.
+    Values are `(n, B)`, NaN where missing. Without `centre` the mean is 0.
     """
     missing = np.isnan(values)
     n, width = values.shape
@@ -326,11 +323,7 @@ def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
                  models: Sequence[str]) -> Iterator[str]:
     """Yield notes on known scores that changed no prediction.
 
-    Args:
-        where (str): The file of the scores.
-        known (AccuracyTable): Its content.
-        predictor (Predictor): Predicts the others.
-        models (Sequence[str]): Models with losses.
+    `where` is the file of the scores, and `models` have losses.
     """
     has_scores = ~np.isnan(known.values).all(axis=1)
     without = [m for m in np.array(known.models, object)[has_scores]

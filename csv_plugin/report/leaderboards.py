@@ -134,7 +134,7 @@ def run_leaderboard(
     table = predictions.of_models(folders)
     missing = dict(table.missing)
     for model, benchmark in product(table.models, table.benchmarks):
-        accuracy = real[model, benchmark]
+        accuracy = real.get((model, benchmark))
         if isinstance(accuracy, Missing):
             missing[model, benchmark, REAL] = accuracy
     accuracies = _real_accuracies(real, table.models, table.benchmarks)
@@ -146,9 +146,9 @@ def run_leaderboard(
 def _real_accuracies(real: RealScores, models: Collection[str],
                      benchmarks: Collection[str]) -> NDArray[np.float64]:
     """Real accuracies, NaN where there are none. `(M, B)`."""
-    cells = [real[place] for place in product(models, benchmarks)]
+    cells = [real.get(place) for place in product(models, benchmarks)]
     return np.array(
-        [np.nan if isinstance(cell, Missing) else cell for cell in cells],
+        [cell if isinstance(cell, (float, int)) else np.nan for cell in cells],
         np.float64).reshape(len(models), len(benchmarks))
 
 

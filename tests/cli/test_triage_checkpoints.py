@@ -58,9 +58,7 @@ def test_without_history_the_same_call_with_it_is_next(world, tmp_path,
 
 def test_no_picture_without_matplotlib(world, tmp_path, capsys, monkeypatch):
     monkeypatch.delitem(
-        sys.modules,
-        'csv_plugin.extras.pictures.accuracy_by_tokens',
-        raising=False)
+        sys.modules, 'csv_plugin.extras.pictures.curves', raising=False)
     for name in list(sys.modules):
         if name.startswith('csv_plugin.extras.pictures'):
             monkeypatch.delitem(sys.modules, name)

@@ -72,13 +72,6 @@ def test_pieces_are_the_text(text, cuts, data):
     assert len(cut) <= max(len(spans), 0)
 
 
-@pytest.mark.parametrize('spans, n_weights', [(TokenSpans([0], [2], 2), 2),
-                                              (TokenSpans([0], [3], 3), 1)])
-def test_tokens_of_another_text(spans, n_weights):
-    with pytest.raises(InputError, match="heat map of 't'.*2 bytes"):
-        heat_map(Text('t', 'ab'), spans, np.ones(n_weights))
-
-
 def test_full_weight_leaves_outliers_out():
     weights = np.concatenate([np.zeros(900), -np.arange(1.0, 101), [NAN]])
     assert full_weight(weights) == pytest.approx(99.01)

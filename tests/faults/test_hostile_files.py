@@ -26,7 +26,7 @@ from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
-from csv_plugin.extras.importers.olmo_requests import read_requests
+from csv_plugin.extras.importers.olmo_eval import read_requests
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.json_files import read_json
@@ -42,8 +42,7 @@ from tests import runs
 from tests.extras.importers import outputs
 from tests.extras.importers.test_every_eval_ever import CHANCE
 from tests.extras.importers.test_every_eval_ever import DATA as RECORDS
-from tests.extras.importers.test_olmo_eval import rows
-from tests.extras.importers.test_olmo_requests import choice, run
+from tests.extras.importers.test_olmo_eval import choice, rows, run
 from tests.io.dump_files import TEXTS, write_dumps
 
 # What damage makes of a part may be left out.

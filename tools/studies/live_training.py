@@ -26,7 +26,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.extras.pictures import save
-from csv_plugin.extras.pictures.accuracy_by_tokens import plot_trajectories
+from csv_plugin.extras.pictures.curves import plot_trajectories
 from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses

@@ -15,15 +15,9 @@ class CTranslate2Engine(RowEngine):
     """A causal LM that CTranslate2's converter wrote.
 
     CTranslate2 takes the strings of tokens. They come from the model's own
-    vocabulary, which must not have one string for two ids.
-
-    Args:
-        path (str): Folder of the converted model.
-        context (int): Most inputs of a window of the original model.
-        compute_type (str): Number format to compute in, 'float32' by
-            default; the integer formats change losses by nats.
-        **settings (Any): Further settings of `ctranslate2.Generator`, such
-            as `device`.
+    vocabulary, which must not have one string for two ids. `context` has the
+    most inputs of a window of the original model. Integers as `compute_type`
+    change losses by nats. Settings are others of `ctranslate2.Generator`.
 
     Raises:
         InputError: CTranslate2 is not installed, the folder has no such

@@ -13,12 +13,8 @@ class LlamaCppEngine(RowEngine):
     """A GGUF file that llama.cpp runs in this process.
 
     Log-probabilities come from the logits, as `echo` of its completions is off
-    by one without BOS. The key-value cache has 32 bits by default.
-
-    Args:
-        path (str): The file.
-        context (int): Most inputs of a window.
-        **settings (Any): Further settings of `llama_cpp.Llama`.
+    by one without BOS. The key-value cache has 32 bits by default. `context`
+    has the most inputs of a window; settings are others of `llama_cpp.Llama`.
 
     Raises:
         InputError: llama-cpp-python is not installed, or the file cannot be

@@ -13,8 +13,8 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.completions import read_completions
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
-from csv_plugin.extras.importers.lm_eval import read_lm_eval
-from csv_plugin.extras.importers.lm_eval_samples import read_lm_eval_items
+from csv_plugin.extras.importers.lm_eval import (read_lm_eval,
+                                                 read_lm_eval_items)
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
 from csv_plugin.extras.importers.text_losses import (TextLoss, feature_table,
                                                      item_table)

@@ -4,19 +4,27 @@
 with `--log_samples` it leaves the log-likelihood of every text.
 """
 import json
+import math
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from typing import Optional
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.measured import Measured
+from csv_plugin.core.measured import SHOTS, Measured
 from csv_plugin.core.texts import TextSet
-from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
+from csv_plugin.extras.importers.json_rows import (JsonPart, inside, is_number,
                                                    read_json_rows)
-from csv_plugin.extras.importers.left_out import LeftOut
-from csv_plugin.extras.importers.lm_eval_results import (REMEDY, read_runs,
-                                                         samples_of, tasks_of)
-from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.extras.importers.left_out import (EMPTY, NO_RIGHT,
+                                                  SEVERAL_RIGHT, LeftOut,
+                                                  read_items, usable)
+from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
+                                                         read_runs, samples_of,
+                                                         tasks_of)
+from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, write_text
 
 #: The empty text among those of a task. A tokenizer that puts nothing around
@@ -131,3 +139,168 @@ def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
     # A sum of no terms is 0, not -0.
     return TextLoss(
         text_id, text, 0.0 - pair[0], where=row.where, measured=measured)
+
+
+#: Characters of a hash, which stand for a prompt in a text.
+_HASH = 16
+
+#: Output types of groups, and of whole texts such as those of
+#: `write_lm_eval_task`.
+_NO_ANSWERS = None, 'loglikelihood_rolling'
+#: Prompt, answer and its log-likelihood.
+_Scored = tuple[str, str, float]
+
+
+def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
+                       left_out: LeftOut) -> Items:
+    """Read the losses of one model on the right answers of benchmark items.
+
+    Scored: all tokens of the answer, with the blanks before it, given the
+    prompt, for which a hash stands in the text. Of several runs of a task, the
+    newest whole one counts. The path is that of results, with
+    `samples_*.jsonl` beside them, or of a folder. An item is called
+    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`, and
+    errors as there, in `read_runs` and in `samples_of`.
+    """
+    runs = read_runs(path, left_out)
+    groups = {name for run in runs for name in run.results} & {*tasks}
+    wanted = {
+        leaf
+        for run in runs
+        for name in groups
+        for leaf in run.leaves(name)
+    } | ({*tasks} - groups)
+    readers = {
+        task: partial(_losses, path, runs, task, kind, left_out)
+        for task, kind in sorted(_kinds(runs).items())
+        if kind not in _NO_ANSWERS
+    }
+    return read_items(path, readers, sorted(wanted), left_out)
+
+
+def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
+    """Read the grades of one model by task and item, as `read_lm_eval_items`.
+
+    Of several metrics and filters, the first that is an accuracy counts. Items
+    of other prompts, metrics and numbers of few-shot examples have other
+    names. What cannot be used is left out with a warning. An `InputError` if
+    no task can be used.
+    """
+    left_out = LeftOut()
+    runs = read_runs(path, left_out)
+    answers = usable(
+        {
+            task: partial(_grades, path, runs, task, left_out)
+            for task, kind in sorted(_kinds(runs).items()) if kind
+        }, 'task', left_out)
+    left_out.warn()
+    return answers
+
+
+def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
+    """How each task asks a model; None of groups."""
+    return {
+        task: inside(run.content, 'configs', task, 'output_type')
+        for run in runs
+        for task, scores in run.results.items() if isinstance(scores, dict)
+    }
+
+
+def _samples(path: FilePath, runs: Sequence[Run], task: str,
+             left_out: LeftOut) -> tuple[Iterator[JsonPart], Measured]:
+    file, measured = samples_of(runs, Path(path).name, task, left_out)
+    return read_json_rows(file, REMEDY), measured
+
+
+def _grades(path: FilePath, runs: Sequence[Run], task: str,
+            left_out: LeftOut) -> dict[str, float]:
+    rows, measured = _samples(path, runs, task, left_out)
+    grades: dict[str, float] = {}
+    for row in rows:
+        metric = next((name for name in METRICS if name in row.fields), '')
+        item = (f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")} '
+                f'{metric} {measured.facts[SHOTS]}')
+        if metric and item not in grades:  # Each filter repeats the items.
+            grades[item] = row.number(metric)
+    if not grades:
+        raise InputError(measured.place, 'samples with an accuracy', 'none',
+                         'Choose tasks with acc or exact_match.')
+    return grades
+
+
+def _losses(path: FilePath, runs: Sequence[Run], task: str, kind: str,
+            left_out: LeftOut) -> list[Answer]:
+    if kind not in ('multiple_choice', 'loglikelihood'):
+        raise InputError(
+            str(path), 'answers that were scored', f'the output type {kind!r}',
+            'Choose other tasks.')
+    rows, measured = _samples(path, runs, task, left_out)
+    prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
+    answers: dict[str, Answer] = {}
+    for row in rows:
+        name = f'{prefix}{row.fields.get("doc_id")}'
+        if row.fields.get('acc') not in (None, 0, 1):
+            raise InputError(
+                str(path), 'a single right answer for each item', 'several',
+                'Choose other tasks.')
+        if name not in answers:  # Each filter repeats the items.
+            answers[name] = _answer(row, name, measured)
+    return [*answers.values()]
+
+
+def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
+    scored = _scored(row)
+    if not scored:
+        return 'no log-likelihoods of answers'
+    right = _right(row, scored)
+    if isinstance(right, str):
+        return right
+    prompt, answer, log_likelihood = scored[right]
+    if not answer:
+        return EMPTY
+    if not math.isfinite(log_likelihood):
+        return 'a log-likelihood that is not finite'
+    # The harness scores the blanks at the end of a prompt with the answer.
+    kept = prompt.rstrip()
+    digest = sha256(kept.encode('utf-8', 'backslashreplace')).hexdigest()
+    text = digest[:_HASH] + prompt[len(kept):] + answer
+    return TextLoss(name, text, 0.0 - log_likelihood, _HASH, row.where,
+                    measured)
+
+
+def _scored(row: JsonPart) -> list[_Scored]:
+    """Prompts, answers and log-likelihoods; none if it has no such."""
+    try:
+        asked = [(part['arg_0'], part['arg_1'])
+                 for part in row.fields['arguments'].values()]
+        scored = [
+            (prompt, answer, float(pair[0]))
+            for (prompt,
+                 answer), pair in zip(asked, row.fields['filtered_resps'])
+            if isinstance(prompt, str) and isinstance(answer, str)
+        ]
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        return []
+    # Of acc_mutual_info, the second half are answers without a prompt.
+    return scored[:len(scored) // (1 + ('acc_mutual_info' in row.fields))]
+
+
+def _right(row: JsonPart, scored: Sequence[_Scored]) -> int | str:
+    """The index of the right answer, or why there is none.
+
+    `target` is its index or its text. Where the texts are the same and the
+    prompts differ, as in winogrande, `acc` settles which it is.
+    """
+    if len(scored) == 1:
+        return 0
+    target = str(row.fields.get('target'))
+    right = [
+        index for index, (_, answer, _) in enumerate(scored)
+        if target in (str(index), answer.strip(), answer)
+    ]
+    if len(right) > 1 and (accuracy := row.fields.get('acc')) in (0, 1):
+        best = max(range(len(scored)), key=lambda index: scored[index][2])
+        right = [index for index in right if (index == best) == accuracy]
+    if len(right) == 1:
+        return right[0]
+    return SEVERAL_RIGHT if target.startswith('[') else NO_RIGHT

@@ -2,6 +2,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Optional, Union
 
 from transformers import (PreTrainedTokenizerBase, TrainerCallback,
@@ -62,10 +63,16 @@ class PredictionCallback(TrainerCallback):
         if every < 1:
             raise InputError('every', '1 step or more', str(every),
                              'Give the steps between two readings.')
-        self.predictor, self.texts, self.folder = predictor, texts, folder
-        self.every, self.tokenizer, self.run = every, tokenizer, run
-        self.history, self.logs = history, logs
-        self.reference = reference
+        self.every, self.tokenizer, self.logs = every, tokenizer, logs
+        self._make = partial(
+            LivePredictions,
+            predictor,
+            texts,
+            folder,
+            run,
+            history=history,
+            logs=logs,
+            reference=reference)
         self.triage: Optional[Triage] = None
         self.seconds, self._began = 0.0, time.perf_counter()
         self._live: Optional[LivePredictions] = None
@@ -91,7 +98,7 @@ class PredictionCallback(TrainerCallback):
         """Read every few steps, and at the last one."""
         step = state.global_step
         if step % self.every == 0 or step >= state.max_steps:
-            self._guarded_read(state, kwargs)
+            self._read(state, kwargs)
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState,
                      control: TrainerControl, **kwargs: Any) -> None:
@@ -99,18 +106,13 @@ class PredictionCallback(TrainerCallback):
         # With the option, the model is no longer the one of the last step.
         if state.global_step > self._read_at and \
                 not args.load_best_model_at_end:
-            self._guarded_read(state, kwargs)
+            self._read(state, kwargs)
         for log in self.logs:
             self._guarded(state, 'Ending a log of predictions', log.close)
         if state.is_world_process_zero and self.triage is not None:
             n_read = len(self.triage.predictions.models)
             print(f'Predictions at {counted(n_read, "step")} took '
                   f'{self.seconds:.1f} s, {self.share:.1%} of the training.')
-
-    def _guarded_read(self, state: TrainerState, kwargs: dict[str,
-                                                              Any]) -> None:
-        self._guarded(state, f'Predictions at step {state.global_step}',
-                      lambda: self._read(state, kwargs))
 
     def _guarded(self, state: TrainerState, name: str,
                  work: Callable[[], Any]) -> None:
@@ -136,10 +138,7 @@ class PredictionCallback(TrainerCallback):
 
     def _loaded(self, state: TrainerState) -> LivePredictions:
         if self._live is None:
-            self._live = LivePredictions(self.predictor, self.texts,
-                                         self.folder, self.run,
-                                         state.max_steps, self.history,
-                                         self.logs, self.reference)
+            self._live = self._make(budget=state.max_steps)
         return self._live
 
     def _tokenizer(self, kwargs: dict[str, Any]) -> PreTrainedTokenizerBase:
@@ -151,9 +150,13 @@ class PredictionCallback(TrainerCallback):
         return tokenizer
 
     def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
-        self._read_at = state.global_step
-        live, tokenizer = self._loaded(state), self._tokenizer(kwargs)
-        try:
-            live.read(kwargs['model'], tokenizer, state.global_step)
-        finally:  # A tracker may fail after the model was predicted.
-            self.triage = live.triage
+        step = self._read_at = state.global_step
+
+        def read() -> None:
+            live, tokenizer = self._loaded(state), self._tokenizer(kwargs)
+            try:
+                live.read(kwargs['model'], tokenizer, step)
+            finally:  # A tracker may fail after the model was predicted.
+                self.triage = live.triage
+
+        self._guarded(state, f'Predictions at step {step}', read)

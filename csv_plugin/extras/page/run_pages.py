@@ -14,9 +14,8 @@ from csv_plugin.core.predicting import (predictable_benchmarks,
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.study import outliers
-from csv_plugin.extras.page.rendering import Page
-from csv_plugin.extras.page.sections import (Picture, PredictorFile,
-                                             heat_sections)
+from csv_plugin.extras.page.rendering import (Page, Picture, PredictorFile,
+                                              heat_sections)
 from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
 from csv_plugin.io.files import FilePath

@@ -3,9 +3,9 @@ from csv_plugin.extras.pictures.accuracy_by_score import (CapabilityPoints,
                                                           capability_picture,
                                                           capability_points,
                                                           convergence_picture)
-from csv_plugin.extras.pictures.accuracy_by_tokens import trajectory_picture
 from csv_plugin.extras.pictures.curves import (order_picture,
-                                               training_curve_picture)
+                                               training_curve_picture,
+                                               trajectory_picture)
 from csv_plugin.extras.pictures.predicted_by_real import methods_picture
 from csv_plugin.extras.pictures.style import save
 

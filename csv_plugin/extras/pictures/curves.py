@@ -1,15 +1,22 @@
 """Curves, a panel per benchmark: of a training, and of orders of runs."""
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.benchmark_signal import SURE_ORDER, BenchmarkSignal
-from csv_plugin.extras.pictures.style import (GREY, explain, few_ticks, handle,
+from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
+                                              explain, few_ticks, handle,
                                               is_leftmost, log_axis, look,
-                                              panels, picture, wrapped)
+                                              looks, panels, picture, wrapped)
+from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.trajectories import RunTrajectory
 
 
 @picture
@@ -76,3 +83,152 @@ def order_picture(rows: Sequence[BenchmarkSignal]) -> Figure:
         handle(f'{SURE_ORDER:.0%}', color=GREY, ls=':')
     ])
     return figure
+
+
+#: A range of tokens wider than this factor gets a logarithmic axis.
+LINEAR_RANGE = 10
+#: Between the forecasts of two runs, relative to their budget.
+_APART = 0.025
+
+
+@picture
+def trajectory_picture(triage: Triage) -> Figure:
+    """Predicted accuracy by training tokens, one panel per benchmark.
+
+    Lines are predictions, bands their intervals. The axis of tokens is
+    logarithmic if they span more than `LINEAR_RANGE`. Forecasts stand side by
+    side, around their budget.
+    """
+    figure, (row, ) = panels(len(triage.benchmarks))
+    look = looks(run.run for run in triage.runs)
+    for axes, benchmark in zip(row, triage.benchmarks):
+        _draw_panel(axes, triage, benchmark, look)
+        axes.set_title(wrapped(benchmark))
+    explain(figure, f'training {triage.measure}', 'accuracy',
+            _handles(look, triage))
+    return figure
+
+
+def plot_trajectories(triage: Triage,
+                      benchmark: str,
+                      ax: Optional[Axes] = None) -> Axes:
+    """Draw runs and their forecasts on one benchmark.
+
+    Args:
+        triage (Triage): What `forecast` returns.
+        benchmark (str): One of its benchmarks.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: The axes that were drawn on.
+
+    Raises:
+        InputError: There is no such benchmark.
+    """
+    if benchmark not in triage.benchmarks:
+        raise InputError('triage', 'one of the benchmarks '
+                         f'{", ".join(triage.benchmarks)}', repr(benchmark),
+                         'Correct the name.')  # yapf: disable
+    look = looks(run.run for run in triage.runs)
+    with drawing(ax) as axes:
+        _draw_panel(axes, triage, benchmark, look)
+        axes.set(
+            title=wrapped(benchmark, 40),
+            xlabel=f'training {triage.measure}',
+            ylabel='accuracy')
+        axes.legend(handles=_handles(look, triage))
+    return axes
+
+
+def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
+                look: Mapping[str, Look]) -> None:
+    b = triage.benchmarks.index(benchmark)
+    few_ticks(axes, 'y')
+    for run in triage.runs:
+        _draw_predictions(axes, triage, run, b, look[run.run])
+    ahead = [run for run in triage.runs if _has_forecast(triage, run, b)]
+    for i, run in enumerate(ahead):
+        shift = 1 + _APART * (i - (len(ahead) - 1) / 2)
+        _draw_forecast(axes, triage, run, b, look[run.run], shift)
+    tokens = np.concatenate([run.tokens for run in triage.runs])
+    last = max(tokens.max(), *(run.budget for run in ahead), 0)
+    if LINEAR_RANGE * tokens.min() < last:
+        log_axis(axes.xaxis, tokens.min(), last)
+    axes.xaxis.set_major_formatter(lambda value, _: short_count(value))
+
+
+def _has_forecast(triage: Triage, run: RunTrajectory, b: int) -> bool:
+    """If the run is unfinished, and the error of its forecast is known."""
+    return not run.finished and not np.isnan(triage.expected[run.run].low[b])
+
+
+def short_count(number: float) -> str:
+    """Return a count with the letter of its magnitude.
+
+    >>> [short_count(n) for n in (0, 500, 1.5e6, 2e10, 1e12)]
+    ['0', '500', '1.5M', '20B', '1T']
+    """
+    for size, letter in ((1e12, 'T'), (1e9, 'B'), (1e6, 'M'), (1e3, 'k')):
+        if abs(number) >= size:
+            return f'{number / size:g}{letter}'
+    return f'{number:g}'
+
+
+def _draw_predictions(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
+                      own: Look) -> None:
+    table = triage.predictions.select(run.checkpoints)
+    axes.fill_between(
+        run.tokens,
+        table.low[:, b, 0],
+        table.high[:, b, 0],
+        color=own.colour,
+        alpha=0.15,
+        lw=0,
+        zorder=1)
+    axes.plot(
+        run.tokens,
+        table.values[:, b, 0],
+        color=own.colour,
+        ls=own.line,
+        zorder=2)
+
+
+def _draw_forecast(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
+                   own: Look, shift: float) -> None:
+    expected = triage.expected[run.run]
+    now = triage.predictions.select(run.checkpoints[-1:]).values[0, b, 0]
+    value, place = expected.values[b], run.budget * shift
+    axes.plot([run.tokens[-1], place], [now, value],
+              color=own.colour,
+              ls=':',
+              zorder=2)
+    axes.errorbar(
+        place,
+        value, [[value - expected.low[b]], [expected.high[b] - value]],
+        color=own.colour,
+        marker=own.marker,
+        markerfacecolor='white',
+        capsize=3,
+        zorder=3)
+
+
+def _handles(look: Mapping[str, Look], triage: Triage) -> list[Artist]:
+    handles: list[Artist] = [
+        handle(wrapped(name, 40), **look[name].marked_line)
+        for name in distinct(look)
+    ]
+    handles += [
+        handle('predicted', color=GREY),
+        Patch(color=GREY, alpha=0.3, lw=0, label='its interval')
+    ]
+    if any(
+            _has_forecast(triage, run, b) for run in triage.runs
+            for b in range(len(triage.benchmarks))):
+        handles.append(
+            handle(
+                'forecast',
+                color=GREY,
+                ls=':',
+                marker='o',
+                markerfacecolor='white'))
+    return handles

@@ -1,16 +1,25 @@
 """Real output of lm-evaluation-harness, and damaged copies of it."""
 import json
+import math
 import shutil
+import time
+import tracemalloc
 
+import numpy as np
 import pytest
 
+import csv_plugin as cp
+from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.measured import SHOTS
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.lm_eval import (read_lm_eval,
+                                                 read_lm_eval_answers,
                                                  write_lm_eval_task)
 from csv_plugin.io.text_sets import read_texts
-from tests.extras.importers.outputs import (LM_EVAL, TEXTS, read_rows,
-                                            write_rows)
+from tests.extras.importers.outputs import (LM_EVAL, TEXTS, change_json,
+                                            read_rows, write_results,
+                                            write_rows, write_samples)
 
 SET = read_texts(TEXTS)
 
@@ -96,3 +105,227 @@ def test_the_real_run_was_of_the_task_as_it_is_written(tmp_path):
     config = run['configs'][name]
     for key in set(task) - {'dataset_kwargs', 'metadata'}:
         assert config[key] == task[key], key
+
+
+TWO = ' yes', ' no'
+
+
+def item(right=0, answers=TWO, values=(-2.0, -3.0), prompts='Is it? A:',
+         **more):  # yapf: disable
+    """One item; the prompt is that of all answers if it is a text."""
+    if isinstance(prompts, str):
+        prompts = [prompts] * len(answers)
+    return prompts, answers, values, right, more
+
+
+def write(folder, items, version='0.4.13', task='piqa', **options):
+    path = write_results(folder, version, {task: .5}, **options)
+    write_samples(path, task, items, version)
+    return path
+
+
+def read(*folders, **options):
+    return cp.import_losses('lm-eval', folders, **options)
+
+
+@pytest.mark.parametrize('version', ['0.4.3', '0.4.9', '0.4.13'])
+def test_the_loss_of_the_right_answer(tmp_path, version):
+    """By its index or its text, per character with the blank before it."""
+    items = [item(1), item('yes'), item(0, values=(-1.0, -9.0))]
+    write(tmp_path / 'm', items, version, shots=5)
+    write(
+        tmp_path / 'n', [item(n, values=(-1, -7)) for n in (1, 0, 0)],
+        version,
+        shots=5)
+    table = read(tmp_path / 'm', tmp_path / 'n')
+    assert table.models == ('m', 'n')
+    assert [unit.partition('[')[0] for unit in table.columns.units
+            ] == ['piqa|5/0', 'piqa|5/1', 'piqa|5/2']
+    assert table.values[0].tolist() == [3 / 3, 2 / 4, 1 / 4]
+    assert {record.facts[SHOTS] for record in table.measured} == {'5'}
+
+
+def test_prompts_that_differ(tmp_path):
+    """As in winogrande, where the text is the same, and `acc` decides."""
+    prompts, answers = ['Ann says', 'Bob says'], [' hello', ' hello']
+    items = [
+        item('hello', answers, (-2, -4), prompts, acc=accuracy)
+        for accuracy in (1.0, 0.0)
+    ]
+    write(tmp_path / 'm', items)
+    assert read(tmp_path / 'm').values[0].tolist() == [2 / 6, 4 / 6]
+
+
+def test_blanks_at_the_end_of_a_prompt_are_scored(tmp_path):
+    write(tmp_path / 'm', [item(prompts='A: '), item(1, prompts='A:\n\n')])
+    assert read(tmp_path / 'm').values[0].tolist() == [2 / 5, 3 / 5]
+
+
+LEFT_OUT = [
+    (item(values=(math.nan, -3)), 'not finite'),
+    (item(values=(-math.inf, -3)), 'not finite'),
+    (item(filtered_resps=[[10**400, False]]), 'no log-likelihoods'),
+    (item([0, 1]), 'several right answers'),
+    (item(7), 'no right answer'),
+    (item(answers=('', ' no')), 'the right answer is empty'),
+    (item(arguments={'gen_args_0': {'arg_0': 'A', 'arg_1': {}}}),
+     'no log-likelihoods'),
+    (item(filtered_resps=['free text']), 'no log-likelihoods'),
+]  # yapf: disable
+
+
+@pytest.mark.parametrize('bad, reason', LEFT_OUT)
+def test_an_item_that_cannot_be_used_harms_itself_alone(tmp_path, bad, reason):
+    good = [item(), item(values=(-1.0, -3.0))]
+    write(tmp_path / 'm', [*good, bad])
+    write(tmp_path / 'n', [*good, item()])
+    with pytest.warns(UserWarning) as told:
+        table = read(tmp_path / 'm', tmp_path / 'n')
+    assert table.values.tolist() == [[.5, .25]] * 2
+    assert reason in ''.join(str(line.message) for line in told)
+
+
+@pytest.mark.parametrize('change, reason', [
+    (lambda old: old.update(output_type='generate_until'), 'generate_until'),
+    (lambda old: old.update(task='x'), 'expected a single right answer'),
+])
+def test_a_task_that_cannot_be_used_harms_itself_alone(tmp_path, change,
+                                                       reason):
+    path = write_results(tmp_path / 'm', '0.4.13', {'piqa': .5, 'other': .5})
+    write_samples(path, 'piqa', [item(), item(1)])
+    write_samples(path, 'other', [item(acc=.3)])
+    change_json(path, lambda old: change(old['configs']['other']))
+    with pytest.warns(UserWarning, match=f'1 task .other.*{reason}'):
+        assert read(path).values.tolist() == [[.5, 1]]
+    with pytest.raises(InputError, match=reason):
+        read(path, tasks=['other'])
+
+
+def test_groups_and_patterns_choose_tasks(tmp_path):
+    scores = {'mmlu': .5, 'mmlu_a': .4, 'mmlu_b': .6, 'piqa': .7}
+    path = write_results(
+        tmp_path / 'm', '0.4.13', scores, groups={'mmlu': ['mmlu_a']})
+    for task in ('mmlu_a', 'mmlu_b', 'piqa'):
+        write_samples(path, task, [item(), item(1)])
+    for chosen, expected in ((['mmlu'], {'mmlu_a'}), (['mmlu_*'],
+                                                      {'mmlu_a', 'mmlu_b'})):
+        units = read(path, tasks=chosen).columns.units
+        assert {unit.partition('|')[0] for unit in units} == expected
+    with pytest.raises(InputError, match="called 'sciq'"):
+        read(path, tasks=['sciq'])
+
+
+def test_runs_of_some_items_or_other_shots_are_not_mixed(tmp_path):
+    write(tmp_path / 'm', [item(), item(1)])
+    write(tmp_path / 'm', [item()], date='2025-02-01', limit=1)
+    with pytest.warns(UserWarning, match='a run of all items counts'):
+        assert len(read(tmp_path / 'm').columns.units) == 2
+    write(tmp_path / 'n', [item(), item(1)], limit=50)
+    with pytest.raises(InputError, match='number of items .* 50 of n'):
+        read(tmp_path / 'm', tmp_path / 'n')
+
+
+def test_other_prompts_are_other_items(tmp_path):
+    write(tmp_path / 'm', [item()])
+    write(tmp_path / 'n', [item(prompts='Is it so? A:')])
+    with pytest.raises(InputError, match='piqa'):
+        read(tmp_path / 'm', tmp_path / 'n')
+
+
+def test_samples_that_were_not_logged(tmp_path):
+    path = write(tmp_path / 'm', [item(), item(1)])
+    next(path.parent.glob('samples_*')).unlink()
+    with pytest.raises(InputError, match='0.4.3 or later, with --log_samples'):
+        read(path)
+    for version, message in (('0.3.0', 'scored right answers'),
+                             ('0.4.0', '0.4.3 or later'), ('0.4.2',
+                                                           '0.4.3 or later')):
+        path = write_results(tmp_path / version, version, {'piqa': .6})
+        with pytest.raises(InputError, match=message):
+            read(path)
+
+
+def test_a_later_run_without_samples_takes_no_place(tmp_path):
+    write(tmp_path, [item(), item(1)])
+    write_results(tmp_path, '0.4.13', {'piqa': .6}, '2025-02-01')
+    assert len(read(tmp_path).columns.units) == 2
+
+
+def test_a_result_that_is_no_object_is_no_task(tmp_path):
+    path = write(tmp_path / 'm', [item(), item(1)])
+    change_json(path,
+                lambda old: old['configs'].update(x={'output_type': 'y'}))
+    change_json(path, lambda old: old['results'].update(x='N/A'))
+    assert len(read(path).columns.units) == 2
+
+
+@pytest.mark.slow
+def test_a_large_file_takes_the_time_of_its_json_and_no_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    long = 'word ' * 400
+    path = write(tmp_path / 'm', [
+        item(
+            0, [' a', ' b', ' c', ' d'], (-rng.random(4)).tolist(),
+            prompts=f'{long}{n}') for n in range(3000)
+    ])
+    file = next(path.parent.glob('samples_*'))
+    start = time.process_time()
+    with file.open('rb') as lines:
+        for line in lines:
+            json.loads(line)
+    plain, start = time.process_time() - start, time.process_time()
+    read(path)
+    assert time.process_time() - start < 3 * plain  # usually 1.7
+    tracemalloc.start()
+    read(path)
+    assert tracemalloc.get_traced_memory()[1] < file.stat().st_size / 4
+    tracemalloc.stop()
+
+
+def write_grades(folder, right, shots=0, metric='acc', **others):
+    """Results and samples of piqa, under two filters that contradict."""
+    path = write_results(folder, '0.4.13', {'piqa': .5, **others}, shots=shots)
+    stamp = path.stem.rpartition('_')[2]
+    write_rows(
+        path.with_name(f'samples_piqa_{stamp}.jsonl'),
+        [{
+            'doc_id': i,
+            'doc_hash': f'h{i}',
+            metric: grade
+        } for grades in (right, [1 - grade for grade in right])
+         for i, grade in enumerate(grades)])
+
+
+def test_the_first_filter_counts(tmp_path):
+    write_grades(tmp_path / 'm', [1.0, 0.0, 1.0])
+    answers = read_lm_eval_answers(tmp_path / 'm')
+    assert [*answers['piqa'].values()] == [1, 0, 1]
+
+
+def test_a_decision(tmp_path, capsys):
+    write_grades(tmp_path / 'old', [1.0, 0.0] * 200)
+    write_grades(tmp_path / 'new', [1.0, 1.0] * 200)
+    # A folder, or a file of results beside its samples.
+    file, = (tmp_path / 'new').rglob('results_*.json')
+    places = str(tmp_path / 'old'), str(file)
+    assert main(['compare', '--answers', *places]) == 0
+    assert 'accuracy on piqa +50.00 points' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('other', [{'shots': 5}, {'metric': 'acc_norm'}])
+def test_answers_that_were_measured_otherwise_are_not_paired(
+        tmp_path, capsys, other):
+    write_grades(tmp_path / 'a', [1.0, 0.0])
+    write_grades(tmp_path / 'b', [1.0, 0.0], **other)
+    places = str(tmp_path / 'a'), str(tmp_path / 'b')
+    assert main(['compare', '--answers', *places]) == 2
+    assert 'items that both answered' in capsys.readouterr().err
+
+
+def test_tasks_without_samples_are_left_out(tmp_path):
+    write_grades(tmp_path / 'm', [1.0, 0.0], boolq=.6, copa=.7)
+    with pytest.warns(UserWarning, match='2 tasks .boolq, copa.*--log_sam'):
+        assert [*read_lm_eval_answers(tmp_path / 'm')] == ['piqa']
+    write_results(tmp_path / 'n', '0.4.13', {'boolq': .6})
+    with pytest.raises(InputError, match='--log_samples'):
+        read_lm_eval_answers(tmp_path / 'n')

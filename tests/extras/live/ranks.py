@@ -18,7 +18,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.scoring_in_training import losses_in_training
+from csv_plugin.extras.live.live_predictions import losses_in_training
 from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.scoring_in_training import losses_in_training
+from csv_plugin.extras.live.live_predictions import losses_in_training
 from csv_plugin.lm.dumping import dump_losses
 from tests.extras.live.training import TEXTS, TOKENIZER, model
 from tests.lm.models import make

@@ -9,8 +9,8 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.study import Outlier
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
-from csv_plugin.extras.page.rendering import Page
-from csv_plugin.extras.page.sections import HeatSection, Picture, PredictorFile
+from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
+                                              PredictorFile)
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboards import Leaderboard
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
