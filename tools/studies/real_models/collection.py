@@ -1,0 +1,141 @@
+"""Run the models and their worse versions through OpenCompass."""
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+import torch
+from mmengine.config import Config
+from opencompass.openicl.icl_evaluator import AccEvaluator
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+from opencompass.partitioners import NaivePartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.io.text_sets import write_texts
+from tools.studies.real_models.degradations import DEGRADATIONS, Degradation
+from tools.studies.real_models.host import (ChoiceInferencer, DegradedModel,
+                                            QuestionDataset)
+from tools.studies.real_models.models import (MODELS, fetch_model,
+                                              fetch_requests)
+from tools.studies.real_models.questions import BENCHMARKS, make_texts
+
+#: Name of the folder of OpenCompass's run, which is always continued.
+RUN = 'run'
+
+
+class Sizes(NamedTuple):
+    """Questions of each benchmark, right answers of each among the texts."""
+    n_items: int = 400
+    n_answers: int = 32
+
+
+def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
+            stages: str) -> None:
+    """Fetch, convert and run; what is done already is left alone.
+
+    `stages` is OpenCompass's `--mode`: 'infer', 'eval' or 'all'.
+    """
+    folder = folder.resolve()
+    state = State(folder / 'state.json')
+    requests = fetch_requests(folder)
+    texts = folder / 'texts.jsonl'
+    if not texts.exists():
+        write_texts(texts, make_texts(requests, *sizes))
+    state.note('texts')
+    for name in names:
+        fetch_model(folder, name)
+        state.note(f'model {name}')
+    os.chdir(folder)
+    config = folder / 'config.py'
+    Config(_config(folder, requests, names, sizes, workers)).dump(config)
+    (folder / 'outputs' / RUN).mkdir(parents=True, exist_ok=True)
+    root = Path(__file__).parents[3]
+    paths = [str(root), *filter(None, [os.environ.get('PYTHONPATH')])]
+    subprocess.run(
+        [sys.executable, '-m', 'opencompass.cli.main', 'config.py', '-w',
+         'outputs', '-r', RUN, '--mode', stages],
+        check=True,
+        env=os.environ | {'PYTHONPATH': os.pathsep.join(paths)})  # yapf: disable
+    state.note(f'{stages} of {", ".join(names)}')
+
+
+class State:
+    """When each step ended, in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def note(self, step: str) -> None:
+        """Keep the time at which a step ended first."""
+        steps = json.loads(self.path.read_text()) if self.path.exists() else {}
+        steps.setdefault(step, time.strftime('%Y-%m-%d %H:%M:%S'))
+        self.path.write_text(json.dumps(steps, indent=4))
+
+
+def model_names(name: str) -> dict[str, Optional[Degradation]]:
+    """Names of a model and its worse versions, with what was done to it."""
+    return {name: None} | {f'{name}-{d.name}': d for d in DEGRADATIONS}
+
+
+def _config(folder: Path, requests: Path, names: Sequence[str], sizes: Sizes,
+            workers: int) -> dict[str, Any]:
+    on_gpu = torch.cuda.is_available()
+    models = [
+        _model(folder / 'models' / name, abbr, degradation, on_gpu)
+        for name in names for abbr, degradation in model_names(name).items()
+    ]
+    datasets = [_dataset(requests, name, sizes.n_items) for name in BENCHMARKS]
+    datasets.append(salience_texts(str(folder / 'texts.jsonl'), entropy=True))
+    return dict(
+        models=models,
+        datasets=datasets,
+        infer=_stage(OpenICLInferTask, workers),
+        eval=_stage(OpenICLEvalTask, workers))
+
+
+def _stage(task: type, workers: int) -> dict[str, Any]:
+    """One task for each model: it is loaded and degraded once."""
+    return dict(
+        partitioner=dict(type=NaivePartitioner, n=1000),
+        runner=dict(
+            type=LocalRunner,
+            max_num_workers=workers,
+            max_workers_per_gpu=workers,
+            task=dict(type=task)))
+
+
+def _model(path: Path, abbr: str, degradation: Optional[Degradation],
+           on_gpu: bool) -> dict[str, Any]:
+    return dict(
+        type=DegradedModel,
+        abbr=abbr,
+        path=str(path),
+        degradation=degradation and tuple(degradation),
+        model_kwargs=dict(
+            torch_dtype='torch.float', device_map='cuda' if on_gpu else 'cpu'),
+        max_seq_len=2048,
+        run_cfg=dict(num_gpus=int(on_gpu)))
+
+
+def _dataset(requests: Path, name: str, n_items: int) -> dict[str, Any]:
+    return dict(
+        abbr=name,
+        type=QuestionDataset,
+        path=str(requests),
+        name=name,
+        n_items=n_items,
+        reader_cfg=dict(input_columns=['contexts'], output_column='right'),
+        infer_cfg=dict(
+            prompt_template=dict(type=PromptTemplate, template=''),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(
+                type=ChoiceInferencer,
+                by_characters=BENCHMARKS[name].by_characters)),
+        eval_cfg=dict(evaluator=dict(type=AccEvaluator)))

@@ -1,0 +1,98 @@
+"""Shared contexts, degradations and request sets of the real models."""
+import gzip
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from tests.lm.models import make, tokenizer
+from tools.studies.real_models.choices import option_losses
+from tools.studies.real_models.degradations import (DEGRADATIONS, STRENGTHS,
+                                                    Degradation, degrade)
+from tools.studies.real_models.questions import (BENCHMARKS, REQUESTS,
+                                                 read_questions,
+                                                 split_questions)
+
+QUESTIONS = [('the cat sat on', [' the mat', ' a']),
+             ('a dog', [' ran away from the cat', ' sat', ' on the mat']),
+             ('cat', [' a'])]  # yapf: disable
+
+
+def plain_losses(model, words, context, option):
+    """One option at a time, from the logits of the whole text."""
+    before = words(context, add_special_tokens=False)['input_ids']
+    ids = words(context + option, add_special_tokens=False)['input_ids']
+    row = torch.tensor([[words.bos_token_id, *ids]])
+    with torch.no_grad():
+        logits = model(row).logits[0, :-1].double()
+    losses = torch.nn.functional.cross_entropy(
+        logits, row[0, 1:], reduction='none')
+    return losses[len(before):].sum().item()
+
+
+@pytest.mark.parametrize('name', ['llama', 'qwen2'])
+@pytest.mark.parametrize('max_tokens', [8, 1024])
+def test_shared_contexts_change_no_loss(name, max_tokens):
+    model, words = make(name).eval(), tokenizer()
+    found = option_losses(model, words, QUESTIONS, max_tokens)
+    for (context, options), losses in zip(QUESTIONS, found):
+        expected = [
+            plain_losses(model, words, context, option) for option in options
+        ]
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize('degradation', DEGRADATIONS, ids=lambda d: d.name)
+def test_degraded_models_run_and_are_the_same_each_time(degradation):
+    models = [make('llama') for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    before = option_losses(models[0], tokenizer(), QUESTIONS)[0]
+    after = []
+    for model in models:
+        degrade(model, degradation)
+        after.append(option_losses(model, tokenizer(), QUESTIONS)[0])
+    np.testing.assert_array_equal(*after)
+    assert not np.array_equal(before, after[0])
+
+
+def test_degradations_do_what_their_strength_says():
+    weight = 'model.layers.0.mlp.up_proj.weight'
+    model = make('llama')
+    degrade(model, Degradation('pruned', 0.4))
+    zeros = (model.state_dict()[weight] == 0).float().mean().item()
+    assert zeros == pytest.approx(0.4, abs=0.01)
+    model = make('llama')
+    degrade(model, Degradation('bits', 3))
+    assert all(len(row.unique()) <= 7 for row in model.state_dict()[weight])
+    before = make('llama').state_dict()[weight]
+    model = make('llama')
+    degrade(model, Degradation('noise', 0.1))
+    moved = model.state_dict()[weight] - before
+    assert (moved.std() / before.std()).item() == pytest.approx(0.1, rel=0.1)
+    assert {len(strengths) for strengths in STRENGTHS.values()} == {4}
+
+
+def requests(package, name, rows):
+    folder = package / REQUESTS / name / BENCHMARKS[name].variant
+    folder.mkdir(parents=True)
+    with gzip.open(folder / 'requests.jsonl.gz', 'wt') as file:
+        for doc_id, context, continuation, label in rows:
+            row = dict(
+                doc_id=doc_id,
+                label=label,
+                request=dict(context=context, continuation=continuation))
+            file.write(f'{json.dumps(row)}\n')
+
+
+def test_answers_without_questions_are_no_questions(tmp_path):
+    requests(tmp_path, 'arc_easy', [(0, 'Q', ' a', 1), (0, 'Q', ' b', 1),
+                                    (1_000_000, '', ' a', 1)])
+    (question, ) = read_questions(tmp_path, 'arc_easy')
+    assert question.text == ('Q', ' b')
+
+
+def test_questions_are_either_evaluated_or_texts():
+    evaluated, others = split_questions(range(10), 400)
+    assert len(evaluated) == 8
+    assert sorted(evaluated + others) == list(range(10))
