@@ -168,12 +168,6 @@ def add_out(parser: argparse.ArgumentParser, content: str) -> None:
     add_required(parser, '--out', 'DIR', f'folder for {content}', Path)
 
 
-def add_texts(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--texts`, a validation set that has to be named."""
-    add_required(parser, '--texts', 'JSONL',
-                 'the validation set, such as texts.jsonl')
-
-
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
     """Add the argument `WORK_DIR`, a run of OpenCompass."""
     add_option(parser, 'work_dir', 'WORK_DIR',

@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import Optional
 
 from tqdm import tqdm
 
@@ -30,11 +30,8 @@ from csv_plugin.io.paper import SPLITS, TABLE, named_models, split_models
 from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_models,
                                   split_name)
 from csv_plugin.lm.head import OPTIMISERS, HeadSettings
-from csv_plugin.lm.methods import METHODS, Trained, check_validation
+from csv_plugin.lm.methods import METHODS, check_validation
 from csv_plugin.report.notes import family_notes, shortage_notes, shortages
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,26 +82,6 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     add_seed(group)
 
 
-class _Method(NamedTuple):
-    """Models to fit to, and how.
-
-    `validation` are those of them that choose the step of Algorithm 2;
-    `settings` are None for the exact method.
-    """
-    models: Sequence[str]
-    validation: Sequence[str]
-    settings: Optional[HeadSettings]
-
-    @property
-    def name(self) -> str:
-        return 'paper' if self.settings else 'salience'
-
-    def train(self, training: Training, states: 'Tensor') -> Trained:
-        return METHODS['paper' if self.settings else 'auto'](
-            training, states, self.validation, self.settings,
-            partial(tqdm, desc='steps') if self.settings else fit_bars())
-
-
 @into_folder
 def run(args: argparse.Namespace) -> None:
     # They load torch and matplotlib, which takes seconds.
@@ -115,13 +92,19 @@ def run(args: argparse.Namespace) -> None:
     settings = _head_settings(args)
     check_sources(args)
     info = _model_infos(args)
-    method = _chosen_method(args, info, settings)
+    models = models_to_fit(args.fit, tuple(info), info)
+    # They choose the step of Algorithm 2.
+    validation = [
+        model for model in models if info[model].split == 'validation'
+    ]
+    if settings:
+        check_validation(validation, models)
     # Mistakes come up before the losses are read and the scoring LM is run,
     # which takes long.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     collection = _collected(args, info)
-    mixed, few = _warn(collection, method.models)
+    mixed, few = _warn(collection, models)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
@@ -131,33 +114,23 @@ def run(args: argparse.Namespace) -> None:
         for name, dump in collection.losses.items()
     })
     training = Training(
-        losses.select(method.models), collection.texts, collection.accuracies,
+        losses.select(models), collection.texts, collection.accuracies,
         collection.families, targets, args.seed)
-    trained = method.train(training, states)
+    trained = METHODS['paper' if settings else 'auto'](
+        training, states, validation, settings,
+        partial(tqdm, desc='steps') if settings else fit_bars())
     predictor = replace(
         trained.predictor.noted(
             {name: collection.losses[name].info
-             for name in method.models}),
+             for name in models}),
         scoring_lm=args.scoring_lm)
     said = write_training(args.out,
-                          {method.name: predictor} | training.baselines(),
-                          losses, collection, trained.curve, args.command,
-                          mixed, few, args.wide)
+                          {'paper' if settings else 'salience': predictor}
+                          | training.baselines(), losses, collection,
+                          trained.curve, args.command, mixed, few, args.wide)
     print(said)
     print_end([args.out], 'salience', 'predict', 'outputs/losses',
               '--predictor', args.out / PREDICTOR)
-
-
-def _chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
-                   settings: Optional[HeadSettings]) -> _Method:
-    """The models that the options name, and how to fit to them."""
-    models = models_to_fit(args.fit, tuple(info), info)
-    validation = [
-        model for model in models if info[model].split == 'validation'
-    ]
-    if settings:
-        check_validation(validation, models)
-    return _Method(models, validation, settings)
 
 
 def _warn(collection: Collection,

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
-                                      add_out, add_texts, add_wide,
+                                      add_out, add_required, add_wide,
                                       check_folder, positive, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, 'folder', 'DIR', 'folder of the checkpoints, after which the '
         'run is called (required)', Path)
-    add_texts(parser)
+    add_required(parser, '--texts', 'JSONL',
+                 'the validation set, such as texts.jsonl')
     add_out(parser, 'losses, checkpoints.csv and forecasts.csv')
     add_wide(parser)
     add_flag(

@@ -7,7 +7,6 @@ share of pairs in the right order is the decision accuracy of Magnusson et al.,
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from textwrap import indent
 from typing import Any, NamedTuple, Optional
@@ -278,7 +277,7 @@ def _signal(row: BenchmarkSignal) -> float:
 
 def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
                   command: str) -> None:
-    """Write `benchmarks.md`, `benchmarks.csv` and `order.csv`."""
+    """Write `benchmarks.md` and `benchmarks.csv`."""
     folder.mkdir(parents=True, exist_ok=True)
     table = markdown_table(signal_rows(rows))
     parts = [f'# {title}', table, LEGEND, indent(visible(command), '    ')]
@@ -287,11 +286,6 @@ def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
     write_csv(folder / 'benchmarks.csv', list(records[0]),
               [['' if v is None else v for v in one.values()]
                for one in records])  # yapf: disable
-    write_csv(folder / 'order.csv',
-              ('benchmark', 'share', 'order', 'order_by_losses'),
-              [(row.benchmark, *cells) for row in rows
-               for cells in zip_longest(
-                   row.shares, row.order, row.order_by_losses, fillvalue='')])
 
 
 def record(row: BenchmarkSignal) -> dict[str, Any]:

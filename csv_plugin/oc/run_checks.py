@@ -45,42 +45,44 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
         InputError: Two models have one name, or the predictors or benchmarks
             of the summarizer are wrong.
     """
-    check_models(config['models'])
-    datasets = config['datasets']
-    files: dict[str, str] = {}
-    names: dict[str, Name] = {}
-    missing: list[str] = []
+    models, datasets = config['models'], config['datasets']
+    check_models(models)
     summarizer = config.get('summarizer') or {}
-    predicts = class_name(summarizer.get('type', '')) == _SUMMARIZER
-    if predicts:
+    files: dict[str, str] = {}
+    if class_name(summarizer.get('type', '')) == _SUMMARIZER:
         files = predictor_files(summarizer.get('predictors', ()))
-    absent = {
-        label: path
-        for label, path in files.items() if not os.path.lexists(path)
-    }
+    absent = [label for label, path in files.items()
+              if not os.path.lexists(path)]  # yapf: disable
     predictors = {
         label: load_predictor(path)
         for label, path in files.items() if label not in absent
     }
-    if predicts:
+    warnings = [
+        f'predictor {label!r}: there is no file '
+        f'{os.path.abspath(files[label])}. Losses are recorded without it; '
+        'once it is there, -m viz -r shows its predictions.'
+        for label in absent
+    ]
+    if files:
         groups = with_common_groups(
             summarizer.get('summary_groups', ()), datasets)
         names = names_in_run(
             summarizer.get('benchmarks', ()), datasets, groups,
             predictable_benchmarks(predictors))
-        missing = _missing(names, datasets, groups)
-    if not absent:
-        check_benchmarks(names, predictors)
-    warnings = [
-        f'predictor {label!r}: there is no file {os.path.abspath(path)}. '
-        'Losses are recorded without it; once it is there, -m viz -r shows '
-        'its predictions.' for label, path in absent.items()
-    ]
-    if missing:
-        warnings.append(f'no dataset or summary group of this run is called '
-                        f'{shortened(", ".join(missing), 200)}: predictions '
-                        'of these benchmarks have no accuracy beside them.')
-    warnings += _models_without_losses(config['models'], datasets)
+        if not absent:
+            check_benchmarks(names, predictors)
+        if missing := _missing(names, datasets, groups):
+            warnings.append(
+                'no dataset or summary group of this run is called '
+                f'{shortened(", ".join(missing), 200)}: predictions of these '
+                'benchmarks have no accuracy beside them.')
+    if any(map(is_texts, datasets)):
+        warnings += [
+            f'model {model_abbr_from_cfg(model)!r}: no token losses will come '
+            'of it, as an API returns none. Wrap it as TokenLossModel with an '
+            'engine for its losses (docs/opencompass.md).' for model in models
+            if _returns_no_losses(model)
+        ]
     present = [*map(dataset_abbr_from_cfg, datasets)]
     for label, predictor in predictors.items():
         texts = dataset_abbr(predictor.columns.fingerprint)
@@ -88,19 +90,6 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             warnings.append(f'predictor {label!r}: it predicts nothing, for '
                             f'its texts, {texts}, are not in this run.')
     return warnings
-
-
-def _models_without_losses(models: Sequence[Any],
-                           datasets: Sequence[Any]) -> list[str]:
-    """Return a warning for each model that cannot score the texts of a run."""
-    if not any(map(is_texts, datasets)):
-        return []
-    return [
-        f'model {model_abbr_from_cfg(model)!r}: no token losses will come of '
-        'it, as an API returns none. Wrap it as TokenLossModel with an engine '
-        'for its losses (docs/opencompass.md).' for model in models
-        if _returns_no_losses(model)
-    ]
 
 
 def _returns_no_losses(model: Mapping[str, Any]) -> bool:

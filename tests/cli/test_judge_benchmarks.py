@@ -77,9 +77,6 @@ def test_files_and_the_screen(options, tmp_path, capsys):
     assert hard['verdict'] == 'not predictable here'
     assert hard['apart_from'] == '' and float(easy['apart_from']) == 0.1
     assert float(easy['apart_from_by_losses']) < 1
-    order = rows(out / 'order.csv')
-    assert [row['share'] for row in order] == ['0.1', '0.2', '0.4', '0.8'] * 2
-    assert {row['order'] for row in order[:4]} == {'1.0'}
     printed = capsys.readouterr().out
     for text in (printed, (out / 'benchmarks.md').read_text()):
         assert '2 benchmarks by 30 checkpoints of 6 runs' in text

@@ -252,16 +252,11 @@ def _record(source: TextSource, configs: dict[str, Any], texts: Sequence[Text],
         name=source.name,
         dataset=source.dataset,
         split=', '.join(dict.fromkeys(splits)),
-        licence=_licences_of(used),
+        licence=', '.join(dict.fromkeys(map(_licence_of, used))),
         n_texts=len(texts),
         n_subtasks=len(counts),
         subtasks=dict(counts),
         passed_over=passed_over)
-
-
-def _licences_of(configs: Iterable[Any]) -> str:
-    """Every licence once, in the order of its first occurrence."""
-    return ', '.join(dict.fromkeys(map(_licence_of, configs)))
 
 
 def _licensed(text: Text, config: Any) -> Text:

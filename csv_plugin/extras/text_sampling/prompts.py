@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from datasets import Dataset
 from opencompass.datasets import BaseDataset
@@ -156,15 +156,17 @@ def _marked(place: int, prompt: str, answer: str) -> Text:
     return Text(str(place), text, answer=(len(prompt), len(text)))
 
 
-@dataclass(frozen=True)
-class _Prompts:
-    """Parts of a dataset config that shape its prompts."""
+class _Prompts(NamedTuple):
+    """Parts of a dataset config that shape its prompts.
+
+    `examples` are places in the train split of possible in-context examples;
+    None for all.
+    """
     head: str
     item: Item
     columns: Sequence[str]
     output_column: Optional[str]
     retriever: str
-    # Places in the train split of possible in-context examples; None for all.
     examples: Optional[Collection[int]]
 
 
@@ -185,14 +187,9 @@ def _read_prompts(config: Any) -> _Prompts:
             "columns, a 'PromptTemplate' and a retriever with its type",
             f'{type(error).__name__}: {error}',
             'Choose another dataset config.') from error
-    head, item = split_template(template, columns, ice_token)
-    return _Prompts(
-        head=head,
-        item=item,
-        columns=columns,
-        output_column=output_column,
-        retriever=retriever.rpartition('.')[2],
-        examples=examples)
+    return _Prompts(*split_template(template, columns, ice_token), columns,
+                    output_column,
+                    retriever.rpartition('.')[2], examples)
 
 
 def split_template(template: Any,
