@@ -33,7 +33,7 @@ from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_markdown
-from csv_plugin.report.notes import family_notes, shortage_notes, shortages
+from csv_plugin.report.notes import family_notes, shortage_notes
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
@@ -76,10 +76,9 @@ def run(args: argparse.Namespace) -> None:
     if not run_on:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
-    few = shortages(tables.accuracies, tables.families, fitted)
     _warn([
         *family_notes(tables.families[m] for m in tables.features.models),
-        *shortage_notes(few, tables.accuracies.benchmarks)
+        *shortage_notes(tables.accuracies, tables.families, fitted)
     ])
     tables = tables.select_benchmarks(run_on)
     title = _title(args, tables, fit, predict)
@@ -87,7 +86,7 @@ def run(args: argparse.Namespace) -> None:
     _warn(_unpredicted(study, args.scores))
     shown = tables.features.models if args.leave_family_out else predict
     predictor = _write(args, tables, study, title, shown)
-    print(summary(study, title, few, args.wide))
+    print(summary(study, title, args.wide))
     print_end([args.out], 'salience', 'predict', '--losses', args.losses,
               '--predictor', predictor)
 

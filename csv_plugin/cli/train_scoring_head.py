@@ -31,7 +31,7 @@ from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_models,
                                   split_name)
 from csv_plugin.lm.head import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, check_validation
-from csv_plugin.report.notes import family_notes, shortage_notes, shortages
+from csv_plugin.report.notes import family_notes, shortage_notes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> None:
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     collection = _collected(args, info)
-    mixed, few = _warn(collection, models)
+    mixed = _warn(collection, models)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
@@ -127,32 +127,26 @@ def run(args: argparse.Namespace) -> None:
     said = write_training(args.out,
                           {'paper' if settings else 'salience': predictor}
                           | training.baselines(), losses, collection,
-                          trained.curve, args.command, mixed, few, args.wide)
+                          trained.curve, args.command, mixed, args.wide)
     print(said)
     print_end([args.out], 'salience', 'predict', 'outputs/losses',
               '--predictor', args.out / PREDICTOR)
 
 
-def _warn(collection: Collection,
-          models: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Print what is there, and warnings.
-
-    Returns notes on losses made in different ways, and benchmarks with too
-    few models to fit to.
-    """
+def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
+    """Print what is there and warnings; notes on losses made differently."""
     print(*collection.coverage(models), sep='\n')
     mixed = mixed_engines({
         name: dump.info
         for name, dump in collection.losses.items()
     })
-    few = shortages(collection.accuracies, collection.families, models)
     for line in [
             *(f'{note}.' for note in mixed),
             *family_notes(collection.families.values()),
-            *shortage_notes(few, collection.accuracies.benchmarks)
+            *shortage_notes(collection.accuracies, collection.families, models)
     ]:
         print(f'warning: {one_line(line)}', flush=True)
-    return mixed, list(few)
+    return mixed
 
 
 def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:

@@ -1,5 +1,5 @@
 """The files of a training: a predictor, tables and pictures."""
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Optional
 
@@ -37,15 +37,13 @@ def write_training(out: Path,
                    curve: Optional[TrainingCurve],
                    command: str,
                    remarks: Sequence[str] = (),
-                   reported: Container[str] = (),
                    wide: bool = False) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     The first of `predictors` is the one that was trained; its baselines
     follow, 'uniform' among them. `losses` are those of all models. `curve` is
     None if the training had no steps. `remarks` are notes of the report on all
-    benchmarks. Returns the `summary` of the study, which takes
-    `reported` and `wide`.
+    benchmarks. Returns the `summary` of the study, which takes `wide`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
@@ -72,7 +70,7 @@ def write_training(out: Path,
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
-    return summary(study, title, reported, wide)
+    return summary(study, title, wide)
 
 
 def _pictures(study: Study, steps: Sequence[tuple[str,

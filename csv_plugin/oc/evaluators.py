@@ -31,10 +31,8 @@ class SalienceEvaluator(BaseEvaluator):
         """Return all results of one model.
 
         `text_id` are the texts that were scored, `dump` names the file with
-        each; `test_set` are all texts of the validation set. The results are
-        `all_token_loss` and `label_token_loss` (where texts have answers) in
-        nats per token, `bits_per_byte`, `bits_per_character`, `n_texts`,
-        `n_scored` and `n_unscored` tokens.
+        each; `test_set` are all texts of the validation set. Losses are in
+        nats per token; label tokens are those of answers.
 
         Raises:
             InputError: Texts are missing, a dump cannot be read, dumps

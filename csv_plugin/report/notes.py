@@ -1,7 +1,6 @@
 """Notes for readers of predictions, one line each."""
 import math
-from collections.abc import (Container, Hashable, Iterable, Iterator, Mapping,
-                             Sequence)
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeVar, Union
 
@@ -250,17 +249,13 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
     return lines
 
 
-def learning_notes(predictor: Predictor,
-                   verbose: bool = False,
-                   reported: Container[str] = ()) -> list[str]:
+def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     """Notes on the training of a predictor, by benchmark.
 
-    `verbose` adds all notes of the training, on solvers and errors. Of
-    `reported` benchmarks, the reader has seen the `shortages` already.
+    `verbose` adds all notes of the training, on solvers and errors.
     """
     remarks = {
-        part.benchmark:
-        [*_remarks(part, predictor, part.benchmark in reported)]
+        part.benchmark: [*_remarks(part, predictor)]
         for part in predictor.benchmarks
     }
     lines = _by_remark(((remark, benchmark)
@@ -284,27 +279,23 @@ def _by_remark(remarks: Iterable[tuple[str, str]],
     ]
 
 
-def _remarks(part: BenchmarkPredictor, predictor: Predictor,
-             reported: bool) -> Iterator[str]:
+def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
     n_models = len(part.fit_models)
     if part.is_mean:
         why = [note.rpartition('accuracy: ')[2] for note in part.notes]
-        if not reported:
-            yield ('all models get the same number, the mean accuracy of the '
-                   'models fitted on' +
-                   (f' ({"; ".join(why)})' if why else ''))
+        yield ('all models get the same number, the mean accuracy of the '
+               'models fitted on' + (f' ({"; ".join(why)})' if why else ''))
         return
     yield from (note for note in part.notes if note.startswith(MIXED))
     if part.model.curve.alpha > 0:
         yield ('predicted accuracy rises with the loss, so look at the '
                'accuracies fitted on')
-    if n_models < _ENOUGH and not reported:
+    if n_models < _ENOUGH:
         yield (f'fitted to {n_models} models, too few for an interval that '
                f'says anything: {_ENOUGH} would do, some dozens are better')
     if math.isnan(part.cv_mse):
-        if not reported:
-            yield ('fitted to one family of models, so that nothing was held '
-                   'out to choose weights or to measure errors')
+        yield ('fitted to one family of models, so that nothing was held out '
+               'to choose weights or to measure errors')
     # A baseline, asked to use the mean loss, has notes on its curve alone.
     elif {*part.notes} - {*PROBLEMS.values()} and np.allclose(
             part.model.typical_coefficients, predictor.columns.uniform,
@@ -314,21 +305,21 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor,
                'learned did better on held-out families of models')
 
 
-def shortages(accuracies: AccuracyTable, families: Mapping[str, str],
-              fitted: Sequence[str]) -> dict[str, str]:
-    """Benchmarks with too few training models, before they are fitted.
+def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
+                   fitted: Sequence[str]) -> list[str]:
+    """Lines on benchmarks with too few training models, before the fit.
 
-    Returns, by benchmark, what is too few and what follows. `accuracies` are
-    of the `fitted` models and perhaps more, `families` by model.
+    `accuracies` are of the `fitted` models and perhaps more, `families` by
+    model. Returns what is too few and what follows.
     """
     table = accuracies.select(fitted)
-    found = {}
+    found = []
     for benchmark, column in zip(table.benchmarks, table.values.T):
         models = _where(fitted, ~np.isnan(column))
         n_families = len({families[model] for model in models})
         if few := _too_few(len(models), n_families):
-            found[benchmark] = few
-    return found
+            found.append((few, benchmark))
+    return _by_remark(found, table.benchmarks)
 
 
 def _too_few(n: int, n_families: int) -> str:
@@ -348,12 +339,6 @@ def _too_few(n: int, n_families: int) -> str:
     return (f'too few models to fit to, {n} of {n_families} {noun}: {result}. '
             f'{_ENOUGH} models of {_LEAST_FAMILIES} families would do, some '
             'dozens are better.')
-
-
-def shortage_notes(few: Mapping[str, str],
-                   benchmarks: Sequence[str]) -> list[str]:
-    """Lines on `shortages` among these benchmarks."""
-    return _by_remark(((few[name], name) for name in few), benchmarks)
 
 
 def family_notes(families: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """A study as tables: predictions, errors by benchmark, a Markdown report."""
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import indent
 
@@ -186,14 +186,8 @@ def _mean(values: Iterable[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else math.nan
 
 
-def summary(study: Study,
-            title: str,
-            reported: Container[str] = (),
-            wide: bool = False) -> str:
-    """Title, table of errors and notes, to print; see `learning_notes`.
-
-    `wide` is for all columns.
-    """
+def summary(study: Study, title: str, wide: bool = False) -> str:
+    """Title, table of errors, with all columns if `wide`, and notes."""
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
     table, legend = short_table(study), _SHORT
     if wide:
@@ -205,7 +199,7 @@ def summary(study: Study,
         title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
         wrapped(filter(None, [cross_validated_line(study.predictor)])),
         wrapped(outside_notes(solver)),
-        wrapped(learning_notes(study.predictor, reported=reported))
+        wrapped(learning_notes(study.predictor))
     ]
     return '\n\n'.join(filter(None, parts))
 

@@ -14,7 +14,7 @@ from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.report.leaderboards import as_text, run_leaderboard
 from csv_plugin.report.notes import (disagreements, engine_notes, findings,
                                      learning_notes, outside_notes,
-                                     predictor_notes, shortages)
+                                     predictor_notes, shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 from tests.tables import small_tables
@@ -59,22 +59,14 @@ def test_what_a_user_must_know(predictor, changes, words):
     assert line.startswith(f'easy: {words}')
 
 
-def test_what_a_user_knows_already(predictor):
-    """That models are too few; accuracy that rises is another remark."""
-    few = changed(predictor, fit_models=('a', 'b', 'c'), cv_mse=np.nan)
-    assert len(learning_notes(few)) == 2
-    assert learning_notes(few, reported=['easy']) == []
-    assert len(learning_notes(few, reported=['hard'])) == 2
-    mean = train(('easy', 'hard'), shift=60)
-    first, *_ = learning_notes(mean, reported=['easy'])
-    assert first.startswith('hard: all model')
-    line, = learning_notes(mean)
+def test_predicted_means_and_curves_that_rise(predictor):
+    line, = learning_notes(train(('easy', 'hard'), shift=60))
     assert line.startswith('all 2 benchmarks: all models get the same number, '
                            'the mean accuracy of the models fitted on')
     model = predictor.benchmarks[0].model
     rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
-    line, = learning_notes(changed(few, model=rising), reported=['easy'])
-    assert 'rises with the loss' in line
+    line, = learning_notes(changed(predictor, model=rising))
+    assert line.startswith('easy: predicted accuracy rises with the loss')
 
 
 def test_fallback_to_the_mean_loss():
@@ -185,8 +177,7 @@ def test_engines():
 def widths_of(n_models, n_families):
     """Shortages of a benchmark, and widths of intervals that follow."""
     tables = small_tables(n_models, n_families=n_families).only('easy')
-    found = shortages(tables.accuracies, tables.families, tables.models)
-    lines = [f'{benchmark}: {few}' for benchmark, few in found.items()]
+    lines = shortage_notes(tables.accuracies, tables.families, tables.models)
     predictor = fit_predictor(tables.features, tables.accuracies,
                               tables.groups, Ridge())
     table = predictor.predict(tables.features)
@@ -222,11 +213,9 @@ def test_models_that_were_not_run_do_not_count():
     table = AccuracyTable(models, ('all', 'few', 'none'), values, np.zeros(3),
                           np.zeros(3, int))
     families = {model: model[-1] for model in models}
-    found = shortages(table, families, models)
-    assert list(found) == ['few', 'none']
-    assert found['few'].startswith('too few models to fit to, 2 of 2 families')
-    assert found['none'] == 'left out, as no model to fit to was run there.'
-    assert len(shortages(table, families, models[:5])) == 3
+    few, none = shortage_notes(table, families, models)
+    assert few.startswith('few: too few models to fit to, 2 of 2 families')
+    assert none == 'none: left out, as no model to fit to was run there.'
 
 
 def test_contradictions_are_told_the_largest_first():

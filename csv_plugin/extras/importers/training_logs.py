@@ -84,13 +84,10 @@ def read_training_logs(
     A step counts if all validation sets were evaluated at it. Of sets with
     different steps, those are kept that give the most losses.
 
-    Args:
-        paths (Mapping): File or folder of each run, by its name. A file of
-            several runs names them itself.
-        chance (Optional[Mapping[str, float]]): Chance levels of benchmarks
-            that are not in `io.known_benchmarks`.
-        tokens_per_step (Optional[float]): Training tokens of a step, if the
-            log does not have their number.
+    Paths are files or folders of runs, by name; a file of several runs names
+    them itself. `chance` has levels of benchmarks that are not in
+    `io.known_benchmarks`. Logs may lack training tokens: `tokens_per_step`
+    gives them.
 
     Raises:
         InputError: A file cannot be read or has neither such losses nor

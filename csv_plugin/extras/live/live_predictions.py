@@ -115,13 +115,9 @@ class LivePredictions:
              step: int) -> Triage:
         """Score the model, and predict it at this step and at the end.
 
-        The model is left as it was; see `losses_in_training`.
-
-        Args:
-            model (nn.Module): The model in training.
-            tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-            step (int): Optimiser steps so far, 1 or more; each once. At the
-                first, later readings in the folder are left out: see `begin`.
+        The model is left as it was; see `losses_in_training`. `step` counts
+        optimiser steps so far, 1 or more; each is read once. At the first,
+        later readings in the folder are left out: see `begin`.
 
         Returns:
             Triage: Predictions and their 90 % intervals at all readings of
@@ -188,8 +184,7 @@ class LivePredictions:
     def judge(self, step: int) -> Triage:
         """Predict and forecast by the losses in the folder; write and log it.
 
-        Args:
-            step (int): Later readings are left out, and those of `begin`.
+        Readings beyond the step are left out, and those of `begin`.
 
         Raises:
             InputError: The losses cannot be used, there are none, the step

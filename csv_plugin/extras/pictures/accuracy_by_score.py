@@ -102,14 +102,7 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     Filled points were fitted on, open ones were not. The score is a loss;
     its axis is reversed, so that better models stand to the right.
     """
-    figure, (row, ) = panels(len(points))
-    look = _family_looks(points)
-    for axes, part in zip(row, points):
-        _draw_points(axes, part, look)
-        axes.set_title(wrapped(part.benchmark))
-    explain(figure, _score_label(points[0].unit), 'accuracy',
-            _handles(points, look))
-    return figure
+    return _rows_of_panels([('', points)])
 
 
 @picture
@@ -117,10 +110,13 @@ def convergence_picture(
         steps: Sequence[tuple[str, Sequence[CapabilityPoints]]]) -> Figure:
     """Points and curves at several steps of a training, top to bottom.
 
-    Args:
-        steps (Sequence): Name and points of each step; all steps have the
-            same benchmarks in one order.
+    Steps have a name each, and the same benchmarks in one order.
     """
+    return _rows_of_panels(steps)
+
+
+def _rows_of_panels(
+        steps: Sequence[tuple[str, Sequence[CapabilityPoints]]]) -> Figure:
     everything = [part for _, points in steps for part in points]
     look = _family_looks(everything)
     figure, rows = panels(len(steps[0][1]), len(steps))
@@ -129,10 +125,11 @@ def convergence_picture(
             _draw_points(axes, part, look)
             if i == 0:
                 axes.set_title(wrapped(part.benchmark))
-            if is_leftmost(b, len(points)):
+            if name and is_leftmost(b, len(points)):
                 axes.set_ylabel(wrapped(name), fontweight='bold')
-    explain(figure, _score_label(everything[0].unit), 'accuracy',
-            _handles(everything, look))
+    explain(figure,
+            f'capability score ({everything[0].unit}, better to the right)',
+            'accuracy', _handles(everything, look))
     return figure
 
 
@@ -194,10 +191,6 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
         markerfacecolor='white',
         markeredgewidth=1.1,
         zorder=4)
-
-
-def _score_label(unit: str) -> str:
-    return f'capability score ({unit}, better to the right)'
 
 
 def _handles(points: Sequence[CapabilityPoints],
