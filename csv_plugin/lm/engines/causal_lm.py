@@ -16,7 +16,7 @@ from csv_plugin.lm.engines.windows import Window
 Output = TypeVar('Output')
 
 #: Tokens on which the logits of the head are compared with the model's own.
-PROBE_TOKENS = 8
+PROBE_TOKENS = 2
 
 #: Numbers of a tensor of weights that count for `weights_in_memory`.
 _PLACES = 1024

@@ -37,6 +37,7 @@ class TransformersEngine:
                  model: PreTrainedModel,
                  max_tokens: Optional[int] = None) -> None:
         self.model, self.max_tokens = model, max_tokens
+        self._heads: list[Optional[nn.Linear]] = []
 
     @property
     def facts(self) -> EngineFacts:
@@ -60,7 +61,10 @@ class TransformersEngine:
         _check_ids(self.model, windows)
         model, device = self.model, input_device(self.model)
         with evaluating(model):
-            head = plain_head(model, pad(windows[:1]).to(device))
+            if not self._heads:
+                probe = pad(windows[:1]).to(device)
+                self._heads.append(plain_head(model, probe))
+            head = self._heads[0]
             size = self.max_tokens or default_max_tokens(
                 device, all_logits=head is None)
             run = partial(self._columns, head=head, entropy=entropy)

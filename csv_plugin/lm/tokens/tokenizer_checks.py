@@ -63,6 +63,12 @@ def file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     # Revisions on the hub may have different files.
     if len(paths) != 1 or not (path := paths.pop()).is_file():
         return None
+    return _read(path, path.stat().st_mtime_ns)
+
+
+# Sets are scored in chunks, and reading takes as long as scoring a text.
+@lru_cache(maxsize=1)
+def _read(path: Path, changed: int) -> Tokenizer:
     file = Tokenizer.from_file(str(path))
     file.no_truncation()
     file.no_padding()

@@ -7,6 +7,7 @@ from tokenizers import processors
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines import transformers_engine as module
+from csv_plugin.lm.engines.causal_lm import PROBE_TOKENS
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from tests.lm.models import CONTEXT, MODELS, make, reference_losses, tokenizer
@@ -210,7 +211,7 @@ def test_plain_heads_run_without_all_logits():
     model = make('llama')
     shapes = calls_of(model)
     losses_of(model, TEXTS)
-    assert shapes == [(1, 8)]
+    assert shapes == [(1, PROBE_TOKENS)]
 
 
 def test_batches_of_models_that_compute_all_logits_are_small():
@@ -249,7 +250,7 @@ def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
         return plain(model, head, inputs)
 
     monkeypatch.setattr(module, 'logits_of', logits_of)
-    check_same(losses_of(model, TEXTS), expected)
+    check_same(losses_of(model, TEXTS, max_tokens=10**6), expected)
     assert max(shapes) > most
     most = 20
     with pytest.raises(
