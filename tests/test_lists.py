@@ -12,18 +12,13 @@ from csv_plugin.extras.importers.lm_eval_accuracies import \
 from csv_plugin.io.tables import models_in
 from csv_plugin.lm.methods import check_validation
 from csv_plugin.triage.dumps import find_dumps
-from tests.runs import TEXTS, dump, model_losses, train
+from tests.runs import TEXTS
 
 NAMES = ('a', 'b')
 ACCURACIES = cp.AccuracyTable(NAMES, NAMES, np.full((2, 2), 0.5), np.zeros(2),
                               np.zeros(2, np.int64))
 FEATURES = cp.FeatureTable(NAMES, Columns(NAMES, np.full(2, 0.5), 'texts'),
                            np.ones((2, 2)))
-
-
-@pytest.fixture(scope='module')
-def dumps():
-    return {name: dump(name, model_losses(1)) for name in NAMES}
 
 
 @pytest.mark.parametrize('call', [
@@ -46,17 +41,3 @@ def test_one_name_for_many(call, tmp_path, monkeypatch):
     with pytest.raises(
             cp.InputError, match='expected a list, found .ab?.\\. '):
         call()
-
-
-def test_one_name_for_many_of_token_losses(dumps):
-    predictions = train().predict(dumps)
-    for axis in ('models', 'benchmarks', 'methods'):
-        with pytest.raises(cp.InputError, match=f'^{axis}: expected a list'):
-            predictions.select(**{axis: 'ab'})
-    losses = cp.ModelLosses(TEXTS, dumps)
-    table = losses.tokens_of('a').table(
-        {name: losses[name].texts
-         for name in NAMES})
-    for select in (losses.select, table.select):
-        with pytest.raises(cp.InputError, match='^models: expected a list'):
-            select('ab')

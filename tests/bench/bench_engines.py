@@ -29,7 +29,6 @@ from csv_plugin.demo import shipped
 from csv_plugin.extras.engines.completions import CompletionsEngine
 from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.lm.engines.row_engine import RowEngine, RowScores
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
@@ -55,35 +54,6 @@ LONGEST = CONTEXT + 2
 def run_transformers(folder, dtype):
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
     yield TransformersEngine(model)
-
-
-class OwnLogits(RowEngine):
-    """Losses from the logits that a model returns, in its number format.
-
-    `TransformersEngine` computes them in 32 bits, other engines do not.
-    """
-
-    def __init__(self, model):
-        self._model = model
-
-    @property
-    def facts(self):
-        return TransformersEngine(self._model).facts
-
-    def row_scores(self, rows):
-        return [RowScores(row, self._log_probs(row)) for row in rows]
-
-    @torch.no_grad()
-    def _log_probs(self, row):
-        ids = torch.from_numpy(row)
-        logits = self._model(ids[None]).logits[0, :-1].float()
-        return logits.log_softmax(1).gather(1, ids[1:, None])[:, 0].numpy()
-
-
-@contextmanager
-def run_own_logits(folder, dtype):
-    with run_transformers(folder, dtype) as engine:
-        yield OwnLogits(engine.model.eval())
 
 
 @contextmanager
@@ -157,8 +127,6 @@ def run_ctranslate2(folder, dtype):
 CONTENDERS = {
     'transformers float32': ('transformers', run_transformers, 'float32'),
     'transformers bfloat16': ('transformers', run_transformers, 'bfloat16'),
-    'transformers bfloat16, its own logits':
-    ('transformers', run_own_logits, 'bfloat16'),
     'vLLM float32': ('vllm', run_vllm, 'float32'),
     'vLLM bfloat16': ('vllm', run_vllm, 'bfloat16'),
     'vLLM in OpenCompass float32': ('opencompass', run_host, 'float32'),

@@ -10,7 +10,6 @@ are fitted to. All benchmarks are fitted with cross-validation, back-test and
 intervals. RidgeCV is scikit-learn's, fitted to all models and in five folds of
 families.
 """
-import argparse
 import time
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import SOLVERS
-from csv_plugin.io.model_tables import read_model_tables
+from tools.studies.options import parser_of, tables_in
 
 FAMILY_SIZE, N_SPECIAL = 12, 5
 REFERENCE = 'RidgeCV'
@@ -56,11 +55,7 @@ def made_up(n_models, n_units, n_benchmarks, seed=0):
 
 def read(folder):
     """The same of the fitted models in tables."""
-    losses = folder / 'losses.safetensors'
-    tables = read_model_tables(
-        losses if losses.exists() else folder / 'losses.csv',
-        *(folder / f'{name}.csv'
-          for name in ('scores', 'models', 'benchmarks')))
+    tables = tables_in(folder)
     fit = tables.models_in('train', 'validation')
     return (tables.features,
             tables.accuracies.select(fit, tables.accuracies.main),
@@ -68,8 +63,7 @@ def read(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument('--models', type=int, nargs='+',
                         default=[60, 120, 250, 500, 1000],
                         help='numbers of models, each with the first number '

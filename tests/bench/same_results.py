@@ -66,7 +66,7 @@ CALLS: dict[str, list[str]] = {
 SALIENCE = 'import sys; from csv_plugin.cli.salience import main; ' \
     'sys.exit(main())'
 #: Those that print their tables instead.
-PRINTED = ('study_demo_zoo', 'study_triage')
+PRINTED = ('study_texts', 'study_demo_zoo', 'study_triage')
 NUMBER = re.compile(r'(?<![\w.])-?\d+\.?\d*(?:[eE][-+]?\d+)?')
 
 

@@ -1,12 +1,9 @@
 """Errors, names that occur twice, and short representations."""
-import dataclasses
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.formatting import short_repr
 
 
 def test_an_error_is_one_line_that_a_terminal_shows():
@@ -24,21 +21,6 @@ def test_an_error_is_short_whatever_it_quotes():
     # A long part has the room that the others leave.
     names = ', '.join(map(str, range(200)))
     assert names in str(InputError('models', 'losses', names, 'Score them.'))
-
-
-@dataclasses.dataclass
-class Record:
-    array: np.ndarray
-    name: str
-    number: np.ndarray
-
-    __repr__ = short_repr
-
-
-def test_a_short_repr_has_the_shapes_of_arrays():
-    record = Record(np.zeros((3, 4)), 'x' * 100, np.array(0.5))
-    assert repr(record) == ('Record(array=array of shape (3, 4), '
-                            'name=..., number=array(0.5))')
 
 
 @pytest.mark.parametrize('one, shown', [('a-b', "'a-b'"),

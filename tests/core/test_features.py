@@ -92,16 +92,6 @@ def test_text_features_are_losses_per_character():
     assert features.columns.scored.tolist() == [True, True, False, True, False]
 
 
-@pytest.mark.parametrize('lengths, n_chars', [
-    ([0, 2, 1], [1, 3, 4]),
-    ([2, 1, 0], [3, 4, 1]),
-])
-def test_texts_without_tokens_are_left_out(lengths, n_chars):
-    """A text without tokens has no loss, rather than a loss of 0."""
-    values = text_features(loss_table([[1, 2, 4]], lengths, n_chars)).values[0]
-    np.testing.assert_allclose(values, [1, 1], 1e-15)
-
-
 BUILDERS = [
     text_features,
     lambda table, scored=None: group_features(table, ['a', 'b', 'a'], scored)
@@ -226,23 +216,13 @@ def test_tables_that_do_not_belong_together_are_refused(second, message):
         FeatureTable.concatenate([features(), second])
 
 
-NAN = float('nan')
-
-
-def table(losses, n_chars=(5, 1), n_bytes=(5, 3)):
-    losses = np.array(losses)
-    models = tuple(f'm{i}' for i in range(len(losses)))
-    return LossTable(models, ('en', 'zh'), losses,
-                     np.array([0, 2, losses.shape[1]]), np.array(n_chars),
-                     np.array(n_bytes), 'f')
-
-
 def test_baselines_count_the_tokens_that_every_model_scored():
-    losses = table([[NAN, 2.0, 3.0, 7.0], [1.0, 4.0, 8.0, NAN]])
+    losses = loss_table([[NAN, 2.0, 3.0, 7.0], [1.0, 4.0, 8.0, NAN]], [2, 2],
+                        [5, 1])
     np.testing.assert_allclose(mean_token_loss(losses), [2.5, 6.0], 1e-15)
     np.testing.assert_allclose(
         bits_per_byte(losses),
-        np.array([5.0, 12.0]) / np.log(2) / 8, 1e-15)
+        np.array([5.0, 12.0]) / np.log(2) / 18, 1e-15)
     np.testing.assert_allclose(
         bits_per_character(losses),
         np.array([5.0, 12.0]) / np.log(2) / 6, 1e-15)
@@ -254,7 +234,7 @@ def test_baselines_count_the_tokens_that_every_model_scored():
     text_features, lambda losses: group_features(losses, list('aab'))
 ])
 def test_losses_without_common_tokens_are_refused(measure):
-    losses = table([[1.0, 2.0, NAN], [NAN, NAN, 8.0]])
+    losses = loss_table([[1.0, 2.0, NAN], [NAN, NAN, 8.0]], [2, 1], [5, 1])
     with pytest.raises(InputError, match='every model scored'):
         measure(losses)
 

@@ -96,15 +96,6 @@ def test_a_selection_names_each_model_once():
             table().select(models)
 
 
-def test_text_of_token_skips_texts_without_tokens():
-    sparse = table(
-        text_ids=('a', 'b', 'c', 'd'),
-        token_offsets=np.array([0, 0, 2, 2, 3]),
-        n_chars=np.full(4, 3),
-        n_bytes=np.full(4, 3))
-    assert sparse.text_of_token().tolist() == [1, 1, 3]
-
-
 def on_target(losses_by_model):
     texts = TextSet(tuple(Text(*item) for item in TEXTS.items()))
     return TargetTokens.of(texts, TARGET).table(losses_by_model)

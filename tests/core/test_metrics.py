@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.metrics import (coverage, mae, mse, pairwise_accuracy,
                                      spearman)
 
@@ -42,13 +41,3 @@ def test_coverage_includes_the_bounds() -> None:
     high = [0.2, 0.2, 0.5, 0.39, 1.0, 1.0]
     assert coverage(observed, low, high) == 0.5
     assert np.isnan(coverage([NAN], [0.0], [1.0]))
-
-
-@pytest.mark.parametrize('call', [
-    lambda: mse([0.1, 0.2], [0.1]),
-    lambda: coverage([0.1], [[0.0]], [1.0]),
-])
-def test_shapes_that_differ_are_refused(call) -> None:
-    with pytest.raises(
-            InputError, match=r'of the same shape \(n,\), found \('):
-        call()

@@ -4,7 +4,6 @@ import pytest
 from scipy.sparse import csc_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TargetTokens, TokenLosses
@@ -115,16 +114,3 @@ def test_few_columns_stay_and_unused_ones_go(world):
         np.testing.assert_array_equal(new.model.coefficients,
                                       old.model.coefficients[:2])
     assert_same(world, narrow, whole, columns)
-
-
-def test_columns_and_tokens_must_be_those_of_the_training(world):
-    columns, solvers = joined(world)
-    whole = trained(world, columns, solvers[0])
-    other = FeatureSet('groups', group_columns(world[0], ['x', 'z'] * N_TEXTS),
-                       ())
-    with pytest.raises(InputError, match="'groups: z' in place of"):
-        on_tokens(whole, TARGETS,
-                  JoinedColumns([other, *columns.feature_sets[1:]]))
-    part = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
-    with pytest.raises(InputError, match='target tokens of the texts'):
-        on_tokens(whole, part, columns)

@@ -65,16 +65,6 @@ def test_certified_parameters_are_recovered(alpha, beta, floor, start):
                                1e-6)  # yapf: disable
 
 
-@pytest.mark.parametrize('unit', [1e-6, 1e6])
-def test_the_unit_of_the_score_does_not_matter(unit):
-    scores, observed, floor = noisy(3)
-    curve, line = fit_curve(scores, observed, floor)
-    scaled, same_line = fit_curve(unit * scores, observed, floor)
-    assert scaled.alpha * unit == pytest.approx(curve.alpha, 1e-6)
-    assert scaled.beta / unit == pytest.approx(curve.beta, 1e-6)
-    np.testing.assert_allclose(same_line, line, 1e-6)
-
-
 def best_of_many_starts(scores, observed, floor):
     """Lowest mean squared residual that scipy's curve_fit reaches."""
 
@@ -94,15 +84,13 @@ def best_of_many_starts(scores, observed, floor):
 
 @pytest.mark.filterwarnings('ignore:Covariance of the parameters')
 @pytest.mark.filterwarnings('ignore:overflow encountered')
-@pytest.mark.parametrize('seed', range(16))
+@pytest.mark.parametrize('seed', range(8))
 def test_no_noisy_fit_is_worse_than_scipy_from_many_starts(seed):
     scores, observed, floor = noisy(seed)
     assert diagnose(scores, observed, floor) == ()
     curve, _ = fit_curve(scores, observed, floor)
-    # Seed 14 runs out of steps where the last of them gain next to nothing.
-    slack = 1e-5 if seed == 14 else 1e-8
     least = best_of_many_starts(scores, observed, floor)
-    assert mean_square(curve, scores, observed) <= least * (1 + slack)
+    assert mean_square(curve, scores, observed) <= least * (1 + 1e-8)
 
 
 @pytest.mark.parametrize('scores, observed', [
@@ -181,12 +169,6 @@ def problems(seed=0, n=20, n_columns=5, n_problems=6, n_free=2):
     return Regressions(design, accuracy, masks, floors, n_free)
 
 
-def only(stack, q):
-    """The stack of one of the problems."""
-    return Regressions(stack.design, stack.accuracy, stack.masks[q:q + 1],
-                       stack.floors[q:q + 1], stack.n_free)
-
-
 def objective(stack, q, theta, penalty):
     """The objective as the module states it, literally."""
     kept = stack.masks[q] > 0
@@ -209,7 +191,7 @@ def scipy_solution(stack, q, penalty, start):
         residuals, start, xtol=1e-14, ftol=1e-14, gtol=1e-14).x
 
 
-@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('seed', range(2))
 @pytest.mark.parametrize('n_free', [1, 2, 5])
 @pytest.mark.parametrize('penalty', [0.0, 1e-3, 0.1, 10.0])
 def test_solutions_are_those_of_scipy(penalty, n_free, seed):
@@ -222,31 +204,6 @@ def test_solutions_are_those_of_scipy(penalty, n_free, seed):
         assert objective(
             stack, q, theta,
             penalty) <= objective(stack, q, expected, penalty) * (1 + 1e-9)
-
-
-def test_a_stack_is_solved_like_its_problems_one_by_one():
-    stack = problems()
-    together = stack.solve(1e-3, stack.start())
-    for q, theta in enumerate(together):
-        alone = only(stack, q)
-        np.testing.assert_allclose(alone.start()[0], stack.start()[q], 1e-12)
-        np.testing.assert_allclose(
-            alone.solve(1e-3, alone.start())[0], theta, 1e-9)
-        np.testing.assert_allclose(
-            alone.predict(theta[None])[0],
-            stack.predict(together)[q], 1e-12)
-
-
-def test_masked_rows_do_not_count():
-    stack = problems()
-    stack.masks[:, [0, 7]] = 0
-    before = stack.solve(1e-3, stack.start())
-    stack.accuracy[[0, 7]] = 0.987, 0.013
-    stack.design[[0, 7], 1:] *= -3
-    np.testing.assert_allclose(
-        stack.solve(1e-3, stack.start()), before, rtol=1e-9)
-    stack.accuracy[1] += 0.1
-    assert np.abs(stack.solve(1e-3, stack.start()) - before).max() > 1e-4
 
 
 def test_start_is_a_logit_regression_on_the_second_column():

@@ -3,12 +3,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.runs.run_dumps import dataset_abbr
-from tests.runs import write_summary
+from tests import runs
 
 TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))
 OTHER_TEXTS = TextSet((Text('a', 'two', 'x'), Text('b', 'five', 'y')))
@@ -16,15 +15,14 @@ OTHER_TEXTS = TextSet((Text('a', 'two', 'x'), Text('b', 'five', 'y')))
 
 def dump(model: str, loss: float, texts: TextSet = TEXTS) -> TokenLossDump:
     """One token of the same loss per text, texts in reverse order."""
-    info = DumpInfo(texts.fingerprint, model, 't', 'none', 'float32', 0, 0, {})
-    return TokenLossDump(
-        info,
-        tuple(
-            TokenLosses(
-                text.text_id, [loss],
-                TokenSpans.from_token_bytes([text.text.encode()], text.text),
-                len(text.text),
-                sha256=text.sha256) for text in reversed(texts.texts)))
+    rows = [
+        TokenLosses(
+            text.text_id, [loss],
+            TokenSpans.from_token_bytes([text.text.encode()], text.text),
+            len(text.text),
+            sha256=text.sha256) for text in reversed(texts.texts)
+    ]
+    return runs.dump(model, rows, texts)
 
 
 def losses_in(dumps: Mapping[str, TokenLossDump]) -> dict[str, float]:
@@ -36,23 +34,13 @@ def write_run(folder: Path,
               losses: dict[str, float],
               accuracies: Sequence[tuple[str, Sequence[str]]] = (),
               texts: TextSet = TEXTS) -> Path:
-    """An OpenCompass run: dumps of models, and a summary of accuracies.
-
-    Args:
-        folder (Path): The run to create.
-        losses (dict[str, float]): By model.
-        accuracies (Sequence): Benchmarks with the accuracies of the models
-            in percent.
-        texts (TextSet): The validation set.
-    """
+    """An OpenCompass run: dumps, and a summary of accuracies in percent."""
     for model, loss in losses.items():
-        path = folder / 'predictions' / model
-        path.mkdir(parents=True)
-        write_dump(path / f'{dataset_abbr(texts.fingerprint)}.safetensors',
-                   dump(model, loss, texts))
+        runs.write_losses(folder, model, dump(model, loss, texts).texts, texts)
     header = ['dataset', 'version', 'metric', 'mode', *losses]
-    write_summary(folder, [header] + [[name, '1f', 'accuracy', 'gen', *cells]
-                                      for name, cells in accuracies])
+    rows = [[name, '1f', 'accuracy', 'gen', *cells]
+            for name, cells in accuracies]
+    runs.write_summary(folder, [header, *rows])
     return folder
 
 

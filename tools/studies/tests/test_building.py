@@ -9,7 +9,6 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.io.tables import read_rows
 from tools.studies import world
 from tools.studies.zoo import building
 from tools.studies.zoo.recipes import MODELS, recipe_of
@@ -74,16 +73,3 @@ def test_splits():
     assert splits['a2-s', 100] == splits['a-l', 35] == 'train'
     assert splits['c2-m', 65] == 'validation'
     assert splits['h-xs', 10] == splits['d-m', 20] == 'test'
-
-
-def test_label_losses(tmp_path):
-    everything = building.checkpoints()
-    run = evaluate(tmp_path / 'run', everything, 1.25, 50.)
-    building.write_label_losses(tmp_path / 'losses.csv', [run])
-    rows = read_rows(tmp_path / 'losses.csv', ('model', *world.KINDS))
-    assert [row.cells['model'] for row in rows] == [
-        building.abbr(*which) for which in everything
-        if recipe_of(which[0])[0].name in building.LABELLED
-    ]
-    assert all(
-        row.number(kind) == 1.25 for row in rows for kind in world.KINDS)

@@ -92,12 +92,6 @@ def test_told_apart():
     assert sure.tolist() == [True, False]
 
 
-def test_drawn_units(monkeypatch):
-    monkeypatch.setattr(study, 'UNITS', 2)
-    names = study.drawn_units(['a/1', 'a/2', 'a/3', 'b/1', 'c'])
-    assert len(names) == 4 and {'b/1', 'c'} < {*names}
-
-
 def test_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(study.SOLVERS, study.DEFAULT_SOLVER, Plain())
     write_tables(tmp_path, TABLES, dict.fromkeys(TABLES.models, 'train'))
@@ -105,14 +99,3 @@ def test_tables(tmp_path, monkeypatch, capsys):
     study.main()
     printed = capsys.readouterr().out
     assert 'mean loss, margin' in printed and 'Largest gap' in printed
-
-
-def test_second_seeds():
-    told = [(np.array([True, False]), np.array([False, False]))] * 3
-    table = study.seed_table(told).splitlines()
-    cells = [[cell.strip() for cell in row.split('|')[1:5]]
-             for row in table[2:]]
-    assert cells == [['as models', 'each', '3', '3'],
-                     ['as models', 'mean', '3', '0'],
-                     ['as recipes', 'each', '3', '0'],
-                     ['as recipes', 'mean', '3', '0']]

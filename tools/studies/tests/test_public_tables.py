@@ -66,27 +66,10 @@ def overtrained_clone(tmp_path):
             json.dumps({'eval_metrics': scores}))
 
 
-def mixtures_clone(tmp_path):
-    (tmp_path / 'data').mkdir()
-    header = [
-        'name', 'data', 'params', 'tokens', 'eval/c4_val/CrossEntropyLoss',
-        'eval/c4_val/Perplexity',
-        'eval/downstream_ce_loss/openbook_qa_test_ce_loss',
-        'eval/downstream/openbook_qa_test_len_norm',
-        'eval/downstream/boolq_test_acc',
-        'eval/downstream/imbue_gsm8k_len_norm',
-        'eval/downstream/boolq_test_ctx_ce_loss'
-    ]
-    for file, name in (('sweep', 'small'), ('extrapolation', 'large')):
-        write_csv(tmp_path / f'data/{file}.csv', header,
-                  [[name, 'code', 2e7, 3e8, 3.1, 22, 4.5, .3, .6, .2, 2.5]])
-
-
 CLONES = {
     'ladder': ladder_clone,
     'dense_ladder': ladder_clone,
     'overtrained': overtrained_clone,
-    'mixtures': mixtures_clone,
 }
 
 
@@ -126,15 +109,6 @@ def test_overtrained_models_of_the_largest_sizes_are_for_test(tmp_path):
     assert tables.accuracies.benchmarks == ('arc_challenge', 'piqa')
     assert tables.accuracies.n_items.tolist() == [1172, 1838]
     assert tables.accuracies.chance.tolist() == [0.25, 0.5]
-
-
-def test_mixtures_have_no_benchmark_of_unknown_chance(tmp_path):
-    tables = tables_of('mixtures', tmp_path)
-    assert tables.models_in('train', 'test') == ('small', 'large')
-    assert tables.families['large'] == 'code'
-    assert tables.features.columns.units == ('c4', 'openbook_qa_test')
-    assert tables.accuracies.benchmarks == ('boolq_test', 'openbookqa_test')
-    assert tables.accuracies.chance.tolist() == [0.5, 0.25]
 
 
 def write_some(folder, n_models):

@@ -6,7 +6,6 @@ import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from csv_plugin.lm.tokens.tokenization import tokenize_all
-from tests.lm.tokens.tokenizers import tokenize
 from tools.studies import world
 from tools.studies.zoo import corpus
 from tools.studies.zoo.recipes import CONTEXT, SERIES, TrainingRecipe
@@ -14,22 +13,12 @@ from tools.studies.zoo.zoo_tokenizers import train_tokenizer
 from tools.studies.zoo.zoo_training import make_tokenizer
 
 torch.set_num_threads(1)
-HOSTILE = [
-    '', ' ', '  two  spaces ', '\u2581block', '<unk>', '<0x41><0x0A>',
-    'a<|endoftext|>b', '<s>a</s><pad>', '\x00\t\r\n\x7f', '🙂👍🏽👩\u200d👧',
-    'a\u0301 é Ü', '中文ab12。，', 'שלום 한국어', 'x' * 2000
-]
 
 
 @functools.lru_cache(maxsize=None)
 def trained(series: str) -> PreTrainedTokenizerFast:
     texts = corpus.mixed_texts(SERIES[series], 60_000, 1)
     return train_tokenizer(SERIES[series].tokenizer, texts)
-
-
-def pieces(tokenizer: PreTrainedTokenizerFast, text: str) -> list[bytes]:
-    spans, data = tokenize(tokenizer, text).spans, text.encode()
-    return [data[a:b] for a, b in zip(spans.starts, spans.ends)]
 
 
 @pytest.mark.parametrize('series', SERIES)

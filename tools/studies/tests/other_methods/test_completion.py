@@ -21,26 +21,6 @@ def test_an_exact_matrix_is_recovered():
     np.testing.assert_allclose(completed, SCORES[:, -1], atol=1e-8)
 
 
-def test_scales_of_benchmarks_do_not_matter():
-    scale = np.linspace(0.2, 2, 6)
-    others, target = SCORES[:, :-1] + 0.01 * RNG.normal(size=(30,
-                                                              6)), SCORES[:, 6]
-    np.testing.assert_allclose(
-        scale * completion_weights(others * scale + 3, target, 0.1),
-        completion_weights(others, target, 0.1))
-
-
-def test_benchmarks_without_differences_get_no_weight():
-    others = np.hstack([SCORES[:, :4], np.full((30, 1), 0.3)])
-    assert completion_weights(others, SCORES[:, 6], 0.01)[4] == 0
-
-
-def test_no_other_benchmark_tells_models_apart():
-    others = np.full((30, 3), 0.3)
-    np.testing.assert_array_equal(
-        completion_weights(others, SCORES[:, 6], 0.01), 0)
-
-
 def test_holes_are_filled():
     holed = SCORES.copy()
     holed[[0, 3, 9, 9], [1, 2, 0, 5]] = np.nan

@@ -66,13 +66,3 @@ def test_the_mean_loss_is_that_of_the_solver_uniform():
         theirs.model.predict(TASK.values),
         atol=1e-4)
     assert ours.notes == ()
-
-
-def test_without_folds_the_first_setting_and_chance_are_taken():
-    fit = cross_validate('name', TASK, MASKS[:0], ('first', 'mean'),
-                         candidates)
-    assert np.isnan(fit.cv_mse) and fit.notes == ()
-    np.testing.assert_allclose(
-        fit.model.predict(TASK.values),
-        predictions(TASK, TASK.values)[0, 0])
-    assert fit.folds.coefficients.shape == (0, 4)

@@ -50,9 +50,3 @@ def test_step_two_is_fitted_to_the_true_losses():
         model.predict(noisy.values),
         CURVE.accuracies(constant + noisy.values[:, 1:] @ coefficients),
         atol=1e-5)
-
-
-def test_units_of_sizes_do_not_matter():
-    table = ladder_features(
-        list(map(str, range(24))), 1e9 * PARAMETERS, TOKENS / 7, LOSS)
-    np.testing.assert_allclose(table.values, task().values)

@@ -32,12 +32,6 @@ def test_estimate_by_pairs_of_models(monkeypatch):
     np.testing.assert_allclose(rank_estimate(LOSSES, ERRORS), expected)
 
 
-def test_only_ranks_count():
-    np.testing.assert_array_equal(
-        rank_estimate(np.exp(LOSSES), ERRORS**3),
-        rank_estimate(LOSSES, ERRORS))
-
-
 @pytest.mark.parametrize('share', [1.0, 0.5, 0.37, 0.1, 0.01])
 def test_projection_solves_the_linear_program(share):
     estimate = RNG.normal(size=20)
