@@ -35,6 +35,9 @@ from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,
                                      write_validation_set)
 from csv_plugin.report.screen import text_table
 
+#: A small model in the next command that is printed.
+MODEL = 'HuggingFaceTB/SmolLM2-135M'
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_out(parser, 'texts.jsonl and manifest.json, or the task')
@@ -86,7 +89,7 @@ def write_task(args: argparse.Namespace) -> None:
     from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
     task = write_lm_eval_task(args.out, read_texts(args.lm_eval_task))
     print_end([args.out], 'lm_eval', '--model_args',
-              'pretrained=MODEL,add_bos_token=False', '--tasks', task,
+              f'pretrained={MODEL},add_bos_token=False', '--tasks', task,
               '--include_path', args.out, '--log_samples', '--output_path',
               'outputs/lm_eval')
 
@@ -109,7 +112,7 @@ def draw(args: argparse.Namespace) -> None:
 
 def _print_end(args: argparse.Namespace) -> None:
     texts = args.out / TEXTS
-    print_end([texts, args.out / MANIFEST], 'salience', 'losses', 'MODEL',
+    print_end([texts, args.out / MANIFEST], 'salience', 'losses', MODEL,
               '--texts', texts, '--out', 'outputs/losses')
 
 

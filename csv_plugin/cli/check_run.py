@@ -14,7 +14,8 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_work_dir, print_end
 from csv_plugin.core.formatting import shortened
-from csv_plugin.io.runs.run_plan import Gap, is_texts, run_gaps
+from csv_plugin.io.runs.run_plan import (Gap, is_texts, newest_config,
+                                         run_gaps, run_predictors)
 from csv_plugin.report.screen import text_table, wrapped
 
 
@@ -30,11 +31,15 @@ def run(args: argparse.Namespace) -> None:
     print(text_table(rows), '', wrapped(_lines(gaps)), sep='\n')
     if gaps:
         folder = args.work_dir.resolve()
-        print_end((), 'opencompass', 'CONFIG', '-r', folder.name, '--work-dir',
+        config = newest_config(args.work_dir)
+        assert config
+        print_end((), 'opencompass', config, '-r', folder.name, '--work-dir',
                   folder.parent)
-    else:
+    elif predictors := run_predictors(args.work_dir):
         print_end((), 'salience', 'report', args.work_dir, '--predictor',
-                  'predictor.safetensors')
+                  predictors[0])
+    else:
+        print_end((), 'salience', 'train', '--help')
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:

@@ -43,6 +43,7 @@ from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.texts import TextSet
+from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names
 from csv_plugin.io.model_paths import (checkpoint_folders, name_and_path,
@@ -175,8 +176,11 @@ def run(args: argparse.Namespace) -> None:
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
             'Correct what is said above and call again, which keeps the rest.')
-    print_end([args.out], 'salience', 'predict', args.out, '--predictor',
-              'predictor.safetensors')
+    if texts.fingerprint == read_texts(shipped.TEXTS).fingerprint:
+        print_end([args.out], 'salience', 'predict', args.out, '--predictor',
+                  shipped.PREDICTOR)
+    else:
+        print_end([args.out], 'salience', 'train', '--help')
 
 
 def named_models(

@@ -1,4 +1,6 @@
 """What `salience status` prints."""
+import pytest
+
 from csv_plugin.cli.salience import main
 from tests.io.runs.test_run_plan import LOSSES, config, write_config
 from tests.runs import write_run
@@ -12,7 +14,8 @@ def test_table(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(['status', '.']) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert f' -r {tmp_path.name} --work-dir {tmp_path.parent}' in lines[-1]
+    assert lines[-1] == ('Next: opencompass configs/20260101_120000_7.py -r '
+                         f'{tmp_path.name} --work-dir {tmp_path.parent}')
     assert [line.split() for line in lines[2:5]] == [
         'a 2 of 2 1 of 1'.split(), 'b 1 of 2 1 of 1'.split(),
         'c 0 of 2 0 of 1'.split()
@@ -21,10 +24,18 @@ def test_table(tmp_path, capsys, monkeypatch):
     assert lines[8].startswith(f'c: {LOSSES}: token losses: expected a dump')
 
 
-def test_a_whole_run(tmp_path, capsys):
-    write_config(tmp_path, config(['a'], ['easy', 'hard']))
+@pytest.mark.parametrize('summarizer, command', [
+    ('', 'salience train --help'),
+    ("summarizer=dict(predictors=[('mine', 'p.safetensors')])",
+     'salience report . --predictor mine=p.safetensors'),
+])
+def test_a_whole_run(tmp_path, capsys, monkeypatch, summarizer, command):
+    write_config(tmp_path, config(['a'], ['easy', 'hard']) + summarizer)
     write_run(tmp_path, {'a': 1})
-    assert main(['status', str(tmp_path)]) == 0
-    lines = check_end(capsys.readouterr().out)
+    monkeypatch.chdir(tmp_path)
+    assert main(['status', '.']) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-1] == f'Next: {command}'
+    lines = check_end(printed)
     assert lines[2].split() == ['a', '2', 'of', '2', '-']
     assert lines[3:] == ['', 'Nothing is missing.']

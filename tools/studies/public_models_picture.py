@@ -78,7 +78,7 @@ def draw(rows: dict[str, NDArray], theme: str) -> Figure:
             axes.set(xlim=(0, 100), ylim=(0, 100), aspect='equal',
                      xticks=(0, 50, 100), yticks=(0, 50, 100))  # yapf: disable
             off = np.abs(predicted - real).mean()
-            axes.set_title(f'{name}: off by {off:.1f}', fontsize=9.5)
+            axes.set_title(f'{name}: error {off:.1f}', fontsize=9.5)
             axes.spines[['top', 'right']].set_visible(False)
         for axes in panels.flat[len(rows):]:
             axes.set_axis_off()
@@ -95,9 +95,9 @@ def _write_around(figure: Figure, rows: dict[str, NDArray], ink: str,
     off = np.mean([np.abs(v[:, 1] - v[:, 0]).mean() for v in rows.values()])
     n_models = max(map(len, rows.values()))
     figure.text(
-        0.02, 0.945, f'{n_models} public models from three losses: off by '
-        f'{off:.1f} points, {100 * held:.0f} % of the intervals hold',
-        fontsize=12.5, fontweight='bold')  # yapf: disable
+        0.02, 0.945, f'{n_models} public models from three losses: mean '
+        f'absolute error {off:.1f} points, coverage {100 * held:.0f} %',
+        fontsize=11.5, fontweight='bold')  # yapf: disable
     figure.text(0.02, 0.9,
                 'Each point is a model, predicted by a fit without its family;'
                 ' bars are 90 % intervals.')  # yapf: disable

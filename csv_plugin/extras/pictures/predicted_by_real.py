@@ -195,4 +195,5 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
         alpha=0.5,
         zorder=2)
     axes.plot(real, predicted, zorder=3, **own.points)
-    return f'off by {100 * metrics.mae(real, predicted):.1f} points'
+    return ('mean absolute error\n'
+            f'{100 * metrics.mae(real, predicted):.1f} points')

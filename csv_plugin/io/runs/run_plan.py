@@ -36,7 +36,7 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
             without models, datasets or abbreviations that can be parts of
             paths.
     """
-    path = _newest_config(work_dir)
+    path = newest_config(work_dir)
     if path is None:
         raise InputError(
             str(work_dir), 'a run with configs/*.py', 'none',
@@ -63,7 +63,7 @@ def read_most_items(work_dir: FilePath) -> dict[str, int]:
     Raises:
         InputError: The config cannot be read.
     """
-    path = _newest_config(work_dir)
+    path = newest_config(work_dir)
     most: dict[str, int] = {}
     if path is not None:
         with _written_by_opencompass(path):
@@ -158,19 +158,34 @@ def _of_benchmark(work_dir: Path, model: str, dataset: str) -> str:
     return 'not run'
 
 
-def _newest_config(work_dir: FilePath) -> Optional[Path]:
+def newest_config(work_dir: FilePath) -> Optional[Path]:
+    """Return the last config that a run keeps, or None."""
     return max(Path(work_dir, 'configs').glob('*.py'), default=None)
+
+
+def run_predictors(work_dir: FilePath) -> list[str]:
+    """Return the predictors of a run's summarizer, each as LABEL=FILE."""
+    path = newest_config(work_dir)
+    summarizer = _variables(path).get('summarizer') if path else None
+    return [
+        '='.join(pair) for pair in (summarizer or {}).get('predictors', ())
+    ]
 
 
 def _parts(path: Path) -> list[Any]:
     """The combinations of models and datasets in a config."""
-    config = {
+    config = _variables(path)
+    return config.get('model_dataset_combinations') or [config]
+
+
+def _variables(path: Path) -> dict[str, Any]:
+    """What a config sets."""
+    return {
         target.id: _value(node.value)
         for node in ast.parse(read_bytes(path).decode('utf-8')).body
         if isinstance(node, ast.Assign) for target in node.targets
         if isinstance(target, ast.Name)
     }
-    return config.get('model_dataset_combinations') or [config]
 
 
 def _value(node: ast.AST) -> Any:

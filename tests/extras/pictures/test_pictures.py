@@ -98,14 +98,15 @@ def test_methods_picture():
             bars = np.array(axes.collections[0].get_segments())
             np.testing.assert_array_equal(bars[:, 0, 0], real)
             np.testing.assert_array_equal(bars[:, :, 1].T, [low, high])
-            title = f'off by {100 * np.abs(real - values).mean():.1f} points'
+            error = 100 * np.abs(real - values).mean()
+            title = f'mean absolute error\n{error:.1f} points'
             assert axes.get_title() == (f'{name_of(b)}\n{title}'
                                         if p == 0 else title)
             assert axes.get_xlim() == axes.get_ylim() == grid[0, b].get_xlim()
             least, most = axes.get_xlim()
             assert least < min(real.min(), values.min())
             assert most > max(real.max(), values.max())
-        assert 'off by' not in grid[p, 5].get_title()
+        assert 'error' not in grid[p, 5].get_title()
     labels = [[axes.get_ylabel() for axes in row] for row in grid]
     assert labels == [[name, '', ''] * 2
                       for name in ('auto', 'all-token loss', 'mean accuracy')]
