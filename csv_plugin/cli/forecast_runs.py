@@ -9,26 +9,50 @@ as run@step, or are described in a table):
 
 The runs of --fit are finished: a predictor is fitted to their checkpoints,
 and they are the history of those of --predict, which are judged as by
-`salience triage`.
+`salience triage`. With --params and --tokens, a model of this size is forecast
+in place of those of --predict:
+
+    salience forecast --losses losses.csv --scores scores.csv \\
+        --models models.csv --benchmarks benchmarks.csv \\
+        --fit train --params 7e9 --tokens 4e12 --out outputs/forecast
 """
 import argparse
+from collections.abc import Sequence
 
-from csv_plugin.cli.arguments import (add_json, add_out, add_wide,
-                                      check_splits, into_folder, print_end)
-from csv_plugin.cli.table_arguments import (add_checkpoints,
+from csv_plugin.cli.arguments import (add_json, add_option, add_out, add_wide,
+                                      check_splits, into_folder, positive,
+                                      print_end)
+from csv_plugin.cli.predict_accuracies import show_leaderboard
+from csv_plugin.cli.table_arguments import (TEST, add_checkpoints,
                                             add_fit_and_predict, add_tables,
                                             checkpoints_of, fit_bars)
 from csv_plugin.cli.triage_checkpoints import write_and_print
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.formatting import counted
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.triage.checkpoints import last_checkpoints, read_checkpoints
 from csv_plugin.triage.judging import judge
+from csv_plugin.triage.size_laws import (check_sizes, forecast_sizes,
+                                         targets_of, times_beyond)
+
+#: How many times more compute errors were measured for, on few models beyond.
+FAR = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tables(parser)
     add_checkpoints(parser)
     add_fit_and_predict(parser)
+    add_option(
+        parser, '--params', 'NUMBER', 'parameters of a model that does not '
+        'exist, forecast from the losses and sizes (params_b, tokens) of the '
+        'models of --fit (default: forecast runs)', positive)
+    add_option(parser, '--tokens', 'NUMBER', 'training tokens of this model',
+               positive)
     add_out(parser, 'the tables and the picture')
     add_wide(parser)
     add_json(parser)
@@ -36,21 +60,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
+    given = [args.params, args.tokens].count(None) < 2
+    if given:
+        if None in (args.params, args.tokens) or args.predict is not TEST:
+            raise InputError('--params', '--tokens, and no --predict',
+                             'other options', 'Forecast one size, or runs.')
+        args.predict = []
     check_splits(args, 'Take it out of one.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
+    past = tables.models_to_fit(args.fit, args.predict)
+    (_forecast_size if given else _forecast_runs)(args, tables, past)
+
+
+def _forecast_runs(args: argparse.Namespace, tables: ModelTables,
+                   past: Sequence[str]) -> None:
+    """Forecast the runs of `--predict`."""
     checkpoints = checkpoints_of(args, tables.features.models)
-    new, past = ({
+    new, history = ({
         model: checkpoints[model]
         for model in models
-    } for models in (tables.models_in(*args.predict),
-                     tables.models_to_fit(args.fit, args.predict)))
-    predictor = fit_predictor(
-        tables.features,
-        tables.accuracies.select(tuple(past), tables.accuracies.main),
-        [checkpoint.run for checkpoint in past.values()],
-        SOLVERS[DEFAULT_SOLVER],
-        progress=fit_bars())
-    write_and_print(args, judge(predictor, tables.features, new, past))
+    } for models in (tables.models_in(*args.predict), past))
+    predictor = _fitted(tables, past,
+                        [checkpoint.run for checkpoint in history.values()])
+    write_and_print(args, judge(predictor, tables.features, new, history))
     if not args.json:
         print_end([args.out])
+
+
+def _fitted(tables: ModelTables, models: Sequence[str],
+            families: Sequence[str]) -> Predictor:
+    """The predictor of the main benchmarks, fitted to some models."""
+    return fit_predictor(
+        tables.features,
+        tables.accuracies.select(models, tables.accuracies.main),
+        families,
+        SOLVERS[DEFAULT_SOLVER],
+        progress=fit_bars())
+
+
+def _forecast_size(args: argparse.Namespace, tables: ModelTables,
+                   past: Sequence[str]) -> None:
+    """Forecast a model by its size, of each family and of a new one."""
+    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    last = last_checkpoints(past, table)
+    if len({tables.info[model].tokens for model in last}) == 1:
+        last = past
+    models = {model: tables.info[model] for model in last}
+    check_sizes(args.models, models)
+    size = args.params / 1e9, args.tokens
+    targets = targets_of(models, *size)
+    predictor = _fitted(tables, past, [tables.families[m] for m in past])
+    predictions = forecast_sizes(predictor, tables.features, models, targets)
+    notes = [
+        f'The law of losses was fitted to {counted(len(models), "model")}' +
+        ', the last checkpoints of runs' * (len(last) < len(past)) + '.'
+    ]
+    times = times_beyond(models, *size)
+    if times > FAR:
+        notes.append(f'This is {times:.0f} times the compute of the largest '
+                     f'model. Few forecasts beyond {FAR} times were checked.')
+    show_leaderboard(args, Leaderboard.of(predictions, remarks=notes))

@@ -106,11 +106,11 @@ def run(args: argparse.Namespace) -> None:
                             real,
                             infos,
                             change=change)
-    _show(args, replace(board, notes=(*board.notes, *notes)))
+    show_leaderboard(args, replace(board, notes=(*board.notes, *notes)))
 
 
-def _show(args: argparse.Namespace, board: Leaderboard) -> None:
-    """Print the table, and write its files."""
+def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
+    """Print a leaderboard, and write its files to `--out`."""
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
     else:

@@ -101,6 +101,25 @@ def describe_checkpoints(
     return checkpoints
 
 
+def last_checkpoints(
+        models: Iterable[str],
+        table: Optional[Mapping[str, Checkpoint]] = None) -> tuple[str, ...]:
+    """Return the last checkpoint of each run, and models that are none.
+
+    Checkpoints are described as in `describe_checkpoints`.
+    """
+    last: dict[str, tuple[float, str]] = {}
+    others = []
+    for model in models:
+        if model in (table or ()) or _NAME.fullmatch(model):
+            point = describe_checkpoints([model], table)[model]
+            last[point.run] = max(
+                last.get(point.run, (-1, '')), (point.step, model))
+        else:
+            others.append(model)
+    return (*(model for _, model in last.values()), *others)
+
+
 def refuse_shared(models: Iterable[str], history: Iterable[str]) -> None:
     """Raise an `InputError` if a name is among both."""
     shared = sorted({*models} & {*history})

@@ -1,11 +1,12 @@
 """Runs forecast from tables: what is written, printed and refused."""
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
 
-from csv_plugin.cli import salience
+from csv_plugin.cli import forecast_runs, salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from tests.scripts import check_end
@@ -92,9 +93,59 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     assert 'a, b, c, d, e, f do not count' in told['notes'][1]
 
 
+SIZE = ['--params', '7e9', '--tokens', '4e13']
+
+
+@pytest.fixture
+def sized(options, tmp_path, monkeypatch):
+    """The runs are families; later ones have more parameters and tokens."""
+    monkeypatch.setattr(forecast_runs, 'DEFAULT_SOLVER', 'uniform')
+    path = tmp_path / 'models.csv'
+    header, *lines = path.read_text().split()
+    rows = [[
+        *line.split(','),
+        ord(line[0]) - 96,
+        (ord(line[0]) - 96) * int(line.split(',')[0][2:]) * 1e9
+    ] for line in lines]
+    path.write_text('\n'.join(
+        ','.join(map(str, row))
+        for row in [[*header.split(','), 'params_b', 'tokens'], *rows]))
+    return options
+
+
+def test_a_size_is_forecast(sized, tmp_path, capsys):
+    """From the ends of the runs, as one more family."""
+    assert salience.main([*sized, *SIZE, '--json']) == 0
+    told = json.loads(capsys.readouterr().out)
+    written = json.loads((tmp_path / 'out/leaderboard.json').read_text())
+    assert told['rows'] == written['rows']
+    easy, hard = told['rows']
+    assert easy['model'] == hard['model'] == '7B-40000B new family'
+    assert hard['low'] < hard['predicted'] < easy['predicted'] < easy['high']
+    assert easy['predicted'] > 25 + 50 * SKILL * 6 / 7
+    assert told['notes'][-2:] == [
+        'The law of losses was fitted to 6 models, the last checkpoints of '
+        'runs.', 'This is 78 times the compute of the largest model. Few '
+        'forecasts beyond 30 times were checked.'
+    ]
+
+
+def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
+    path = tmp_path / 'models.csv'
+    path.write_text(
+        re.sub(
+            r'@(\d+)(.*),[\d.]+$', r'@\1\2,\1', path.read_text(), flags=re.M))
+    assert salience.main([*sized, *SIZE]) == 0
+    assert 'fitted to 24 models.' in (tmp_path /
+                                      'out/leaderboard.txt').read_text()
+
+
 @pytest.mark.parametrize(('more', 'message'), [
     (['--fit', 'train', '--predict', 'train'], 'train in both'),
     (['--predict', 'none'], "split 'none'"),
+    (['--params', '7e9'], '--params: expected --tokens'),
+    ([*SIZE, '--predict', 'test'], 'no --predict'),
+    (SIZE, "models.csv, model 'a@10', column 'params_b': expected a number"),
 ])
 def test_what_is_refused(options, more, message, capsys):
     assert salience.main(options + more) == 2

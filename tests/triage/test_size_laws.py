@@ -1,0 +1,181 @@
+"""Laws of losses in size and tokens, and the errors that they state."""
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import Uniform
+from csv_plugin.io.tables import ModelInfo
+from csv_plugin.triage.size_laws import (NEW, LossLaw, Sizes, back_test,
+                                         check_sizes, forecast_sizes,
+                                         targets_of, times_beyond)
+
+#: Constant and factors of three units.
+UNITS = np.array([[-0.4, 0.5, 20], [-0.8, 0.8, 30], [-0.1, 0.2, 50]])
+
+
+def losses_of(params_b, tokens, offset=0.0):
+    """By the law, unit for unit."""
+    return [
+        math.exp(e + offset + a / params_b**0.2 + b / tokens**0.2)
+        for e, a, b in UNITS
+    ]
+
+
+def world(n_families=1, offset=0.0, noise=0.0):
+    """Five sizes at three lengths in each family; offsets rise by family."""
+    rng = np.random.default_rng(0)
+    models = {
+        f'{family}-{params}-{tokens:g}':
+        ModelInfo(f'f{family}', '', params, tokens)
+        for family in range(n_families)
+        for params in (.1, .2, .4, .8, 1.6)
+        for tokens in (1e10, 4e10, 2e11)
+    }
+    losses = np.array([
+        losses_of(row.params_b, row.tokens, offset * int(row.family[1:]))
+        for row in models.values()
+    ])
+    losses *= np.exp(noise * rng.normal(size=losses.shape))
+    return models, FeatureTable.of_losses(tuple(models), list('abc'), losses)
+
+
+def accuracy_of(loss):
+    return 0.25 + 0.75 / (1 + np.exp(3 * (loss - 1.6)))
+
+
+def predictor_of(models, features):
+    """By the mean loss."""
+    real = accuracy_of(features.values.mean(axis=1))
+    accuracies = AccuracyTable(features.models, ('easy', ), real[:, None],
+                               np.array([0.25]), np.array([0]))
+    return fit_predictor(features, accuracies,
+                         [f'g{i % 5}' for i in range(len(models))], Uniform())
+
+
+LARGE = ModelInfo('f0', '', 16.0, 4e12)
+#: The largest model of a world.
+LAST = '0-1.6-2e+11'
+
+
+def test_the_law_finds_losses_of_a_larger_model():
+    models, features = world()
+    law = LossLaw(Sizes.of(models), features.values)
+    np.testing.assert_allclose(
+        law.losses(Sizes.of({'large': LARGE})), [losses_of(16.0, 4e12)],
+        rtol=1e-3)
+
+
+def test_families_are_pulled_to_the_law():
+    """15 models of each count as 16 with one that has no offset."""
+    models, features = world(2, offset=0.1)
+    law = LossLaw(Sizes.of(models), features.values)
+    a, b, new = np.log(
+        law.losses(
+            Sizes.of({
+                name: replace(LARGE, family=name)
+                for name in ('f0', 'f1', NEW)
+            })))
+    np.testing.assert_allclose(b - a, 0.1 * 15 / 16, rtol=1e-6)
+    np.testing.assert_allclose(new, (a + b) / 2)
+
+
+def test_an_exact_law_adds_nothing_to_intervals():
+    models, features = world()
+    predictor = predictor_of(models, features)
+    found = forecast_sizes(predictor, features, models, {'large': LARGE})
+    known = predictor.predict(
+        FeatureTable(('large', ), features.columns,
+                     np.array([losses_of(16.0, 4e12)])))
+    for part in ('values', 'low', 'high'):
+        np.testing.assert_allclose(
+            getattr(found, part), getattr(known, part), atol=0.01)
+
+
+def test_both_errors_make_an_interval():
+    """Half of it is the root of the sum of both squares."""
+    models, features = world(noise=0.02)
+    predictor = predictor_of(models, features)
+    small = ModelInfo('f0', '', 0.3, 5e10)
+    found = forecast_sizes(predictor, features, models, {'small': small})
+    sizes = Sizes.of(models)
+    table = FeatureTable(
+        ('small', ), features.columns,
+        LossLaw(sizes, features.values).losses(Sizes.of({'small': small})))
+    alone = predictor.predict(table)
+    model = predictor.benchmarks[0].model
+    # The 95 % quantile of Student's t of 13 degrees of freedom.
+    error = 1.7709 * back_test(predictor, features, sizes, False)
+    edge = model.exponents(table.values) - error
+    by_law = 0.25 + 0.75 / (1 + np.exp(-edge))
+    half = math.hypot(alone.values.item() - alone.low.item(),
+                      alone.values.item() - by_law.item())
+    assert found.values.item() == alone.values.item()
+    assert found.values.item() - found.low.item() == pytest.approx(
+        half, rel=1e-4)
+
+
+def test_errors_grow_beyond_and_in_new_families():
+    models, features = world(4, offset=0.05, noise=0.01)
+    predictor = predictor_of(models, features)
+    known, new = (
+        back_test(predictor, features, Sizes.of(models), is_new)
+        for is_new in (False, True))
+    assert new > 2 * known
+    targets = {
+        name: replace(LARGE, family=family, params_b=params)
+        for name, family, params in (('near', 'f0', 1.0), ('far', 'f0', 50.0),
+                                     ('new', NEW, 1.0))
+    }
+    found = forecast_sizes(predictor, features, models, targets)
+    near, far, other = (found.high - found.low).ravel()
+    assert far > 1.1 * near and other > 1.1 * near
+
+
+def test_errors_that_nothing_shows_are_infinite():
+    """All models but the largest have one size, and it is a family."""
+    models, features = world()
+    names = [*(f'0-0.{k}-1e+10' for k in (1, 2, 4, 8)), '0-1.6-1e+10', LAST]
+    models = {
+        name:
+        ModelInfo(f'f{int(name == LAST)}', '', 1.6 if name == LAST else .1,
+                  1e10 * (i + 1))
+        for i, name in enumerate(names)
+    }
+    features = features.select(tuple(models))
+    errors = back_test(
+        predictor_of(models, features), features, Sizes.of(models), True)
+    assert np.isinf(errors).all()
+
+
+@pytest.mark.parametrize('change, message', [
+    (dict(params_b=math.nan), "'0-0.1-1e.10', column 'params_b': expected a"),
+    (dict(tokens=math.nan), "column 'tokens': expected a number, found none"),
+    (dict(tokens=1e9), "column 'tokens': expected two numbers or more"),
+    (None, 'models.csv: expected 6 models'),
+])  # yapf: disable
+def test_models_without_a_law(change, message):
+    models, _ = world()
+    if change is None:
+        models = dict(list(models.items())[:5])
+    else:
+        models = {name: replace(row, **change) for name, row in models.items()}
+    with pytest.raises(InputError, match=message):
+        check_sizes('models.csv', models)
+
+
+def test_targets_are_families_of_several_sizes():
+    models, _ = world(2)
+    models['alone'] = ModelInfo('f2', '', 1.0, 1e10)
+    targets = targets_of(models, 7.0, 4e12)
+    assert list(targets) == [
+        '7B-4000B f0', '7B-4000B f1', '7B-4000B new family'
+    ]
+    assert [row.family for row in targets.values()] == ['f0', 'f1', NEW]
+    assert list(targets_of(world()[0], 7.0, 4e12)) == ['7B-4000B f0']
+    assert times_beyond(models, 3.2, 4e12) == pytest.approx(40)
