@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _forecast_runs(args: argparse.Namespace, tables: ModelTables,
-                   past: Sequence[str]) -> None:
+                   past: tuple[str, ...]) -> None:
     """Forecast the runs of `--predict`."""
     checkpoints = checkpoints_of(args, tables.features.models)
     new, history = ({
@@ -100,7 +100,7 @@ def _fitted(tables: ModelTables, models: Sequence[str],
 
 
 def _forecast_size(args: argparse.Namespace, tables: ModelTables,
-                   past: Sequence[str]) -> None:
+                   past: tuple[str, ...]) -> None:
     """Forecast a model by its size, of each family and of a new one."""
     table = read_checkpoints(args.checkpoints) if args.checkpoints else None
     last = last_checkpoints(past, table)

@@ -11,6 +11,7 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 from tests.io import dump_files
 from tests.scripts import printed
+from tests.triage.test_size_laws import accuracy_of, world
 from tools.studies import describe_texts
 from tools.studies.zoo.zoo_files import tokenizer_folder
 
@@ -32,6 +33,30 @@ def test_intervals_are_measured_on_simulated_families():
                   for situation in ('inside', 'saturating', 'emerging')
                   for families in ('3', '6', '12')]
     assert all(0 <= float(cell) <= 1 for row in rows for cell in row[3::2])
+
+
+def test_laws_of_sizes_are_compared(tmp_path):
+    """Losses follow the law, and accuracies both of them and of compute."""
+    models, features = world()
+    real = accuracy_of(features.values.mean(axis=1))
+    write_csv(tmp_path / 'losses.csv', ('model', 'a', 'b', 'c'),
+              ([name, *row] for name, row in zip(models, features.values)))
+    write_csv(tmp_path / 'scores.csv', ('model', 'a'), zip(models, real))
+    write_csv(tmp_path / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
+              [('a', 0.25, 0)])
+    write_csv(tmp_path / 'models.csv',
+              ('model', 'family', 'split', 'params_b', 'tokens'), ([
+                  name, f'f{i}', 'train' if row.params_b < 1 else 'test',
+                  row.params_b, row.tokens
+              ] for i, (name, row) in enumerate(models.items())))
+    last = run('sizes_study', str(tmp_path)).splitlines()[-1]
+    name, fitted, predicted, times, *errors = (
+        cell.strip() for cell in last.split('|')[1:-1])
+    assert [name, fitted, predicted] == [tmp_path.name, '12', '3']
+    assert times == '0.1-2'
+    losses, sizes, direct, _, two_steps = (
+        float(cell.partition(',')[0]) for cell in errors)
+    assert max(losses, sizes) < 0.5 < direct and two_steps < direct
 
 
 @pytest.mark.long
