@@ -43,7 +43,6 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
-    """How many accuracies and dumps of how many there are."""
     cells = []
     for texts in (False, True):
         planned = sum(is_texts(name) == texts for name in names)

@@ -131,7 +131,6 @@ def _losses(place: str, predictor: Optional[Predictor],
 
 
 def _answers(place: str) -> Answers:
-    """Grades of a model by benchmark and item."""
     path, model = _split(place)
     if path.is_dir() or path.suffix == '.json':
         from csv_plugin.extras.importers.lm_eval import read_lm_eval_answers

@@ -67,5 +67,4 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _title(source: str) -> str:
-    """First line of the docstring of a config."""
     return (ast.get_docstring(ast.parse(source)) or '').partition('\n')[0]

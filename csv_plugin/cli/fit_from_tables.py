@@ -113,7 +113,6 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
 
 def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
            predict: Sequence[str]) -> str:
-    """What is predicted from what."""
     if args.leave_family_out:
         return (f'{len(tables.features.models)} models, each predicted from '
                 'other families')
@@ -126,7 +125,6 @@ def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 
 def _study(args: argparse.Namespace, tables: ModelTables,
            fit: Sequence[str]) -> Study:
-    """The study that the options ask for."""
     solver = SOLVERS[args.solver]
     if args.leave_family_out:
         return leave_families_out(

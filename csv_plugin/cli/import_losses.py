@@ -223,7 +223,6 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
 
 
 def _print_missing(accuracies: AccuracyTable) -> None:
-    """Print a line for each benchmark that some models were not run on."""
     for b, name in enumerate(accuracies.benchmarks):
         missing = [
             accuracies.models[m]

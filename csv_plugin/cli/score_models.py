@@ -372,7 +372,6 @@ _ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
 
 
 def _check_engine(args: argparse.Namespace, n_models: int) -> None:
-    """Refuse options that an engine needs and has not, or cannot use."""
     engine, where = ENGINES[args.engine], f'--engine {args.engine}'
     needed = ['url'] * engine.is_server
     needed += ['tokenizer'] * (not engine.reads_folder)
@@ -399,7 +398,6 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
 
 
 def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
-    """An engine that runs a model, and the tokenizer of the model."""
     from csv_plugin.lm.loading import load_tokenizer
     tokenizer = load_tokenizer(args.tokenizer or model, args.trust_remote_code)
     where = f'--engine {args.engine}'

@@ -48,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
-    """Options that say how to train."""
     group = parser.add_argument_group('training')
     group.add_argument(
         '--split',
@@ -163,7 +162,6 @@ def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
 
 
 def _model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
-    """Families and splits of the models that the options name."""
     if args.collection:
         info = read_models(args.collection / MODELS)
         return split_models(info, args.split)
@@ -172,7 +170,6 @@ def _model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
 
 def _collected(args: argparse.Namespace,
                info: Mapping[str, ModelInfo]) -> Collection:
-    """Losses and accuracies of these models from what the options name."""
     if args.collection:
         refuse(args, '--collection', 'keep_collection')
         collection = read_collection(args.collection,

@@ -77,7 +77,6 @@ def _pictures(study: Study, steps: Sequence[tuple[str,
                                                   list[CapabilityPoints]]],
               curve: Optional[TrainingCurve],
               held_out: bool) -> Iterator[tuple[str, Figure]]:
-    """Names and figures; the paper's Figures 4, 6 and 7."""
     yield 'capability', capability_picture(steps[-1][1])
     yield 'convergence', convergence_picture(steps)
     if curve:

@@ -173,5 +173,4 @@ def _stem(path: Path) -> str:
 
 
 def _chunks(path: Path) -> Path:
-    """Folder of losses that an interrupted run leaves."""
     return path.with_name(f'tmp_{_stem(path)}')

@@ -93,7 +93,6 @@ def _is_generative(template: Any) -> bool:
 
 def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
               ice: Any, after_common_start: bool) -> tuple[str, str]:
-    """Prompt and label of an item with a template for each label."""
     keys = {str(key): key for key in template.template}
     gold = str(entry[column])
     # With a mark in place of each column, text that the templates share
@@ -130,7 +129,6 @@ def _common_start(texts: Iterable[str]) -> str:
 
 def _by_reference(model: Any, template: Any, entry: Mapping[str, Any],
                   column: str, ice: Any) -> tuple[str, str]:
-    """Prompt and reference of an item that is answered in free text."""
     prompt = _parse(
         model,
         template.generate_item(
@@ -140,7 +138,6 @@ def _by_reference(model: Any, template: Any, entry: Mapping[str, Any],
 
 
 def _reference(answer: Any, column: str) -> str:
-    """The right answer, or the first of several right answers."""
     is_list = isinstance(answer, (list, tuple))
     types = (str, ) if is_list else (str, int, float)
     answers = answer if is_list else [answer]

@@ -196,7 +196,6 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
 
 def _missing(names: Mapping[str, Name], datasets: Sequence[Any],
              groups: Sequence[Any]) -> list[str]:
-    """Return the names that are neither a dataset nor a group of the run."""
     plain = [
         name if isinstance(name, str) else name[0] for name in names.values()
     ]

@@ -242,7 +242,6 @@ def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:
 
 
 def _overall_rows(predictions: Predictions) -> list[list[str]]:
-    """Means over the benchmarks, and the ranks of the models by them."""
     title, found = mean_rows(predictions)
     heads = [(_cell(each.label),
               MEAN_MODE if each.label == REAL else PREDICTED_MODE)
@@ -261,7 +260,6 @@ def _cell(name: str) -> str:
 def _accuracy(raw: Mapping[str, Mapping[str, Any]],
               parsed: Mapping[str, Mapping[str, float]],
               place: _Place) -> Union[float, Missing]:
-    """The accuracy of a model, a fraction, or why it is missing."""
     scores = parsed.get(place.abbr, {})
     if place.metric in scores:
         score = scores[place.metric]
@@ -274,7 +272,6 @@ def _accuracy(raw: Mapping[str, Mapping[str, Any]],
 
 
 def _row_of(table: Sequence[Sequence[str]], place: _Place) -> Optional[int]:
-    """Last row of the metric or, if it has none, of the dataset."""
     rows = [r for r, row in enumerate(table) if row[0] == place.abbr]
     exact = [r for r in rows if table[r][2] == place.metric]
     return (exact or rows)[-1] if rows else None

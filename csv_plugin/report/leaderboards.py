@@ -387,7 +387,6 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
 
 def _filled_columns(filled: FilledMeans,
                     foot: Sequence[str]) -> list[list[str]]:
-    """Means over real and predicted accuracies, ranks and counts."""
     n_benchmarks = len(filled.benchmarks)
     has_mean = ~np.isnan(filled.values)
     means = [

@@ -59,7 +59,6 @@ def first(names: Sequence[str], most: int = _NAMED) -> str:
 
 
 def _where(names: Sequence[str], mask: NDArray[np.bool_]) -> tuple[str, ...]:
-    """The names whose place in a mask is true."""
     return tuple(name for name, chosen in zip(names, mask) if chosen)
 
 

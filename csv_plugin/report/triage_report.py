@@ -97,7 +97,6 @@ def _checkpoint_rows(triage: Triage) -> list[list[str]]:
 
 
 def _forecast_rows(triage: Triage) -> list[list[str]]:
-    """Forecasts of all runs, the best run first."""
     shares = {run.run: run.shares[-1] for run in triage.runs}
     return [['run', 'from', OVERALL, *triage.benchmarks],
             *([run, f'{shares[run]:.0%}', *triage.forecast_cells(run)]

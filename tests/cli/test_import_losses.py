@@ -149,19 +149,6 @@ def test_folders_of_one_name_need_names(tmp_path, capsys):
     assert not salience.main(['import', 'lm-eval', *paths, *call])
 
 
-def test_folders_with_equals_signs(tmp_path):
-    folder = tmp_path / 'lr=0.1'
-    folder.mkdir()
-    (folder / 'c-l-80').symlink_to(LIGHTEVAL / 'c-l-80')
-    path = str(folder / 'c-l-80')
-    assert not salience.main([
-        'import', 'lighteval', path, f'm={path}', '--out',
-        str(tmp_path / 'out')
-    ])
-    assert read_loss_features(tmp_path / 'out/losses.csv').models == ('c-l-80',
-                                                                      'm')
-
-
 @pytest.mark.parametrize('arguments, message', [
     (['table', *OF_TEXTS[1:3]], 'the texts that were scored'),
     ([*OF_TEXTS, '--items'], 'none of --texts'),

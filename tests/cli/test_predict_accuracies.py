@@ -79,15 +79,6 @@ def test_a_label_names_the_predictions(folder, capsys):
         assert row['predicted'] == plain[cell]['predicted']
 
 
-def test_json(folder, capsys):
-    assert call('dumps/*.safetensors', '--json', '--out', 'out') == 0
-    printed = rows(capsys.readouterr().out)
-    assert printed == rows((folder / 'out/leaderboard.json').read_text())
-    assert {*printed} == {(model, benchmark)
-                          for model in ('strong', 'weak')
-                          for benchmark in ('easy', 'hard')}
-
-
 def test_runs_of_opencompass(folder, capsys):
     write_run('run', {'a': 0.3, 'b': 1.8})
     assert call('run', '--json') == 0

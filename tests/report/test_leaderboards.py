@@ -12,10 +12,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.report.leaderboards import (FIELDS, Leaderboard, as_markdown,
-                                            as_text, mean_rows,
-                                            predict_columns, run_leaderboard,
-                                            write_leaderboard)
-from csv_plugin.report.screen import WIDTH
+                                            as_text, predict_columns,
+                                            run_leaderboard, write_leaderboard)
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import FITTED, dump, model_losses, train
 
@@ -126,45 +124,6 @@ def test_text_without_real_scores():
         'm0          40.0     1  40.0 (30-45)  40.0 (30-45)',
     ]
     assert lines[6] == '' and lines[7].startswith('Percent (90% interval)')
-
-
-def test_standings():
-    title, (real, main) = mean_rows(
-        some_cells(3, labels=('p', )).board().predictions)
-    assert title == 'mean of 3'
-    assert (real.label, main.label) == ('real', 'p')
-    assert real.means == ['50.0'] * 3 and main.means == ['40.0'] * 3
-    assert real.differences == []
-    assert main.differences == ['-10.0'] * 3 + ['10.0']
-    assert mean_rows(some_cells(1).board().predictions) == ('', [])
-    # A model that was fitted on has a mark, one without a score no mean.
-    cells = some_cells(2)
-    cells.predicted['predicted', 'm0', 'bench-0'] = predict(in_sample=True)
-    cells.predicted['predicted', 'm1', 'bench-1'] = predict(0.8)
-    cells.real['m2', 'bench-1'] = NO_DUMP
-    _, (real, main, _) = mean_rows(cells.board().predictions)
-    assert (real.means, real.ranks) == (['50.0', '50.0', '-'], ['1', '1', '-'])
-    assert main.means == ['40.0*', '60.0', '40.0']
-    assert main.ranks == ['2', '1', '-'] and main.differences[-1] == '10.0'
-    # A predictor that lacks a benchmark has no mean to compare.
-    cells = some_cells(2)
-    for model in MODELS:
-        cells.predicted['all-token', model, 'bench-1'] = NO_DUMP
-    _, found = mean_rows(cells.board().predictions)
-    assert [standing.label for standing in found] == ['real', 'predicted']
-
-
-@pytest.mark.parametrize('n_benchmarks, n_blocks', [(1, 1), (4, 5), (9, 10)])
-def test_width(n_benchmarks, n_blocks):
-    """Benchmarks that do not fit beside each other stand below."""
-    models = tuple(f'model-{i}' for i in range(100))
-    text = as_text(some_cells(n_benchmarks, models).board())
-    lines = text.partition('\n\nPercent')[0].splitlines()
-    assert max(map(len, lines)) <= WIDTH
-    for word in [models[-1], 'mean abs. error']:
-        starts = [line for line in lines if line.startswith(word + ' ')]
-        assert len(starts) == n_blocks
-    assert sum(line.count('bench-') for line in lines) == n_benchmarks
 
 
 def test_all_reasons_are_given():

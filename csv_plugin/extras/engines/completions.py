@@ -183,7 +183,6 @@ class CompletionsEngine(RowEngine):
             np.array([log_prob for _, log_prob in pairs]))
 
     def _card(self) -> dict[str, Any]:
-        """The server's record of the model."""
         where = self._url + '/v1/models'
         answer = self._ask('GET', '/v1/models')
         try:
@@ -198,7 +197,6 @@ class CompletionsEngine(RowEngine):
         return cards[self._model]
 
     def _version(self) -> Any:
-        """The version, which vLLM reports."""
         try:
             return self._ask('GET', '/version')['version']
         except (KeyError, TypeError, InputError):
@@ -327,7 +325,6 @@ def _check_address(url: str, key: Optional[str]) -> None:
 
 
 def _is_here(host: str) -> bool:
-    """Whether a host is the loopback."""
     try:
         return host == 'localhost' or ip_address(host.strip('[]')).is_loopback
     except ValueError:

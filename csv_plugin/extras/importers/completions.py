@@ -131,6 +131,5 @@ def _without_blanks(text: str) -> str:
 
 
 def _is_part(characters: str, text: str) -> bool:
-    """True if the text contains the characters in this order."""
     rest = iter(text)
     return all(character in rest for character in characters)

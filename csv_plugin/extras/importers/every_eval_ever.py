@@ -74,16 +74,12 @@ def read_every_eval_ever(
         cell for path in _files(paths)
         for cell in _cells(path, benchmarks, left_out)
     ]
-    models = usable({
-        model: partial(_of_one_model, own)
-        for model, own in _by('name', cells).items()
-    }, 'model', left_out)  # yapf: disable
+    by_model = _by('name', cells)
+    models = usable(lambda model: _of_one_model(by_model[model]), by_model,
+                    'model', left_out)
     by_task = _by('task', chain.from_iterable(models.values()))
-    columns = usable(
-        {
-            name: partial(_column, name, by_task[name], left_out)
-            for name in sorted(by_task)
-        }, 'evaluation', left_out)
+    columns = usable(lambda name: _column(name, by_task[name], left_out),
+                     sorted(by_task), 'evaluation', left_out)
     missing = [
         pattern for pattern in benchmarks
         if not any(fnmatchcase(name, pattern) for name in columns)
@@ -96,10 +92,8 @@ def read_every_eval_ever(
             'Name evaluations whose metric is an accuracy.')
     infos = chance_levels([*columns], benchmarks, chance or {}, left_out)
     columns = usable(
-        {
-            name: partial(_percentages, name, columns[name], info.chance)
-            for name, info in infos.items()
-        }, 'evaluation', left_out)
+        lambda name: _percentages(name, columns[name], infos[name].chance),
+        infos, 'evaluation', left_out)
     left_out.warn()
     table = accuracy_table(
         sorted({*chain.from_iterable(columns.values())}), columns, infos)
@@ -204,7 +198,6 @@ def _cells(path: Path, wanted: Sequence[str],
 
 
 def _weights(path: Path, model: JsonPart) -> Measured:
-    """What a record states about the model."""
     stated = partial(inside, model.fields, 'additional_details')
     args = arguments({'model_args': stated('model_args')})
     return Measured(

@@ -2,7 +2,6 @@
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
@@ -131,8 +130,8 @@ def import_losses(source: str,
     left_out = LeftOut()
     options = (tasks or (), left_out) if texts is None else (texts, )
     losses: dict[str, Any] = usable(
-        {m: partial(readers[source], folders[m], *options)
-         for m in folders}, 'model', left_out, progress)
+        lambda model: readers[source](folders[model], *options), folders,
+        'model', left_out, progress)
     if texts is None:
         table = item_table(losses, left_out)
     else:

@@ -3,7 +3,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
@@ -49,7 +49,8 @@ class LeftOut:
             warnings.warn(line, stacklevel=3)
 
 
-def usable(readers: Mapping[str, Callable[[], _Value]],
+def usable(read: Callable[[str], _Value],
+           names: Iterable[str],
            noun: str,
            left_out: LeftOut,
            progress: Progress = iter) -> dict[str, _Value]:
@@ -61,9 +62,9 @@ def usable(readers: Mapping[str, Callable[[], _Value]],
         InputError: There are parts, but none can be read.
     """
     values, errors = {}, []
-    for name in progress([*readers]):
+    for name in progress([*names]):
         try:
-            values[name] = readers[name]()
+            values[name] = read(name)
         except InputError as error:
             errors.append((name, error))
     for name, problem in errors:
@@ -73,17 +74,16 @@ def usable(readers: Mapping[str, Callable[[], _Value]],
     return values
 
 
-def read_items(where: FilePath, tasks: Mapping[str,
-                                               Callable[[],
-                                                        list[_Value | str]]],
-               patterns: Sequence[str],
+def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
+               tasks: Iterable[str], patterns: Sequence[str],
                left_out: LeftOut) -> dict[str, list[_Value]]:
     """Read the items of tasks in a folder.
 
     Args:
         where (FilePath): The folder, for errors.
-        tasks (Mapping): Functions that read a task: its items, or why one
-            cannot be used. A task with an `InputError` is left out whole.
+        read (Callable): Reads a task: its items, or why one cannot be used. A
+            task with an `InputError` is left out whole.
+        tasks (Iterable[str]): Names of all tasks.
         patterns (Sequence[str]): Names or patterns of tasks, in full or
             without hash or number of examples; none choose all.
         left_out (LeftOut): Takes what cannot be used.
@@ -91,6 +91,7 @@ def read_items(where: FilePath, tasks: Mapping[str,
     Raises:
         InputError: A pattern matches no task, or no item can be used.
     """
+    tasks = [*tasks]
     chosen = set(() if patterns else tasks)
     for pattern in patterns:
         matching = {
@@ -105,8 +106,9 @@ def read_items(where: FilePath, tasks: Mapping[str,
                 'Correct --tasks, or leave it out.')
         chosen |= matching
     items = {}
-    read = {task: tasks[task] for task in tasks if task in chosen}
-    for task, found in usable(read, 'task', left_out).items():
+    read_tasks = usable(read, [task for task in tasks if task in chosen],
+                        'task', left_out)
+    for task, found in read_tasks.items():
         reasons = Counter(item for item in found if isinstance(item, str))
         for reason, n in reasons.items():
             left_out.add('part', reason, f'{counted(n, "item")} of {task}')

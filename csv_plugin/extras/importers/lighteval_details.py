@@ -51,11 +51,8 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     for file in sorted(files, key=_date):
         task = file.stem.removeprefix('details_')
         runs.setdefault(task.removesuffix(f'_{_date(file)}'), []).append(file)
-    return read_items(
-        path, {
-            task: partial(_answers, task, runs[task], left_out)
-            for task in sorted(runs)
-        }, tasks, left_out)
+    return read_items(path, lambda task: _answers(task, runs[task], left_out),
+                      sorted(runs), tasks, left_out)
 
 
 def _date(file: Path) -> str:

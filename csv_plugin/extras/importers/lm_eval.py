@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Optional
@@ -170,12 +169,14 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
         for name in groups
         for leaf in run.leaves(name)
     } | ({*tasks} - groups)
-    readers = {
-        task: partial(_losses, path, runs, task, kind, left_out)
-        for task, kind in sorted(_kinds(runs).items())
-        if kind not in _NO_ANSWERS
-    }
-    return read_items(path, readers, sorted(wanted), left_out)
+    kinds = _kinds(runs)
+    found = [
+        task for task, kind in sorted(kinds.items()) if kind not in _NO_ANSWERS
+    ]
+    return read_items(
+        path,
+        lambda task: _losses(path, runs, task, str(kinds[task]), left_out),
+        found, sorted(wanted), left_out)
 
 
 def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
@@ -188,11 +189,9 @@ def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
     """
     left_out = LeftOut()
     runs = read_runs(path, left_out)
-    answers = usable(
-        {
-            task: partial(_grades, path, runs, task, left_out)
-            for task, kind in sorted(_kinds(runs).items()) if kind
-        }, 'task', left_out)
+    tasks = sorted(task for task, kind in _kinds(runs).items() if kind)
+    answers = usable(lambda task: _grades(path, runs, task, left_out), tasks,
+                     'task', left_out)
     left_out.warn()
     return answers
 

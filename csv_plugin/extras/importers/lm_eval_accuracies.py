@@ -1,7 +1,6 @@
 """Accuracies on benchmarks from the results of lm-evaluation-harness."""
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import chain
 from typing import Optional
 
@@ -58,24 +57,23 @@ def read_lm_eval_accuracies(
         if benchmark not in benchmarks:
             raise InputError('metrics', f'some of {", ".join(benchmarks)}',
                              repr(benchmark), 'Correct or add the name.')
-    runs = usable(
-        {
-            model: partial(read_runs, path, left_out)
-            for model, path in folders.items()
-        }, 'model', left_out)
+    runs = usable(lambda model: read_runs(folders[model], left_out), folders,
+                  'model', left_out)
     patterns = _by_name(benchmarks, runs, left_out)
     infos = chance_levels([*patterns], benchmarks, chance or {}, left_out)
+    # Several weights are an error, whatever else can be used.
+    counted = {
+        name: {
+            model: found[0]
+            for model, those in runs.items()
+            if (found := runs_of(those, model, name, left_out))
+        }
+        for name in infos
+    }
     columns = usable(
-        {
-            name:
-            partial(
-                _cells, name, {
-                    model: found[0]
-                    for model, those in runs.items()
-                    if (found := runs_of(those, model, name, left_out))
-                }, (metrics or {}).get(patterns[name]), left_out)
-            for name in infos
-        }, 'benchmark', left_out)
+        lambda name: _cells(name, counted[name],
+                            (metrics or {}).get(patterns[name]), left_out),
+        infos, 'benchmark', left_out)
     left_out.warn()
     check_measured(
         [record for cells in columns.values() for _, record in cells.values()])
@@ -84,7 +82,6 @@ def read_lm_eval_accuracies(
 
 def _by_name(patterns: Sequence[str], runs: Mapping[str, list[Run]],
              left_out: LeftOut) -> dict[str, str]:
-    """The benchmarks that match, each with its pattern."""
     of_all = [*chain.from_iterable(runs.values())]
     tasks = sorted({
         task
@@ -107,11 +104,8 @@ def _by_name(patterns: Sequence[str], runs: Mapping[str, list[Run]],
 def _cells(benchmark: str, runs: Mapping[str, Run], metric: Optional[str],
            left_out: LeftOut) -> dict[str, Cell]:
     """Accuracies on a benchmark, and their records, by model."""
-    return usable(
-        {
-            model: partial(_cell, run, model, benchmark, metric)
-            for model, run in runs.items()
-        }, 'result', left_out)
+    return usable(lambda model: _cell(runs[model], model, benchmark, metric),
+                  runs, 'result', left_out)
 
 
 def _cell(run: Run, model: str, benchmark: str, metric: Optional[str]) -> Cell:

@@ -213,11 +213,9 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
         raise InputError(
             os.fspath(path), 'results of lm-evaluation-harness, *.json',
             'none', 'Name what --output_path of the harness named.')
-    runs = usable(
-        {
-            os.path.relpath(file, root): partial(_read_run, root, file)
-            for file in files
-        }, 'file', left_out)
+    runs = usable(lambda name: _read_run(root, root / name),
+                  [os.path.relpath(file, root) for file in files], 'file',
+                  left_out)
     return sorted(runs.values(), key=lambda run: (run.when, run.path.name))
 
 
@@ -319,7 +317,6 @@ def quantization(args: Mapping[str, str]) -> Optional[str]:
 
 
 def _total(numbers: Iterable[Any]) -> Optional[int]:
-    """The sum; None if a number is missing."""
     known = [*numbers]
     return int(sum(known)) if all(map(is_number, known)) else None
 

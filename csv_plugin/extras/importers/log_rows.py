@@ -156,7 +156,6 @@ def _json_rows(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _line(line: str) -> dict[str, Any]:
-    """The values of a line; empty if there are none."""
     for pattern, name in _LINES:
         if found := re.search(pattern, line):
             key = name.format(**found.groupdict())

@@ -51,8 +51,8 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
             os.fspath(path), f'files *{_SUFFIX}', 'none',
             'Name the folder predictions/<model>.')
     found = {file.name.removesuffix(_SUFFIX): file for file in files}
-    return read_items(path, {t: partial(_answers, t, found[t])
-                             for t in found}, tasks, left_out)
+    return read_items(path, lambda task: _answers(task, found[task]), found,
+                      tasks, left_out)
 
 
 def _answers(task: str, file: Path) -> list[Answer]:
@@ -80,7 +80,6 @@ def _answers(task: str, file: Path) -> list[Answer]:
 
 
 def _first_request(file: Path) -> Optional[JsonPart]:
-    """The first request of a task, if requests were written."""
     run = file.absolute().parent.parent.parent
     name = file.name.removesuffix(_SUFFIX) + _REQUESTS
     requests = run / 'requests' / file.parent.name / name
@@ -178,11 +177,9 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
             os.fspath(path), 'files *requests.jsonl or *requests.jsonl.gz',
             'none', 'Name a file of requests, or a folder with some.')
     left_out = LeftOut()
-    read = {
-        name: partial(_texts, name, file)
-        for name, file in zip(names, files)
-    }
-    items = read_items(path, read, tasks, left_out)
+    by_name = dict(zip(names, files))
+    items = read_items(path, lambda name: _texts(name, by_name[name]), names,
+                       tasks, left_out)
     left_out.warn()
     return TextSet(tuple(text for task in items.values() for text in task))
 
@@ -227,7 +224,6 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
 
 
 def _options(rows: Sequence[JsonPart]) -> dict[int, tuple[str, str]]:
-    """Prompts and answers by the number of the answer."""
     requests = [row.part('request') for row in rows]
     if 'continuations' not in requests[0].fields:
         return {

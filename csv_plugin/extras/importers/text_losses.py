@@ -2,7 +2,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Optional
 
 import numpy as np
@@ -137,8 +136,8 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
         InputError: No task is left, or as in `feature_table`.
     """
     tasks = dict.fromkeys(task for items in models.values() for task in items)
-    shared = usable({t: partial(_shared, t, models, left_out)
-                     for t in tasks}, 'task', left_out)
+    shared = usable(lambda task: _shared(task, models, left_out), tasks,
+                    'task', left_out)
     return feature_table({
         model: [loss for losses in shared.values() for loss in losses[model]]
         for model in models

@@ -150,7 +150,6 @@ class _Run:
 
 def _read(path: Path, name: str, notes: list[str],
           others: set[str]) -> dict[str, _Run]:
-    """The runs in a file or folder; a single one gets the name."""
     skipped: Counter[str] = Counter()
     rows = [*read_log_rows(path, skipped)]
     keys = {key.lower(): key for _, row in rows for key in row}
@@ -260,7 +259,6 @@ def _features(cells: _Cells, measures: Mapping[str, _Measure],
 def _accuracies(cells: _Cells, measures: Mapping[str, _Measure],
                 chance: Mapping[str, float],
                 notes: list[str]) -> Optional[AccuracyTable]:
-    """The accuracies on benchmarks with a chance level, as fractions."""
     found = sorted({name for row in cells.values() for name in row})
     known = known_benchmarks().keys() | chance.keys()
     without = [name for name in found if name not in known]

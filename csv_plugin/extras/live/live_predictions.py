@@ -204,7 +204,6 @@ class LivePredictions:
         return triage
 
     def _compared(self, step: int) -> Optional[Comparison]:
-        """This run beside the reference at a step, if both have losses."""
         place = self._reference.get(step)
         if place is None or not self.dump(step).exists():
             return None
@@ -230,7 +229,6 @@ class LivePredictions:
 
 
 def _one_run(place: FilePath) -> dict[float, DumpPlace]:
-    """The dumps of a run by step."""
     losses = Path(place, LOSSES)
     dumps = find_dumps([losses if losses.is_dir() else place])
     checkpoints = describe_checkpoints(dumps, None)
@@ -270,7 +268,6 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
 
 
 def _whole_model(model: nn.Module) -> PreTrainedModel:
-    """The model of `transformers` inside of what trains it."""
     inner: Any = model
     while not isinstance(inner, PreTrainedModel):
         # A compiled model, or one that is the same on several devices.
@@ -292,7 +289,6 @@ def _whole_model(model: nn.Module) -> PreTrainedModel:
 
 
 def _is_sharded(model: nn.Module) -> bool:
-    """Whether a rank holds only a part of the parameters."""
     # Names in place of classes, whose modules not every torch has: FSDP 1
     # wraps modules, FSDP 2 and tensor parallel make tensors of a mesh of
     # devices, and ZeRO-3 numbers the parameters that it took apart.

@@ -109,7 +109,6 @@ def _points(triage: Triage, run: RunTrajectory,
 
 
 def _differences(comparison: Comparison) -> dict[str, float]:
-    """Differences of predicted accuracies, and of the mean loss."""
     parts = [*comparison.of_kind(PREDICTED), *comparison.of_kind(LOSS)]
     return _scalars(
         'difference', [part.benchmark or LOSS for part in parts],

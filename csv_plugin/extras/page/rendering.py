@@ -180,7 +180,6 @@ def points(number: Optional[float], sign: str = '-') -> str:
 
 
 def _finding(predictions: Predictions, errors: MethodErrors) -> str:
-    """Models and benchmarks, and the error of the main predictor."""
     cells = predictions.held_out(errors.label)
     if not errors.n_cells:
         cells = np.ones_like(cells)
@@ -200,7 +199,6 @@ def _by_mean(overall: Overall) -> list[int]:
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
-    """Predictor, model and benchmark of real accuracies outside intervals."""
     models, benchmarks = predictions.models, predictions.benchmarks
     return {(label, models[m], benchmarks[b])
             for label in predictions.methods

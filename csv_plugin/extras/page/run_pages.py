@@ -90,7 +90,6 @@ def run_page(work_dir: FilePath,
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
                  accuracies: Optional[FilePath],
                  progress: Progress) -> tuple[Leaderboard, _Columns]:
-    """The leaderboard, and columns of all models for the main predictor."""
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)

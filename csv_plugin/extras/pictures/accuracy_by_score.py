@@ -141,7 +141,6 @@ def _family_looks(points: Iterable[CapabilityPoints]) -> dict[str, Look]:
 
 def _draw_points(axes: Axes, points: CapabilityPoints,
                  look: Mapping[str, Look]) -> None:
-    """Draw the chance level, the curve and the models into a panel."""
     drawn = points.drawn
     few_ticks(axes, 'y')
     if not drawn.any():

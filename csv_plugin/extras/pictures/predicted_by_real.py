@@ -159,7 +159,6 @@ def plot_leaderboard(predictions: Predictions,
 
 
 def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
-    """Limits of both axes, which contain the points of all methods."""
     points = []
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]

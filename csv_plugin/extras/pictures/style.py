@@ -342,7 +342,6 @@ def log_axis(axis: Union[XAxis, YAxis], low: float, high: float) -> None:
 
 
 def _short(number: float, _: Any) -> str:
-    """Label of a tick, without the zeros of an exponent."""
     return f'{number:g}'.replace('e-0', 'e-')
 
 
@@ -362,7 +361,6 @@ def show_empty(axes: Axes) -> None:
 
 
 def _styled() -> AbstractContextManager[None]:
-    """A context with our settings, whatever the user's files set."""
     settings = _SETTINGS | {'font.family': list(_fonts())}
     return style.context(['default', settings])
 
@@ -375,7 +373,6 @@ def _fonts() -> tuple[str, ...]:
 
 @functools.cache
 def _glyphs() -> frozenset[int]:
-    """Code points that can be drawn."""
     paths = [font_manager.findfont(name) for name in _fonts()]
     return frozenset(
         code for path in paths

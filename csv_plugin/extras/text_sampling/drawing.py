@@ -239,7 +239,6 @@ def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
 
 def _record(source: TextSource, configs: dict[str, Any], texts: Sequence[Text],
             passed_over: dict[str, list[str]]) -> dict[str, Any]:
-    """The entry of a source in the manifest."""
     counts = Counter(map(subtask_name, texts))
     used = [configs[name] for name in counts]
     if source.chain_of_thought:

@@ -109,7 +109,6 @@ def _answered(split: Dataset, column: str) -> list[int]:
 
 def _renderer(data: BaseDataset,
               template: PromptTemplate) -> Callable[[Any], Text]:
-    """The function that makes a text of a row of the dataset."""
     retriever = ZeroRetriever(data)
     column = data.reader.output_column
 
@@ -247,7 +246,6 @@ def _split(template: Any, columns: Sequence[str],
 
 
 def _messages(template: Any) -> list[str]:
-    """The texts of all messages in a template, whoever speaks."""
     messages: list[Any] = []
     if isinstance(template, Mapping):
         for section in ('begin', 'round', 'end'):
@@ -297,5 +295,4 @@ def worked_examples(head: str, item: Item,
 
 
 def _column_fields(columns: Sequence[str]) -> re.Pattern[str]:
-    """Pattern of the names of columns in braces."""
     return re.compile(r'\{(?:' + '|'.join(map(re.escape, columns)) + r')\}')

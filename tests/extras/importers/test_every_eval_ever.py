@@ -155,16 +155,6 @@ def test_evaluations_without_a_chance_level(tmp_path):
         read_every_eval_ever([tmp_path], ['piqa', 'house'])
 
 
-def test_missing_scores_are_one_line(tmp_path):
-    """Converters write -1 for them."""
-    record(tmp_path / '1.json', 'a', 'piqa')
-    for model in 'bc':
-        record(tmp_path / f'{model}.json', model, 'piqa', score=-1)
-    with pytest.warns(UserWarning, match='2 results .*found -1 of') as lines:
-        assert read_every_eval_ever([tmp_path]).models == ('a', )
-    assert len(lines) == 1
-
-
 def named(path, name, config):
     """The public record with another evaluation and metric."""
     bounds = dict(lower_is_better=False, min_score=0, max_score=1)

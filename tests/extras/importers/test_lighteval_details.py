@@ -36,19 +36,6 @@ def test_losses_of_a_real_run():
     assert loss.nats == 1.4268734455
 
 
-def test_the_newest_run_counts(tmp_path):
-    for name, model in (('2026-11-23T00-00-00', 'c-l-80'),
-                        ('2026-11-22T00-00-00', 'd-s-100')):
-        source, = (LIGHTEVAL / model).rglob('*.parquet')
-        task = source.name.removeprefix('details_').split('_2026')[0]
-        (tmp_path / name).mkdir()
-        shutil.copy(source, tmp_path / name / f'details_{task}_{name}.parquet')
-    assert ({loss.nats
-             for loss in read(tmp_path)[0]
-             } == {loss.nats
-                   for loss in read(LIGHTEVAL / 'c-l-80')[0]})
-
-
 def test_copies_without_the_folder_of_the_run(tmp_path):
     """As the program's own tests keep them."""
     source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')

@@ -1,19 +1,16 @@
 """The document: its numbers, that it escapes, that it stands alone."""
 import base64
 import hashlib
-import math
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
-                                              PredictorFile, fitted_on,
-                                              method_errors, render)
+                                              PredictorFile, fitted_on, render)
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
 from tests.report.boards import NO_DUMP, predict
@@ -179,26 +176,6 @@ def test_the_page_stands_alone():
     assert policy.startswith(
         f"default-src 'none'; style-src 'sha256-{style_hash}'")
     assert 'script' not in policy and 'unsafe' not in policy
-
-
-def test_differences_and_coverage():
-    predictions = awkward_board().predictions
-    main, other = (
-        method_errors(predictions, label) for label in predictions.methods)
-    assert (main.label, other.label) == ('predicted', 'all-token')
-    # 0.3..0.5 holds 0.5 but not 0.51; fitted on, or not known: not counted.
-    assert (main.n_inside, main.n_cells) == (2, 3)
-    assert (other.n_inside, other.n_cells) == (1, 5)
-    np.testing.assert_allclose(
-        list(main.by_benchmark.values()), [math.nan, 0.29 / 3])
-    assert main.overall == pytest.approx(0.29 / 3)
-    assert other.by_benchmark == pytest.approx({'b0': 0.115, 'b1': 0.11})
-    assert other.overall == pytest.approx(0.112)
-    fitted = replace(
-        predictions, in_sample=np.ones_like(predictions.in_sample))
-    nothing = method_errors(fitted, 'predicted')
-    assert math.isnan(nothing.overall)
-    assert (nothing.n_inside, nothing.n_cells) == (0, 0)
 
 
 def test_benchmarks_of_the_same_models_stand_together():
