@@ -91,9 +91,10 @@ def _forecast_runs(args: argparse.Namespace, tables: ModelTables,
 def _fitted(tables: ModelTables, models: Sequence[str],
             families: Sequence[str]) -> Predictor:
     """The predictor of the main benchmarks, fitted to some models."""
+    scores = tables.accuracies.select(models, tables.accuracies.main)
     return fit_predictor(
         tables.features,
-        tables.accuracies.select(models, tables.accuracies.main),
+        scores.select(benchmarks=scores.benchmarks_run),
         families,
         SOLVERS[DEFAULT_SOLVER],
         progress=fit_bars())
@@ -113,9 +114,12 @@ def _forecast_size(args: argparse.Namespace, tables: ModelTables,
     predictor = _fitted(tables, past, [tables.families[m] for m in past])
     predictions = forecast_sizes(predictor, tables.features, models, targets)
     notes = [
-        f'The law of losses was fitted to {counted(len(models), "model")}' +
-        ', the last checkpoints of runs' * (len(last) < len(past)) + '.'
+        f'{name}: left out, as no model to fit to was run there.'
+        for name in tables.accuracies.main if name not in predictor.names
     ]
+    notes.append(
+        f'The law of losses was fitted to {counted(len(models), "model")}' +
+        ', the last checkpoints of runs' * (len(last) < len(past)) + '.')
     times = times_beyond(models, *size)
     if times > FAR:
         notes.append(f'This is {times:.0f} times the compute of the largest '

@@ -60,9 +60,7 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
 
 def _number_of_tokens(row: CsvRow, column: str) -> float:
     """Number in a cell; NaN if it is empty or there is no column."""
-    if not row.cells.get(column):
-        return math.nan
-    number = row.number(column)
+    number = row.number(column, math.nan)
     if number < 0 or (number == 0 and column == 'budget'):
         raise row.error(column, 'a positive number',
                         'Count the training tokens.')

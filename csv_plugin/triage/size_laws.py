@@ -39,6 +39,8 @@ POWER = 0.2
 LEAST_MODELS = 6
 #: Folds in which models are left out.
 N_FOLDS = 20
+#: Smaller standard deviations of log compute count as this one.
+LEAST_SPREAD = 0.5
 #: Family of a model that is like none of the others.
 NEW = ''
 #: It decides where all models have the same number of tokens per parameter.
@@ -176,7 +178,8 @@ def _growth(sizes: Sizes, known: Sizes) -> NDArray[np.float64]:
     It is 1 within, and 2 at one standard deviation of its logarithm beyond.
     """
     beyond = sizes.log_compute - known.log_compute.max()
-    return 1 + np.maximum(beyond, 0)[:, None] / known.log_compute.std()
+    spread = max(known.log_compute.std(), LEAST_SPREAD)
+    return 1 + np.maximum(beyond, 0)[:, None] / spread
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:

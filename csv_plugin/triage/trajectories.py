@@ -1,5 +1,4 @@
 """Capability scores and losses along pretraining runs."""
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +6,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import counted
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictor import Predictor
 
 #: At lower exponents the accuracy is within a quarter of a point of its
@@ -53,11 +52,7 @@ class RunTrajectory:
                 'known, in tokens: --budget, or in the table of '
                 'checkpoints.')
 
-    def __repr__(self) -> str:
-        known = ('of an unknown budget' if math.isnan(self.budget) else
-                 f'up to {self.shares[-1]:.0%} of the budget')
-        return (f'RunTrajectory({self.run}: '
-                f'{counted(len(self.tokens), "checkpoint")} {known})')
+    __repr__ = short_repr
 
     @property
     def shares(self) -> NDArray[np.float64]:

@@ -74,13 +74,6 @@ def test_of_fewer_than_four_runs_the_median_alone_counts(n):
         final) == pytest.approx(now + np.median(final - then, axis=0))
 
 
-def test_runs_on_a_line_are_forecast_beyond_the_history():
-    """Where better runs gain more, the median says too little."""
-    then = np.array([[0.2], [0.4], [0.6], [0.8]])
-    now = np.array([3.0])
-    assert forecast_exponents(now, then, 1 + 2 * then) == pytest.approx([7.0])
-
-
 def test_equal_levels_tell_no_line():
     then = np.ones((5, 1))
     gains = np.array([[0.0], [0.0], [1.0], [1.0], [1.0]])

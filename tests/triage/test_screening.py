@@ -69,14 +69,6 @@ def test_how_many_deviations_are_too_many(most, least, of_loss, deviations,
         assert told == pytest.approx(-deviations * most)
 
 
-@pytest.mark.parametrize('place', [0, 3, 6])
-def test_broken_scores(place):
-    [off] = screen(broken(place, score=-6.0))
-    assert off.checkpoint == f'run-1@{SHARES[place]:g}'
-    assert off.score_deviations < -4
-    assert abs(off.loss_deviations) < 6
-
-
 def test_a_capability_that_emerges_is_not_broken():
     runs = broken(3)
     scores = runs[1].exponents.copy()
@@ -101,18 +93,6 @@ def test_too_few_to_judge():
     assert screen([run.truncated(3) for run in broken(1, loss=3)]) == []
     [off] = screen([run.truncated(4) for run in broken(1, loss=3)])
     assert off.checkpoint == 'run-1@0.2'
-
-
-def test_the_history_says_what_is_usual():
-    [young] = [run for run in broken(2, loss=1.15) if run.run == 'run-1']
-    [off] = screen([young], sound(3))
-    assert off.checkpoint == 'run-1@0.35'
-    rng = np.random.default_rng(0)
-    rough = [
-        replace(run, mean_loss=run.mean_loss * np.exp(rng.normal(size=7) / 5))
-        for run in sound(3)
-    ]
-    assert screen([young], rough) == []
 
 
 def residual(place, values, i):

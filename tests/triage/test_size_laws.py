@@ -137,6 +137,21 @@ def test_errors_grow_beyond_and_in_new_families():
     assert far > 1.1 * near and other > 1.1 * near
 
 
+def test_models_of_one_compute_have_a_law():
+    models, _ = world()
+    models = {
+        name: replace(row, tokens=2e10 / row.params_b)
+        for name, row in models.items()
+    }
+    sizes, rng = Sizes.of(models), np.random.default_rng(0)
+    losses = [losses_of(*amounts) for amounts in sizes.amounts]
+    losses *= np.exp(0.01 * rng.normal(size=(15, 3)))
+    features = FeatureTable.of_losses(tuple(models), list('abc'), losses)
+    predictor = predictor_of(models, features)
+    error = back_test(predictor, features, sizes, False)
+    assert 0.005 < error < 0.5
+
+
 def test_errors_that_nothing_shows_are_infinite():
     """All models but the largest have one size, and it is a family."""
     models, features = world()
