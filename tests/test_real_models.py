@@ -14,33 +14,23 @@ import pytest
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study, geometric_mean
-from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.model_tables import ModelTables
+from tools.studies.options import tables_in
 
 REAL = Path(__file__).resolve().parents[2] / 'shared/real'
-
-
-def files(folder: Path, losses: str) -> list[Path]:
-    return [
-        folder / name
-        for name in (losses, 'scores.csv', 'models.csv', 'benchmarks.csv')
-    ]
-
-
-FILES = files(REAL, 'losses.csv')
-GEMSTONES = files(REAL / 'gemstones', 'losses.safetensors')
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        not all(path.is_file() for path in FILES + GEMSTONES),
+        not (REAL / 'gemstones/losses.safetensors').is_file(),
         reason='the real models\' tables are not at ../shared/real'),
     pytest.mark.filterwarnings('ignore:.*does not name its models')
 ]
 
 
-def read_main(paths: list[Path]) -> ModelTables:
+def read_main(folder: Path) -> ModelTables:
     """Of the main benchmarks alone: the bounds are about these."""
-    tables = read_model_tables(*paths)
+    tables = tables_in(folder)
     main = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return replace(tables, accuracies=main)
 
@@ -54,23 +44,7 @@ def split(tables: ModelTables, solver: str) -> Study:
 
 @pytest.fixture(scope='module')
 def tables() -> ModelTables:
-    return read_main(FILES)
-
-
-@pytest.fixture(scope='module')
-def averaged(tables) -> Study:
-    return split(tables, DEFAULT_SOLVER)
-
-
-@pytest.fixture(scope='module')
-def ridge(tables) -> Study:
-    return split(tables, 'ridge')
-
-
-@pytest.fixture(scope='module')
-def left_out(tables) -> Study:
-    return leave_families_out(tables.features, tables.accuracies,
-                              tables.families, SOLVERS['ridge'])
+    return read_main(REAL)
 
 
 def mean_mse(study: Study, method: str) -> float:
@@ -84,34 +58,29 @@ def cell_coverage(study: Study) -> float:
     return np.average([e.coverage for e in errors], weights=n_models)
 
 
-def test_mean_loss(ridge):
-    assert mean_mse(ridge, 'uniform') == pytest.approx(1.438e-3, rel=0.02)
-
-
-@pytest.mark.long
-def test_nonnegative(tables):
-    assert mean_mse(split(tables, 'nonnegative'), 'nonnegative') <= 1.40e-3
-
-
-def test_ridge(tables, ridge):
-    assert mean_mse(ridge, 'ridge') <= 0.80e-3
-    assert 0.86 <= cell_coverage(ridge) <= 0.97
-    assert tuple(ridge.errors('ridge')) == tables.accuracies.main
-
-
-def test_averaged(averaged):
-    assert mean_mse(averaged, 'averaged') <= 0.54e-3
-    assert 0.86 <= cell_coverage(averaged) <= 0.97
+@pytest.mark.parametrize('solver, most', [
+    ('ridge', 0.80e-3), ('averaged', 0.54e-3),
+    pytest.param('nonnegative', 1.40e-3, marks=pytest.mark.long)
+])  # yapf: disable
+def test_larger_models(tables, solver, most):
+    study = split(tables, solver)
+    assert tuple(study.errors(solver)) == tables.accuracies.main
+    assert mean_mse(study, 'uniform') == pytest.approx(1.438e-3, rel=0.02)
+    assert mean_mse(study, solver) <= most
+    if solver != 'nonnegative':
+        assert 0.86 <= cell_coverage(study) <= 0.97
 
 
 @pytest.mark.long
 def test_larger_runs_from_item_losses():
-    study = split(read_main(GEMSTONES), DEFAULT_SOLVER)
+    study = split(read_main(REAL / 'gemstones'), DEFAULT_SOLVER)
     assert mean_mse(study, 'averaged') <= 0.13e-3
     assert cell_coverage(study) >= 0.86
 
 
 @pytest.mark.long
-def test_ridge_leaving_families_out(left_out):
-    assert mean_mse(left_out, 'ridge') <= 0.94e-3
-    assert 0.86 <= cell_coverage(left_out) <= 0.97
+def test_ridge_leaving_families_out(tables):
+    study = leave_families_out(tables.features, tables.accuracies,
+                               tables.families, SOLVERS['ridge'])
+    assert mean_mse(study, 'ridge') <= 0.94e-3
+    assert 0.86 <= cell_coverage(study) <= 0.97

@@ -8,7 +8,7 @@ import pytest
 import csv_plugin
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.failed_scoring import check_means, check_models
-from csv_plugin.core.losses import TokenLosses, _means
+from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import TargetTokens
@@ -88,12 +88,6 @@ def test_before_predicting(scale):
     predictor.predict(features)
     with pytest.raises(InputError, match='losses, model .*expected a mean'):
         predictor.predict(replace(features, values=features.values * scale))
-
-
-def test_means_of_texts():
-    """The second text has no token, the third none that is scored."""
-    means = _means(np.array([1, np.nan, 3, np.nan]), np.array([0, 3, 3, 4]))
-    np.testing.assert_array_equal(means, [2, np.nan, np.nan])
 
 
 def test_losses_of_tokens():

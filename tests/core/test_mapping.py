@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,55 +114,6 @@ def test_printed_algorithm_loses_half_of_split_cjk_and_bytes_lose_none():
     np.testing.assert_allclose(
         mapped(losses, source, target),
         losses.reshape(-1, 2).sum(1), 1e-15)
-
-
-@pytest.mark.parametrize(
-    'losses, source, target, expected',
-    [
-        # 'a你', where the source cuts after the first byte of 你.
-        ([4, 6], tiling(4, 2), tiling(4, 1), [2, 8]),
-        # The| cat| sat onto T|he cat| sat, without a BOS.
-        ([NAN, 2, 3], tiling(11, 3, 7), tiling(11, 1, 7), [NAN, NAN, 3]),
-        # A loss of zero is scored, half of a token is not.
-        ([0, NAN], tiling(4, 2), tiling(4, 2), [0, NAN]),
-        ([8, NAN], tiling(6, 4), tiling(6, 2), [4, NAN]),
-        # A gap of the source is unscored, one of the target takes its share.
-        ([1, 2], TokenSpans([0, 4], [2, 6], 6), tiling(6, 2, 4), [1, NAN, 2]),
-        ([8], tiling(4), TokenSpans([0, 3], [1, 4], 4), [2, 2]),
-        # A target token without bytes receives nothing and is scored.
-        ([1, 2], tiling(2, 1), TokenSpans([0, 0, 2, 2], [0, 2, 2, 2],
-                                          2), [0, 3, 0, 0]),
-        # An empty text has no place for a loss.
-        ([3], TokenSpans([0], [0], 0), TokenSpans([0], [0], 0), [0]),
-        ([], TokenSpans([], [], 0), TokenSpans([0], [0], 0), [0]),
-        ([3], TokenSpans([0], [0], 0), TokenSpans([], [], 0), []),
-    ])
-def test_cases(losses, source, target, expected):
-    np.testing.assert_array_equal(mapped(losses, source, target), expected)
-
-
-@pytest.mark.parametrize('position, expected', [(0, [9.0, 2.0]),
-                                                (1, [9.0, 2.0]),
-                                                (2, [1.0, 10.0]),
-                                                (3, [1.0, 10.0])])
-def test_token_without_bytes_gives_its_loss_to_the_next_byte(
-        position, expected):
-    # At the end of the text there is no next byte: the last one takes it.
-    starts, ends, losses = [0, 1, 2], [1, 2, 3], [0.5, 0.5, 2.0]
-    source = TokenSpans([*starts[:position], position, *starts[position:]],
-                        [*ends[:position], position, *ends[position:]], 3)
-    losses.insert(position, 8.0)
-    assert mapped(losses, source, tiling(3, 2)).tolist() == expected
-
-
-def test_tokens_without_bytes_stay_in_their_text():
-    spans = [tiling(2), TokenSpans([0], [0], 0), tiling(2)]
-    losses = np.array([[1.0, 5.0, 2.0]])
-    assert map_losses(losses, spans, spans).tolist() == [[1, 0, 2]]
-    source = TokenSpans([0, 2], [2, 2], 2)
-    both = map_losses(
-        np.array([[1.0, 2.0, 4.0, 8.0]]), [source] * 2, [tiling(2)] * 2)
-    assert both.tolist() == [[3.0, 12.0]]
 
 
 @given(st.data(), st.lists(st.integers(0, 20), min_size=1, max_size=5))

@@ -197,14 +197,3 @@ def test_holes_are_filled_by_a_method_that_predicts():
     }
     filled = FilledMeans.of(replace(predictions, **mute))
     assert filled.method == 'p1' and filled.has_both
-
-
-def test_a_benchmark_with_too_few_numbers_fills_no_means():
-    predictions = with_holes()
-    values = predictions.values.copy()
-    values[:, 1] = NAN
-    real = predictions.real.copy()
-    real[1:, 1] = NAN
-    filled = FilledMeans.of(replace(predictions, values=values, real=real))
-    assert filled.benchmarks == ('b0', 'b2')
-    assert filled.n_predicted.tolist() == [1, 2, 0, 0, 0, 0]

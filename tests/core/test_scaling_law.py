@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import curve_fit, least_squares
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from csv_plugin.core.scaling_law import (Curve, Regressions, accuracy_at,
                                          diagnose, fit_curve, slope_at)
@@ -126,18 +126,6 @@ def test_chance_has_a_margin():
     assert diagnose(scores, just_above - 2e-9, 0.25) == ('at_chance', )
 
 
-def test_a_stack_of_curves_has_one_row_of_accuracies_each():
-    stack = Curve(np.array([-2.0, 3.0]), np.array([1.1, 1.2]),
-                  np.array([0.2, 0.0]))  # yapf: disable
-    expected = [accuracies(-2.0, 1.1, 0.2), accuracies(3.0, 1.2, 0.0)]
-    np.testing.assert_allclose(stack.accuracies(SCORES), expected, rtol=1e-14)
-    # Each curve may have scores of its own.
-    both = np.stack([SCORES, SCORES + 1])
-    np.testing.assert_allclose(
-        stack.accuracies(both)[1], accuracies(3.0, 1.2, 0.0, SCORES + 1),
-        rtol=1e-14)  # yapf: disable
-
-
 @pytest.mark.parametrize('alpha, beta, floor', CERTIFIED)
 def test_slopes_are_the_derivative_of_the_accuracies(alpha, beta, floor):
     curve, step = Curve(alpha, beta, floor), 1e-6
@@ -204,18 +192,6 @@ def test_solutions_are_those_of_scipy(penalty, n_free, seed):
         assert objective(
             stack, q, theta,
             penalty) <= objective(stack, q, expected, penalty) * (1 + 1e-9)
-
-
-def test_start_is_a_logit_regression_on_the_second_column():
-    stack = problems()
-    stack.accuracy[:3] = 0.0, 0.3, 1.0
-    for q, theta in enumerate(stack.start()):
-        kept, floor = stack.masks[q] > 0, stack.floors[q]
-        share = (stack.accuracy[kept] - floor) / (1 - floor)
-        slope, intercept = np.polyfit(stack.design[kept, 1],
-                                      logit(np.clip(share, 0.02, 0.98)), 1)
-        expected = [intercept, slope] + [0] * 3
-        np.testing.assert_allclose(theta, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize('level', [0.0, 0.1, -1.3])

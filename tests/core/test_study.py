@@ -152,13 +152,6 @@ def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
     assert not table.in_sample.any()
 
 
-def test_predictor_of_a_study(tables, left_out):
-    few = tables.only('easy', 'hard')
-    full = fit_predictor(few.features, few.accuracies, few.groups, Ridge())
-    assert_same(left_out.predictor.predict(tables.features),
-                full.predict(tables.features))  # yapf: disable
-
-
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
 def test_a_model_without_a_family(tables, run):
     few = {m: f for m, f in tables.families.items() if m != 'org/model-4'}
