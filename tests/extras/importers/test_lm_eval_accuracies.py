@@ -97,6 +97,9 @@ def test_patterns_of_tasks(tmp_path):
         table = read_lm_eval_accuracies([tmp_path / 'a', tmp_path / 'b'],
                                         ['arc_*'], {'arc_*': 'acc'}, chance)
     assert table.benchmarks == ('arc_challenge', 'arc_easy')
+    with pytest.raises(InputError, match="the metric 'f1', found acc,none"):
+        read_lm_eval_accuracies([tmp_path / 'a'], ['arc_e*'], {'arc_e*': 'f1'},
+                                {'arc_easy': .25})
     with pytest.raises(InputError, match="'sci.' of a model or more"):
         read_lm_eval_accuracies([tmp_path / 'a'], ['sci*'], None,
                                 {'sci*': .25})
