@@ -1,4 +1,5 @@
 """Runs scripts of the repository, as from a shell."""
+import csv
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,12 @@ def printed(module: str, *options: str) -> str:
                              text=True)
     assert process.returncode == 0, process.stderr
     return process.stdout
+
+
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, by column."""
+    with path.open(encoding='utf-8', newline='') as file:
+        return list(csv.DictReader(file))
 
 
 def check_end(text: str, is_last: bool = False) -> list[str]:

@@ -1,5 +1,4 @@
 """Fits to tables: what the command writes, and what it says of bad input."""
-import csv
 import io
 import re
 from contextlib import redirect_stderr, redirect_stdout
@@ -17,7 +16,7 @@ from csv_plugin.io.model_tables import read_loss_features, read_model_tables
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.study_tables import PREDICTION_COLUMNS
-from tests.scripts import check_end
+from tests.scripts import check_end, csv_rows
 from tests.tables import Tables, small_tables, write_tables
 
 OUTPUTS = [
@@ -53,11 +52,6 @@ def arguments(tmp_path, tables) -> list[str]:
     return given(tmp_path, tables)
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding='utf-8', newline='') as file:
-        return list(csv.DictReader(file))
-
-
 def assert_says(error: str, *parts: str) -> None:
     """One line, no traceback."""
     assert error.startswith('error: ') and error.endswith('.\n')
@@ -78,7 +72,7 @@ def test_chosen_units(tmp_path, arguments, capsys):
     assert main([*arguments, *QUICK, '--choose=2']) == 0
     said = capsys.readouterr().out
     assert '12 by 2 chosen units of 4' in said
-    units = [row['unit'] for row in read(tmp_path / 'out/units.csv')]
+    units = [row['unit'] for row in csv_rows(tmp_path / 'out/units.csv')]
     predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
     assert list(predictor.columns.units) == units and len(units) == 2
     fewer = read_model_tables(*inputs(tmp_path)).select_units(units)
@@ -112,7 +106,7 @@ def test_outputs(tmp_path, tables):
     assert row[2] == f'{100 * errors.mae:.1f}'
     assert row[4] == f'{errors.coverage:.0%}'
     assert '5/5' in bars.getvalue()
-    rows = read(out / 'predictions.csv') + read(out / 'in_sample.csv')
+    rows = csv_rows(out / 'predictions.csv') + csv_rows(out / 'in_sample.csv')
     assert tuple(rows[0]) == PREDICTION_COLUMNS
     assert len(rows) == 15 * 5
     for row in rows:
@@ -144,11 +138,11 @@ def test_leave_family_out(tmp_path, capsys):
     study = leave_families_out(tables.features, tables.accuracies,
                                tables.families, SOLVERS['ridge'])
     method = study.predictions.methods.index('ridge')
-    rows = read(tmp_path / 'out/predictions.csv')
+    rows = csv_rows(tmp_path / 'out/predictions.csv')
     values = [float(row['predicted']) for row in rows]
     np.testing.assert_array_equal(
         values, study.predictions.values[:, :, method].ravel())
-    assert read(tmp_path / 'out/in_sample.csv') == []
+    assert csv_rows(tmp_path / 'out/in_sample.csv') == []
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.startswith(
         '# 8 models, each predicted from other families\n')
@@ -169,7 +163,7 @@ def test_families_are_left_out_without_a_test_split(tmp_path, capsys):
         str(tmp_path / 'out')
     ]
     assert main(arguments) == 0
-    rows = read(tmp_path / 'out/predictions.csv')
+    rows = csv_rows(tmp_path / 'out/predictions.csv')
     assert [row['model'] for row in rows] == list(small.models)
     assert main([*arguments, '--predict', 'test']) == 2
     assert "models in split 'test'" in capsys.readouterr().err
@@ -210,7 +204,7 @@ def test_same_bytes_twice(tmp_path, arguments):
 def test_splits(tmp_path, arguments, fit, predict, n_rows, title):
     assert main([*arguments, '--fit', *fit, '--predict', *predict,
                  *QUICK]) == 0
-    rows = read(tmp_path / 'out/predictions.csv') + read(
+    rows = csv_rows(tmp_path / 'out/predictions.csv') + csv_rows(
         tmp_path / 'out/in_sample.csv')
     assert len(rows) == 5 * n_rows
     expected = {name.replace('val', 'validation') if name == 'val' else name
@@ -240,8 +234,11 @@ def test_a_benchmark_without_a_score_is_left_out(tmp_path, arguments, capsys,
     for path in (tmp_path / 'in/scores.csv', tmp_path / 'in/benchmarks.csv'):
         text = path.read_text('utf-8')
         path.write_text(text.replace('none,0.25,200,0', 'none,0.25,200,1'))
-    rows = read(tmp_path / 'in/scores.csv')
-    splits = {row['model']: row['split'] for row in read(inputs(tmp_path)[2])}
+    rows = csv_rows(tmp_path / 'in/scores.csv')
+    splits = {
+        row['model']: row['split']
+        for row in csv_rows(inputs(tmp_path)[2])
+    }
     for row in rows:
         if splits[row['model']] == 'test' and not more:
             row['none'] = '0.5'
@@ -252,7 +249,7 @@ def test_a_benchmark_without_a_score_is_left_out(tmp_path, arguments, capsys,
     assert said.count('none: ') == said.count(
         'warning: none: left out, as no model to fit to was run there.')
     assert 'mean of 2 ' in said
-    rows = read(tmp_path / 'out/predictions.csv')
+    rows = csv_rows(tmp_path / 'out/predictions.csv')
     assert {row['benchmark'] for row in rows} == {
         'easy', 'hard', 'chance', 'same', 'pair'}  # yapf: disable
     assert 'none' not in (tmp_path / 'out/leaderboard.md').read_text('utf-8')
@@ -262,7 +259,7 @@ def test_a_benchmark_without_a_score_is_left_out(tmp_path, arguments, capsys,
 
 def test_no_score_of_a_model_to_fit_to(tmp_path, arguments, capsys):
     path = tmp_path / 'in/scores.csv'
-    rows = read(path)
+    rows = csv_rows(path)
     write_csv(path, list(rows[0]),
               [[row['model'], *[''] * (len(row) - 1)] for row in rows])
     assert main(arguments) == 2

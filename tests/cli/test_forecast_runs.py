@@ -1,5 +1,4 @@
 """Runs forecast from tables: what is written, printed and refused."""
-import csv
 import json
 import re
 
@@ -9,7 +8,7 @@ import pytest
 from csv_plugin.cli import forecast_runs, salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
-from tests.scripts import check_end
+from tests.scripts import check_end, csv_rows
 from tests.tables import Tables, write_tables
 
 STEPS = (10, 20, 50, 100)
@@ -57,8 +56,8 @@ def test_the_largest_run_is_forecast(options, tmp_path, capsys):
     assert salience.main([*options, '--json']) == 0
     told = json.loads(capsys.readouterr().out)
     assert told == json.loads((tmp_path / 'out/triage.json').read_text())
-    with (tmp_path / 'out/forecasts.csv').open(newline='') as file:
-        rows = {row['benchmark']: row for row in csv.DictReader(file)}
+    table = csv_rows(tmp_path / 'out/forecasts.csv')
+    rows = {row['benchmark']: row for row in table}
     assert {row['run'] for row in rows.values()} == {'g'}
     for name, slope in (('easy', 0.5), ('hard', 0.3)):
         row, end = rows[name], 0.25 + slope * SKILL

@@ -1,5 +1,4 @@
 """Benchmarks judged: what is written, printed and refused."""
-import csv
 import re
 import shlex
 from dataclasses import replace
@@ -10,6 +9,7 @@ import pytest
 from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
+from tests.scripts import csv_rows
 from tests.tables import Tables, write_tables
 
 STEPS = (10, 20, 40, 80, 100)
@@ -42,11 +42,6 @@ def options(tmp_path):
     ]
 
 
-def rows(path):
-    with path.open(newline='') as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_table_shows_all_parts_of_the_training(tmp_path, capsys):
     """Also those at which the first benchmark has no score."""
     tables = runs_of_checkpoints()
@@ -72,7 +67,7 @@ def test_the_table_shows_all_parts_of_the_training(tmp_path, capsys):
 def test_files_and_the_screen(options, tmp_path, capsys):
     assert salience.main(options) == 0
     out = tmp_path / 'out'
-    easy, hard = rows(out / 'benchmarks.csv')
+    easy, hard = csv_rows(out / 'benchmarks.csv')
     assert easy['verdict'] == 'tells runs apart from 10% on'
     assert hard['verdict'] == 'not predictable here'
     assert hard['apart_from'] == '' and float(easy['apart_from']) == 0.1

@@ -1,5 +1,4 @@
 """Names from others in every file: read back, they did no harm."""
-import csv
 import json
 import math
 import re
@@ -22,6 +21,7 @@ from csv_plugin.triage.judging import forecast
 from tests.extras.page.pages import page_cells
 from tests.hostile_names import FORMULAS, MARKS, NAMES, PATHS, UNSEEN
 from tests.runs import train
+from tests.scripts import csv_rows
 from tests.tables import small_tables
 from tests.triage.pretraining import run_dumps
 
@@ -35,8 +35,7 @@ BYTES = UNSEEN[-1]
 
 def check_csv(path, columns, names):
     """No cell is a formula; names are read back, numbers are numbers."""
-    with path.open(newline='', encoding='utf-8') as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(path)
     for cell in (cell for row in rows for cell in row.values()):
         if cell.strip().startswith(SIGNS):
             assert math.isfinite(float(cell))

@@ -1,5 +1,4 @@
 """Tables of a triage, on the screen, in Markdown and in files."""
-import csv
 import json
 
 import pytest
@@ -8,6 +7,7 @@ from csv_plugin.core.formatting import interval
 from csv_plugin.report.triage_report import as_markdown, as_text, write_triage
 from csv_plugin.triage.judging import OVERALL, forecast
 from tests.runs import dump, model_losses, train
+from tests.scripts import csv_rows
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
 
 
@@ -88,8 +88,7 @@ def test_files(early, tmp_path):
     assert [file.name for file in files] == [
         'checkpoints.csv', 'forecasts.csv', 'triage.json', 'triage.md'
     ]
-    with files[0].open(newline='') as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(files[0])
     assert len(rows) == 12 and list(rows[0]) == [
         'run', 'checkpoint', 'tokens', 'share', 'benchmark', 'predicted',
         'low', 'high', 'extrapolated', 'disagrees'
@@ -98,8 +97,7 @@ def test_files(early, tmp_path):
     assert float(rows[0]['predicted']) == cell.value
     assert float(rows[0]['share']) == 0.1
     assert rows[0]['extrapolated'] in '01'
-    with files[1].open(newline='') as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(files[1])
     assert len(rows) == 6 and list(rows[0]) == [
         'run', 'benchmark', 'tokens', 'share', 'budget', 'forecast', 'low',
         'high', 'rank', 'verdict'
@@ -120,6 +118,5 @@ def test_unknown_values_are_null_or_empty(tmp_path):
     text = (tmp_path / 'triage.json').read_text('utf-8')
     assert 'NaN' not in text
     assert json.loads(text)['forecasts'][0]['forecast'] is None
-    with (tmp_path / 'forecasts.csv').open(newline='') as file:
-        row = next(csv.DictReader(file))
+    row, *_ = csv_rows(tmp_path / 'forecasts.csv')
     assert row['forecast'] == row['low'] == row['high'] == ''

@@ -59,9 +59,8 @@ class LivePredictions:
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
             together, the predictor was fitted to tables, the name of the run
-            is not one for files, the budget is not positive, or the history
-            cannot be used or holds this run, or the reference is not one
-            run on these texts.
+            is not one for files, the history cannot be used or holds this
+            run, or the reference is not one run on these texts.
         OSError: The folder cannot be created.
 
     Attributes:
@@ -83,10 +82,6 @@ class LivePredictions:
         reference: Optional[FilePath] = None,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')
-        if not math.isnan(budget) and not budget > 0:
-            raise InputError('budget', 'more than 0 steps, or NaN',
-                             f'{budget:g}',
-                             'Give the steps at the end of the training.')
         if not isinstance(predictor, Predictor):
             predictor = load_predictor(predictor)
         self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
