@@ -9,15 +9,13 @@ as run@step, or are described in a table):
 
 The runs of --fit are finished: a predictor is fitted to their checkpoints,
 and they are the history of those of --predict, which are judged as by
-`salience triage`. With --params and --tokens, a model of this size is forecast
-in place of those of --predict:
-
-    salience forecast --losses losses.csv --scores scores.csv \\
-        --models models.csv --benchmarks benchmarks.csv \\
-        --fit train --params 7e9 --tokens 4e12 --out outputs/forecast
+`salience triage`. With --params 7e9 --tokens 4e12, a model of this size is
+forecast in place of those of --predict.
 """
 import argparse
 from collections.abc import Sequence
+
+import numpy as np
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out, add_wide,
                                       check_splits, into_folder, positive,
@@ -37,7 +35,7 @@ from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.triage.checkpoints import last_checkpoints, read_checkpoints
 from csv_plugin.triage.judging import judge
 from csv_plugin.triage.size_laws import (check_sizes, forecast_sizes,
-                                         targets_of, times_beyond)
+                                         log_compute, targets_of)
 
 #: How many times more compute errors were measured for, on few models beyond.
 FAR = 30
@@ -109,8 +107,7 @@ def _forecast_size(args: argparse.Namespace, tables: ModelTables,
         last = past
     models = {model: tables.info[model] for model in last}
     check_sizes(args.models, models)
-    size = args.params / 1e9, args.tokens
-    targets = targets_of(models, *size)
+    targets = targets_of(models, args.params / 1e9, args.tokens)
     predictor = _fitted(tables, past, [tables.families[m] for m in past])
     predictions = forecast_sizes(predictor, tables.features, models, targets)
     notes = [
@@ -120,7 +117,8 @@ def _forecast_size(args: argparse.Namespace, tables: ModelTables,
     notes.append(
         f'The law of losses was fitted to {counted(len(models), "model")}' +
         ', the last checkpoints of runs' * (len(last) < len(past)) + '.')
-    times = times_beyond(models, *size)
+    known, size = ([*part.values()] for part in (models, targets))
+    times = np.exp(log_compute(size)[0] - log_compute(known).max())
     if times > FAR:
         notes.append(f'This is {times:.0f} times the compute of the largest '
                      f'model. Few forecasts beyond {FAR} times were checked.')

@@ -15,8 +15,8 @@ and the others predict each model. The larger root mean square counts, and it
 grows with the distance beyond the largest compute.
 """
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,56 +47,39 @@ NEW = ''
 _SLOPE_PENALTY = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class Sizes:
-    """Parameters and tokens of n models, `(n, 2)`, and their families."""
-    amounts: NDArray[np.float64]
-    families: NDArray[np.str_]
+def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+    """Return parameters in billions and tokens of n models, `(n, 2)`."""
+    return np.array([(row.params_b, row.tokens) for row in models])
 
-    @classmethod
-    def of(cls, models: Mapping[str, ModelInfo]) -> 'Sizes':
-        """Return the sizes of models, parameters in billions."""
-        rows = models.values()
-        return cls(
-            np.array([(row.params_b, row.tokens) for row in rows]),
-            np.array([row.family for row in rows]))
 
-    def __getitem__(self, rows: NDArray) -> 'Sizes':
-        return Sizes(self.amounts[rows], self.families[rows])
-
-    @property
-    def vary(self) -> bool:
-        """True if neither parameters nor tokens are all the same."""
-        return all(len({*column}) > 1 for column in self.amounts.T.tolist())
-
-    @property
-    def log_compute(self) -> NDArray[np.float64]:
-        """Logarithm of parameters times tokens, `(n,)`."""
-        return np.log(self.amounts).sum(axis=1)
+def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+    """Return logarithms of parameters times tokens, `(n,)`."""
+    return np.log(amounts_of(models)).sum(axis=1)
 
 
 class LossLaw:
     """The law of K losses, fitted to those of n models, `(n, K)`."""
 
-    def __init__(self, sizes: Sizes, losses: NDArray) -> None:
-        powers = sizes.amounts**-POWER
+    def __init__(self, models: Sequence[ModelInfo], losses: NDArray) -> None:
+        powers = amounts_of(models)**-POWER
         self.centre, self.spread = powers.mean(axis=0), powers.std(axis=0)
-        self.families = np.unique(sizes.families)
+        self.families = sorted({row.family for row in models})
         self.typical = np.maximum(losses.mean(axis=0), LEAST_TYPICAL)
-        design = self._design(sizes)
+        design = self._design(models)
         penalty = [0, *[_SLOPE_PENALTY] * 2, *[1] * len(self.families)]
         self.coefficients = np.linalg.solve(
             design.T @ design + np.diag(penalty),
             design.T @ relative_logs(losses, self.typical))
 
-    def losses(self, sizes: Sizes) -> NDArray[np.float64]:
+    def losses(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Return losses of m models, `(m, K)`."""
-        return self.typical * np.exp(self._design(sizes) @ self.coefficients)
+        return self.typical * np.exp(self._design(models) @ self.coefficients)
 
-    def _design(self, sizes: Sizes) -> NDArray:
-        powers = (sizes.amounts**-POWER - self.centre) / self.spread
-        same = sizes.families[:, None] == self.families
-        return np.hstack([np.ones((len(powers), 1)), powers, same])
+    def _design(self, models: Sequence[ModelInfo]) -> NDArray:
+        powers = (amounts_of(models)**-POWER - self.centre) / self.spread
+        same = [[row.family == name for name in self.families]
+                for row in models]
+        return np.hstack([np.ones((len(models), 1)), powers, same])
 
 
 def forecast_sizes(predictor: Predictor,
@@ -111,19 +94,20 @@ def forecast_sizes(predictor: Predictor,
     squares of its halves by the predictor and by the law. Accuracies are
     fractions.
     """
-    fitted, sizes, new = (features.select(tuple(models)), Sizes.of(models),
-                          Sizes.of(targets))
+    fitted, known = features.select(tuple(models)), list(models.values())
+    new = list(targets.values())
     table = FeatureTable(
         tuple(targets), features.columns,
-        LossLaw(sizes, fitted.values).losses(new))
+        LossLaw(known, fitted.values).losses(new))
     predictions = predictor.predict(table, level)
-    is_new = (~np.isin(new.families, sizes.families)).tolist()
+    families = {row.family for row in known}
+    is_new = [row.family not in families for row in new]
     errors = {
-        flag: back_test(predictor, fitted, sizes, flag)
+        flag: back_test(predictor, fitted, known, flag)
         for flag in {*is_new}
     }
-    half = stdtrit(len(models) - 2, (1 + level) / 2) * np.array(
-        [errors[flag] for flag in is_new]) * _growth(new, sizes)
+    half = stdtrit(len(known) - 2, (1 + level) / 2) * np.array(
+        [errors[flag] for flag in is_new]) * _growth(new, known)
     exponents = clipped_exponents(predictor, table)
     floors, values = curve_floors(predictor), predictions.values[:, :, 0]
     below, above = (np.hypot(end[:, :, 0] - values,
@@ -136,35 +120,39 @@ def forecast_sizes(predictor: Predictor,
         high=np.minimum(predictions.values + above, 1))
 
 
-def back_test(predictor: Predictor, features: FeatureTable, sizes: Sizes,
-              is_new: bool) -> NDArray[np.float64]:
+def back_test(predictor: Predictor, features: FeatureTable,
+              models: Sequence[ModelInfo], is_new: bool) -> NDArray:
     """Return root mean square errors of the law in exponents, `(B,)`.
 
     They are those within the range of compute, infinite if none was found.
     `is_new` is True for a target of a new family: families are left out whole.
     """
-    actual = clipped_exponents(predictor, features)
+    actual, rows = clipped_exponents(predictor,
+                                     features), np.arange(len(models))
 
     def errors(kept: NDArray, held_out: NDArray) -> NDArray:
-        law, new = LossLaw(sizes[kept], features.values[kept]), sizes[held_out]
+        fitted, new = ([models[row] for row in part]
+                       for part in (kept, held_out))
         if is_new:
-            new = replace(new, families=np.full(len(held_out), NEW))
+            new = [replace(row, family=NEW) for row in new]
         table = replace(
             features,
             models=tuple(features.models[row] for row in held_out),
-            values=law.losses(new))
+            values=LossLaw(fitted, features.values[kept]).losses(new))
         distance = actual[held_out] - clipped_exponents(predictor, table)
-        return distance / _growth(new, sizes[kept])
+        return distance / _growth(new, fitted)
 
-    n = len(sizes.families)
-    groups = sizes.families if is_new else np.arange(n) % N_FOLDS
-    left_out = [(np.flatnonzero(groups != group),
-                 np.flatnonzero(groups == group))
+    groups = np.array([row.family
+                       for row in models]) if is_new else (rows % N_FOLDS)
+    left_out = [(rows[groups != group], rows[groups == group])
                 for group in np.unique(groups)]
-    larger = worse_and_better(sizes.log_compute[:, None])
-    squares = []
+    larger = worse_and_better(log_compute(models)[:, None])
+    amounts, squares = amounts_of(models), []
     for splits in (left_out, larger):
-        found = [errors(*split) for split in splits if sizes[split[0]].vary]
+        found = [
+            errors(kept, held_out) for kept, held_out in splits
+            if len(kept) and np.ptp(amounts[kept], axis=0).all()
+        ]
         if found:
             squares.append(np.mean(np.concatenate(found)**2, axis=0))
     if not squares:
@@ -172,14 +160,15 @@ def back_test(predictor: Predictor, features: FeatureTable, sizes: Sizes,
     return np.sqrt(np.max(squares, axis=0))
 
 
-def _growth(sizes: Sizes, known: Sizes) -> NDArray[np.float64]:
+def _growth(models: Sequence[ModelInfo],
+            known: Sequence[ModelInfo]) -> NDArray[np.float64]:
     """Growth of errors beyond the compute of known models, `(m, 1)`.
 
     It is 1 within, and 2 at one standard deviation of its logarithm beyond.
     """
-    beyond = sizes.log_compute - known.log_compute.max()
-    spread = max(known.log_compute.std(), LEAST_SPREAD)
-    return 1 + np.maximum(beyond, 0)[:, None] / spread
+    reached = log_compute(known)
+    beyond = np.maximum(log_compute(models) - reached.max(), 0)
+    return 1 + beyond[:, None] / max(reached.std(), LEAST_SPREAD)
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
@@ -220,10 +209,3 @@ def targets_of(models: Mapping[str, ModelInfo], params_b: float,
         ModelInfo(family, '', params_b, tokens)
         for family in families
     }
-
-
-def times_beyond(models: Mapping[str, ModelInfo], params_b: float,
-                 tokens: float) -> float:
-    """Return the compute of a size over the largest of the models."""
-    return params_b * tokens / max(row.params_b * row.tokens
-                                   for row in models.values())

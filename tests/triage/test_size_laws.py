@@ -11,9 +11,9 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.size_laws import (NEW, LossLaw, Sizes, back_test,
+from csv_plugin.triage.size_laws import (NEW, LossLaw, amounts_of, back_test,
                                          check_sizes, forecast_sizes,
-                                         targets_of, times_beyond)
+                                         log_compute, targets_of)
 
 #: Constant and factors of three units.
 UNITS = np.array([[-0.4, 0.5, 20], [-0.8, 0.8, 30], [-0.1, 0.2, 50]])
@@ -65,22 +65,18 @@ LAST = '0-1.6-2e+11'
 
 def test_the_law_finds_losses_of_a_larger_model():
     models, features = world()
-    law = LossLaw(Sizes.of(models), features.values)
+    law = LossLaw([*models.values()], features.values)
     np.testing.assert_allclose(
-        law.losses(Sizes.of({'large': LARGE})), [losses_of(16.0, 4e12)],
-        rtol=1e-3)
+        law.losses([LARGE]), [losses_of(16.0, 4e12)], rtol=1e-3)
 
 
 def test_families_are_pulled_to_the_law():
     """15 models of each count as 16 with one that has no offset."""
     models, features = world(2, offset=0.1)
-    law = LossLaw(Sizes.of(models), features.values)
+    law = LossLaw([*models.values()], features.values)
     a, b, new = np.log(
-        law.losses(
-            Sizes.of({
-                name: replace(LARGE, family=name)
-                for name in ('f0', 'f1', NEW)
-            })))
+        law.losses([replace(LARGE, family=name)
+                    for name in ('f0', 'f1', NEW)]))
     np.testing.assert_allclose(b - a, 0.1 * 15 / 16, rtol=1e-6)
     np.testing.assert_allclose(new, (a + b) / 2)
 
@@ -103,10 +99,9 @@ def test_both_errors_make_an_interval():
     predictor = predictor_of(models, features)
     small = ModelInfo('f0', '', 0.3, 5e10)
     found = forecast_sizes(predictor, features, models, {'small': small})
-    sizes = Sizes.of(models)
-    table = FeatureTable(
-        ('small', ), features.columns,
-        LossLaw(sizes, features.values).losses(Sizes.of({'small': small})))
+    sizes = [*models.values()]
+    table = FeatureTable(('small', ), features.columns,
+                         LossLaw(sizes, features.values).losses([small]))
     alone = predictor.predict(table)
     model = predictor.benchmarks[0].model
     # The 95 % quantile of Student's t of 13 degrees of freedom.
@@ -124,7 +119,7 @@ def test_errors_grow_beyond_and_in_new_families():
     models, features = world(4, offset=0.05, noise=0.01)
     predictor = predictor_of(models, features)
     known, new = (
-        back_test(predictor, features, Sizes.of(models), is_new)
+        back_test(predictor, features, [*models.values()], is_new)
         for is_new in (False, True))
     assert new > 2 * known
     targets = {
@@ -143,8 +138,8 @@ def test_models_of_one_compute_have_a_law():
         name: replace(row, tokens=2e10 / row.params_b)
         for name, row in models.items()
     }
-    sizes, rng = Sizes.of(models), np.random.default_rng(0)
-    losses = [losses_of(*amounts) for amounts in sizes.amounts]
+    sizes, rng = [*models.values()], np.random.default_rng(0)
+    losses = [losses_of(*amounts) for amounts in amounts_of(sizes)]
     losses *= np.exp(0.01 * rng.normal(size=(15, 3)))
     features = FeatureTable.of_losses(tuple(models), list('abc'), losses)
     predictor = predictor_of(models, features)
@@ -164,7 +159,7 @@ def test_errors_that_nothing_shows_are_infinite():
     }
     features = features.select(tuple(models))
     errors = back_test(
-        predictor_of(models, features), features, Sizes.of(models), True)
+        predictor_of(models, features), features, [*models.values()], True)
     assert np.isinf(errors).all()
 
 
@@ -193,4 +188,4 @@ def test_targets_are_families_of_several_sizes():
     ]
     assert [row.family for row in targets.values()] == ['f0', 'f1', NEW]
     assert list(targets_of(world()[0], 7.0, 4e12)) == ['7B-4000B f0']
-    assert times_beyond(models, 3.2, 4e12) == pytest.approx(40)
+    assert log_compute([*targets.values()]) == pytest.approx(math.log(2.8e13))

@@ -33,8 +33,8 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Averaged, Solver, Uniform
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.triage.checkpoints import last_checkpoints
-from csv_plugin.triage.size_laws import (NEW, Sizes, forecast_sizes,
-                                         times_beyond)
+from csv_plugin.triage.size_laws import (NEW, amounts_of, forecast_sizes,
+                                         log_compute)
 from tools.studies.options import parser_of, tables_in
 from tools.studies.other_methods.ladder import Ladder, ladder_features
 
@@ -73,10 +73,9 @@ def judged(tables: ModelTables, fit: Sequence[str],
     }
     predictor = fitted_to(tables, tables.features, accuracies.select(fit),
                           Averaged())
-    times = [
-        times_beyond(models, row.params_b, row.tokens)
-        for row in targets.values()
-    ]
+    times = np.exp(
+        log_compute([*targets.values()]) -
+        log_compute([*models.values()]).max())
     by_sizes = forecast_sizes(predictor, tables.features, models, targets)
     real = accuracies.select(predict)
     own = [
@@ -112,9 +111,9 @@ def direct(tables: ModelTables, accuracies: AccuracyTable,
            predict: Sequence[str]) -> Predictions:
     """Predictions from log compute alone, which counts as a loss."""
     names = (*accuracies.models, *predict)
-    sizes = Sizes.of({name: tables.info[name] for name in names})
+    compute = log_compute([tables.info[name] for name in names])
     features = FeatureTable(names, Columns(('compute', ), np.ones(1), 'sizes'),
-                            -sizes.log_compute[:, None])
+                            -compute[:, None])
     predictor = fitted_to(tables, features, accuracies,
                           Uniform(learn_floor=True))
     return predictor.predict(features.select(predict))
@@ -124,7 +123,7 @@ def two_steps(tables: ModelTables, accuracies: AccuracyTable,
               predict: Sequence[str]) -> list[Predictions]:
     """Predictions on each benchmark by a task loss that follows from sizes."""
     names = (*accuracies.models, *predict)
-    amounts = Sizes.of({name: tables.info[name] for name in names}).amounts
+    amounts = amounts_of([tables.info[name] for name in names])
     losses = tables.features.select(names)
     parts = []
     for name in accuracies.benchmarks:
