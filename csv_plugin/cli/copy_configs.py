@@ -18,9 +18,9 @@ from tabulate import tabulate
 
 from csv_plugin import configs
 from csv_plugin.cli.arguments import (add_flag, add_option, add_several,
-                                      check_folder, print_end)
+                                      into_folder, print_end)
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import read_bytes, write_text
+from csv_plugin.io.files import file_set, read_bytes, write_text
 from csv_plugin.report.screen import shown_path
 
 #: Folder of the parts, and in it the folder of whole configs.
@@ -43,7 +43,10 @@ def run(args: argparse.Namespace) -> None:
     if args.where:
         print(PARTS)
         return
-    check_folder(args.out)
+    into_folder(_copy)(args)
+
+
+def _copy(args: argparse.Namespace) -> None:
     texts = {path.stem: path.read_text('utf-8') for path in RUNS.glob('*.py')}
     names = args.names or sorted(texts)
     for name in names:
@@ -57,9 +60,9 @@ def run(args: argparse.Namespace) -> None:
             raise InputError(
                 str(target), 'no file, or the same', 'another one',
                 'Rename it, or choose another folder with --out.')
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, target in targets.items():
-        write_text(target, texts[name])
+    with file_set():
+        for name, target in targets.items():
+            write_text(target, texts[name])
     rows = [[shown_path(target), _title(texts[name])]
             for name, target in targets.items()]
     print(tabulate(rows, tablefmt='plain'))

@@ -27,7 +27,7 @@ from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
                                       add_several, into_folder, named_number,
                                       positive, print_end, refuse)
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
@@ -120,6 +120,9 @@ def _of_models(
     if args.source not in OF_ITEMS:
         refuse(args, args.source, 'tasks')
     if args.items:
+        if args.source != 'lm-eval':
+            raise InputError(args.source, 'no --items beside it', '--items',
+                             'Leave it out: only lm-eval has both.')
         refuse(args, '--items', 'texts')
     if not has_accuracies:
         refuse(args, 'no accuracies', 'chance')

@@ -35,6 +35,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
@@ -42,10 +43,13 @@ from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
                                       refuse)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.features import answer_mask
+from csv_plugin.core.losses import TextLosses
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
-from csv_plugin.io.files import check_file_names
+from csv_plugin.io.files import check_file_names, sole_writer
 from csv_plugin.io.model_paths import (checkpoint_folders, name_and_path,
                                        weights_mark, weights_newer)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
@@ -234,46 +238,62 @@ def _score(name: str, model: str, args: argparse.Namespace, texts: TextSet,
     A dump that is there has to record what is `required`, by field.
     """
     file, chunks = args.out / f'{name}.safetensors', args.out / f'{name}.parts'
-    if file.exists():
-        said = _there(file, model, texts, {
-            'tokenizer': args.tokenizer or model,
-            **required
-        })
-    else:
-        from csv_plugin.lm.dumping import answers_alone, dump_losses
-        from csv_plugin.lm.loading import revision_folder
-        name_on_hub, _, revision = model.rpartition('@')
-        path = model
-        if args.revisions:
-            path = str(revision_folder(name_on_hub, revision))
-        dump = dump_losses(
-            *_open_engine(path, args),
-            texts,
-            name=name,
-            folder=chunks / _mark(path, args),
-            progress=partial(tqdm, desc=name))
-        if args.requests:
-            dump = answers_alone(dump, texts)
-        if args.revisions:
-            commit = {name_on_hub: f'{revision} ({Path(path).name})'}
-            info = replace(
-                dump.info,
-                tokenizer=args.tokenizer or model,
-                versions={
-                    **dump.info.versions,
-                    **commit
-                })
-            dump = replace(dump, info=info)
-        write_dump(file, dump)
-        said = f'{len(texts)} texts, {file}'
-    shutil.rmtree(chunks, ignore_errors=True)
+    # Other calls may score other models into the same folder.
+    with sole_writer(chunks):
+        if file.exists():
+            said = _there(file, model, texts, bool(args.requests), {
+                'tokenizer': args.tokenizer or model,
+                **required
+            })
+        else:
+            write_dump(file, _scored(name, model, args, texts, chunks))
+            said = f'{len(texts)} texts, {file}'
+        shutil.rmtree(chunks, ignore_errors=True)
     return said
 
 
-def _there(file: Path, model: str, texts: TextSet,
+def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
+            chunks: Path) -> TokenLossDump:
+    """The losses of a model, kept in chunks while it is scored."""
+    from csv_plugin.lm.dumping import answers_alone, dump_losses
+    from csv_plugin.lm.loading import revision_folder
+    name_on_hub, _, revision = model.rpartition('@')
+    path = model
+    if args.revisions:
+        path = str(revision_folder(name_on_hub, revision))
+    dump = dump_losses(
+        *_open_engine(path, args),
+        texts,
+        name=name,
+        folder=chunks / _mark(path, args),
+        progress=partial(tqdm, desc=name))
+    if args.requests:
+        dump = answers_alone(dump, texts)
+    if args.revisions:
+        commit = {name_on_hub: f'{revision} ({Path(path).name})'}
+        info = replace(
+            dump.info,
+            tokenizer=args.tokenizer or model,
+            versions={
+                **dump.info.versions,
+                **commit
+            })
+        dump = replace(dump, info=info)
+    return dump
+
+
+def _there(file: Path, model: str, texts: TextSet, of_answers: bool,
            required: Mapping[str, str]) -> str:
-    """Refuse the dump of another model, or of another engine."""
-    info = merge_dumps([read_dump(file)], texts).info
+    """Refuse the dump of another model or engine, or of other tokens."""
+    dump = merge_dumps([read_dump(file)], texts)
+    info, losses = dump.info, TextLosses.of(dump.texts)
+    outside = losses.columns['losses'][~answer_mask(texts, losses.spans)]
+    if len(outside) and np.isnan(outside).all() != of_answers:
+        found = 'whole texts', 'right answers alone'
+        raise InputError(
+            str(file), f'losses on {found[of_answers]}',
+            f'losses on {found[not of_answers]}',
+            'Remove it, or choose another folder: --requests scores answers.')
     for field, value in required.items():
         if getattr(info, field) != value:
             raise InputError(

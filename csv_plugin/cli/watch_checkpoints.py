@@ -17,7 +17,7 @@ from pathlib import Path
 
 from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
                                       add_out, add_required, add_wide,
-                                      check_folder, positive, print_end)
+                                      into_folder, positive, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TRACKERS, TrackerLog
@@ -61,10 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=sorted({*TRACKERS} - {'tensorboard'}))
 
 
+@into_folder
 def run(args: argparse.Namespace) -> None:
     from csv_plugin.extras.live.live_predictions import LivePredictions
     from csv_plugin.extras.live.new_checkpoints import CheckpointJob
-    check_folder(args.out)
     logs = [
         TrackerLog(name, 'salience') for name in dict.fromkeys(args.tracker)
     ]

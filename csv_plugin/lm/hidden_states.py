@@ -123,6 +123,9 @@ def kept_states(path: Path,
     `hidden_states`.
     """
     ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
+    if not any(map(len, ids)):
+        raise InputError('texts', 'a text with a token', 'none',
+                         'Give texts that are not empty.')
     key = _identity(model, tokenizer, ids)
     kept = _read_states(path, key)
     if kept is not None:

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Optional
 
@@ -29,6 +29,8 @@ from csv_plugin.lm.tokens.tokenizer_checks import check_gguf
 
 _RELEASE = tuple(map(int, transformers.__version__.split('.')[:2]))
 _DTYPE = 'dtype' if _RELEASE >= (4, 56) else 'torch_dtype'
+#: Microseconds of processors that a container has, and in which time.
+_QUOTA = Path('/sys/fs/cgroup/cpu.max')
 #: Names of models on the hub.
 _HUB_NAME = re.compile(r'\w[\w.-]*(/[\w.-]+)?')
 #: Weights in pickles, which are used if there are no others, and weights for
@@ -214,6 +216,7 @@ def load_causal_lm(path: FilePath,
         InputError: There is no such model, it cannot be loaded, it comes with
             code that may not run, weights are missing, or as in `as_folder`.
     """
+    _keep_to_quota()
     on_gpu = torch.cuda.is_available()
     name = dtype or ('bfloat16' if on_gpu else 'float32')
     given = {_DTYPE: getattr(torch, name), **settings}
@@ -238,6 +241,20 @@ def load_causal_lm(path: FilePath,
                 input_ids=torch.zeros(
                     1, 1, dtype=torch.long, device=input_device(model)))
         return model
+
+
+def _keep_to_quota() -> None:
+    """Let torch use no more threads than its container has processors.
+
+    It counts those of the machine, and once a quota is used up all threads
+    wait. OMP_NUM_THREADS goes first.
+    """
+    if 'OMP_NUM_THREADS' not in os.environ:
+        # There is no file, or it says 'max'.
+        with suppress(OSError, ValueError):
+            quota, period = map(int, _QUOTA.read_text().split())
+            processors = -(-quota // period)
+            torch.set_num_threads(min(torch.get_num_threads(), processors))
 
 
 def load_scoring_lm(

@@ -152,6 +152,7 @@ def test_folders_of_one_name_need_names(tmp_path, capsys):
 @pytest.mark.parametrize('arguments, message', [
     (['table', *OF_TEXTS[1:3]], 'the texts that were scored'),
     ([*OF_TEXTS, '--items'], 'none of --texts'),
+    (['table', *PATHS[:1], '--items'], 'no --items beside it'),
     ([*OF_TEXTS, '--chance', 'a=0.5'], 'no accuracies'),
     (['table', PATHS[0], '--tasks', 'a'], '--tasks'),
     (['lm-eval', PATHS[0], *OF_TEXTS[2:], f'c-l-80={PATHS[0]}'], 'twice'),

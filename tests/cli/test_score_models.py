@@ -15,6 +15,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.files import sole_writer
 from csv_plugin.io.text_sets import read_texts, write_texts
 from tests.extras.importers.test_olmo_eval import packed, request
 from tests.scripts import check_end
@@ -199,7 +200,7 @@ def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
 def test_bad_input(texts, tmp_path, capsys, options, says):
     assert call(*options) == 2
     assert says in capsys.readouterr().err
-    assert not (tmp_path / 'out').exists()
+    assert not [*tmp_path.glob('out/*')]
 
 
 def test_engines_without_a_folder_need_a_tokenizer(texts, capsys):
@@ -300,6 +301,17 @@ def test_right_answers_of_requests(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main([*call, 'out', '--requests', 'tasks']) == 2
     assert 'a folder without other texts' in capsys.readouterr().err
+    of_texts = '--texts', 'out/texts.jsonl'
+    assert main([*call, 'out', *of_texts]) == 2
+    assert 'found losses on right answers alone' in capsys.readouterr().err
+    assert main([*call, 'whole', '--requests', 'tasks', '--tasks',
+                 'arc_*']) == 2  # yapf: disable
+    assert 'found losses on whole texts' in capsys.readouterr().err
+    with sole_writer('out/other.parts'):
+        call[1] = f'other={MODEL}'
+        assert main([*call, 'out', *of_texts]) == 2
+    assert 'no other call writes to' in capsys.readouterr().err
+    assert not main([*call, 'out', *of_texts])
     assert main([*call, 'out', '--texts', 'x', '--tasks', 'a']) == 2
     assert '--tasks' in capsys.readouterr().err
 

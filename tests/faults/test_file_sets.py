@@ -1,8 +1,12 @@
 """Verbs whose files are of one call, on a full disk and when killed."""
 import errno
+import multiprocessing
 import os
+import random
 import shutil
+import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -19,9 +23,12 @@ from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import atomic_path, file_set, sole_writer, write_text
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.io.text_sets import ValidationSet, write_validation_set
+from csv_plugin.io.text_sets import (ValidationSet, write_texts,
+                                     write_validation_set)
 from tests import runs
 from tests.extras.importers.outputs import LM_EVAL, TEXTS
+from tests.extras.page.pages import page_run
+from tests.lm import models
 from tests.tables import small_tables, write_tables
 
 
@@ -149,12 +156,100 @@ def test_files_are_of_one_call(tmp_path, monkeypatch, write):
         shutil.copytree(kept, out)
 
 
+def report(folder: Path, seed: int) -> None:
+    shutil.rmtree(folder / 'run', ignore_errors=True)
+    page_run(folder)
+    write_texts(folder / 'texts.jsonl', runs.TEXTS)
+    (folder / 'out').mkdir(exist_ok=True)
+    options = ('--texts', folder / 'texts.jsonl') if seed else ()
+    call('report', folder / 'run', '--predictor', folder / 'p', '--out',
+         folder / 'out/page.html', *options)
+
+
+def losses(folder: Path, seed: int) -> None:
+    """Of a model that is there, nothing is written."""
+    models.make('llama').save_pretrained(folder / 'model')
+    models.tokenizer().save_pretrained(folder / 'model')
+    call('losses', f'm{seed}={folder / "model"}', '--texts', TEXTS, '--out',
+         folder / 'out')
+
+
+def whole_files(folder: Path) -> dict[str, bytes]:
+    """Files without hidden ones and chunks of losses, which calls use up."""
+    return {
+        name: content
+        for name, content in files(folder).items()
+        if '.tmp_' not in name and '.parts' not in name
+    }
+
+
+def kill(write, folder: Path, is_time) -> None:
+    """Call a verb in a process of its own, and kill it."""
+    process = multiprocessing.get_context('fork').Process(
+        target=write, args=(folder, 1))
+    process.start()
+    while process.is_alive() and not is_time():
+        time.sleep(.0005)
+    process.kill()
+    process.join()
+
+
+def moment_passed(end: float) -> bool:
+    return time.monotonic() > end
+
+
+@pytest.mark.parametrize('write', [
+    import_losses, texts,
+    *(pytest.param(write, marks=pytest.mark.slow)
+      for write in (fit, predict, losses)),
+    *(pytest.param(write, marks=pytest.mark.long)
+      for write in (train, report))
+])  # yapf: disable
+def test_killed_processes(tmp_path, write):
+    """Before the first file appears, among them, and at any time."""
+    out, kept = tmp_path / 'out', tmp_path / 'kept'
+    write(tmp_path, 0)
+    earlier = whole_files(out)
+    shutil.copytree(out, kept)
+    start = time.monotonic()
+    write(tmp_path, 1)
+    lasts = time.monotonic() - start
+    later = whole_files(out)
+    assert earlier.items() != later.items()
+
+    def is_written():
+        return [*out.rglob('.tmp_*')]
+
+    def is_renamed():
+        return whole_files(out) != earlier
+
+    draw = random.Random(0)
+    for is_time in (is_written, is_renamed, None, None):
+        shutil.rmtree(out)
+        shutil.copytree(kept, out)
+        if is_time is None:
+            end = time.monotonic() + draw.random() * lasts
+            is_time = partial(moment_passed, end)
+        kill(write, tmp_path, is_time)
+        found = whole_files(out)
+        # Killed among the renames, it leaves a part of the new files alone.
+        assert found == earlier or found.items() <= later.items()
+        if is_time is is_written:
+            assert found == earlier
+        write(tmp_path, 1)
+        assert whole_files(out) == later
+
+
 def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):
     with sole_writer(tmp_path / 'out'):
         with pytest.raises(Refused):
             fit(tmp_path, 0)
-        said = capsys.readouterr().err
-        assert 'out: expected a folder that no other call writes to' in said
+        for words in (['configs'], ['watch', 'x', '--texts', 't',
+                                    '--predictor', 'p']):  # yapf: disable
+            with pytest.raises(Refused):
+                call(*words, '--out', tmp_path / 'out')
+        for said in capsys.readouterr().err.splitlines():
+            assert 'expected a folder that no other call writes to' in said
     # A folder that stays empty is removed.
     assert not (tmp_path / 'out').exists()
     fit(tmp_path, 0)

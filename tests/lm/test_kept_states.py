@@ -6,6 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm import hidden_states as module
 from csv_plugin.lm.hidden_states import (_identity, _read_states,
@@ -140,3 +141,5 @@ def test_a_part_of_empty_texts_has_no_states(path, calls):
     texts = TextSet((TEXTS.texts[0], *empty))
     assert_states(keep(path, texts=texts), scoring_lm(), texts)
     assert calls == [['t0', 'e']]
+    with pytest.raises(InputError, match='a text with a token, found none'):
+        keep(path.with_name('other'), texts=TextSet(tuple(empty)))

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.lm import loading
 from csv_plugin.lm.loading import (_in_words, load_causal_lm, load_scoring_lm,
                                    load_tokenizer)
 from tests.lm import code_folders
@@ -154,3 +155,22 @@ def test_what_the_hub_answers(error, reason):
     with pytest.raises(InputError, match=reason):
         with _in_words('model', 'no/model'):
             raise OSError(error)
+
+
+@pytest.mark.parametrize('quota, expected', [('150000 100000', 2),
+                                             ('max 100000', 9), (None, 9)])
+def test_threads_keep_to_the_quota_of_a_container(folder, tmp_path,
+                                                  monkeypatch, quota,
+                                                  expected):
+    used = [9]
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: used[-1])
+    monkeypatch.setattr(torch, 'set_num_threads', used.append)
+    monkeypatch.setattr(loading, '_QUOTA', tmp_path / 'cpu.max')
+    if quota:
+        (tmp_path / 'cpu.max').write_text(quota)
+    monkeypatch.setenv('OMP_NUM_THREADS', '9')
+    load_causal_lm(folder)
+    assert used == [9]
+    monkeypatch.delenv('OMP_NUM_THREADS')
+    load_causal_lm(folder)
+    assert used[-1] == expected

@@ -102,6 +102,11 @@ def test_a_reference_follows_the_prompt(template, expected, model):
     assert items[0] == expected
 
 
+def test_a_dataset_without_a_name():
+    entry = label_loss({'path': 'a/b', 'name': None, 'infer_cfg': {}})
+    assert entry['abbr'] == 'a_b-label_loss' and 'name' not in entry
+
+
 def test_meta_templates_and_chats(model_folder):
     entry = benchmark(dict(round=[HUMAN]), 'cont', GenInferencer)
     asked = 'Is the cat a the cat?'

@@ -15,9 +15,14 @@ def label_loss(dataset: dict) -> dict:
     """Return the entry for the loss of a benchmark's right answers."""
     # Imports at the top of a config are lazy: they give names, not modules.
     host = __import__('opencompass.utils', fromlist=['utils'])
-    entry = {key: dataset[key] for key in dataset if key not in ('k', 'n')}
+    # None stands for the default of a loader, and is no part of a name.
+    entry = {
+        key: value
+        for key, value in dataset.items()
+        if key not in ('k', 'n') and value is not None
+    }
     return {
-        **entry, 'abbr': host.dataset_abbr_from_cfg(dataset) + '-label_loss',
+        **entry, 'abbr': host.dataset_abbr_from_cfg(entry) + '-label_loss',
         'infer_cfg': {
             **dataset['infer_cfg'], 'inferencer':
             dict(type=LabelLossInferencer)

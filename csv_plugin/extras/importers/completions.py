@@ -29,12 +29,13 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
     as BOS, so that the first token of the text has a loss too.
 
     Raises:
-        InputError: The file is damaged, a request failed, the prompt is not
-            the text behind one token, a token has no log-probability, or the
-            answers are of several models.
+        InputError: The file is damaged, a request failed and was not made
+            again, the prompt is not the text behind one token, a token has no
+            log-probability, or the answers are of several models.
     """
     by_id = {text.text_id: text.text for text in texts}
-    losses = []
+    losses: list[TextLoss] = []
+    failed: dict[str, InputError] = {}
     model = None
     for row in read_json_rows(path, _REMEDY):
         text_id = row.get('custom_id', str)
@@ -42,7 +43,8 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
             raise row.error('custom_id', 'the id of a text')
         answer = row.part('response')
         if answer.fields.get('status_code', 200) != 200:
-            raise answer.error('status_code', '200')
+            failed[text_id] = answer.error('status_code', '200')
+            continue
         if 'body' in answer.fields:
             answer = answer.part('body')
         model = model or answer.fields.get('model')
@@ -52,6 +54,9 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
         _check_tokens(row, tokens, by_id[text_id])
         nats = sum(_nats(row, logprob) for _, logprob in tokens[1:])
         losses.append(TextLoss(text_id, by_id[text_id], nats, where=row.where))
+    # A request that failed may have been made again.
+    for text_id in failed.keys() - {loss.text_id for loss in losses}:
+        raise failed[text_id]
     return losses
 
 

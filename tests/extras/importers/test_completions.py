@@ -101,3 +101,11 @@ def test_other_tokens_may_have_no_probability(tmp_path):
     entries(rows[0])[1]['5'] = dict(logprob=-math.inf, decoded_token='x')
     path = write_rows(tmp_path / 'm.jsonl', rows)
     assert len(read_completions(path, SET)) == len(rows)
+
+
+def test_a_request_that_failed_may_be_made_again(tmp_path):
+    rows = read_rows(ANSWERS)
+    first, *rest = rows
+    failed = {**first, 'response': dict(status_code=429)}
+    path = write_rows(tmp_path / 'm.jsonl', [failed, *rest, first])
+    assert {loss.text_id for loss in read_completions(path, SET)} == {*SET.ids}
