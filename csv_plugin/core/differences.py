@@ -125,6 +125,18 @@ class JointPredictions:
     def __repr__(self) -> str:
         return f'JointPredictions({counted(self.values.shape[1], "model")})'
 
+    def select(self, places: NDArray[np.intp]) -> 'JointPredictions':
+        """Return some of the models."""
+        own = self.own and OwnErrors(self.own.variance[:, places],
+                                     self.own.freedom[places])
+        return replace(
+            self,
+            values=self.values[:, places],
+            larger=self.larger[:, places],
+            noise=self.noise[:, places],
+            families=self.families[places],
+            own=own)
+
     def differences(self, i: Any, j: Any) -> AccuracyDifferences:
         """Return predicted differences of pairs, `(K, ...)`."""
         parts = [
@@ -291,7 +303,7 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
         values.append(np.array(values)[chosen].mean(axis=0))
         noise.append(np.array(noise)[chosen].sum(axis=0) / n**2)
     return JointPredictions(names, np.array(values), learned, np.array(larger),
-                            np.array(noise), np.asarray(families), chosen)
+                            np.array(noise), np.array([*families]), chosen)
 
 
 def _learn(predictor: Predictor,

@@ -50,6 +50,13 @@ def predicted_cell(value: float,
     return f'{100 * value:.1f} ({interval(low, high, chance)}){marks}'
 
 
+def possible_ranks(best: float, worst: float) -> str:
+    """Return a range of ranks, such as '2-4' or '1'; '?' for NaN."""
+    if math.isnan(best):
+        return '?'
+    return f'{best:.0f}' + f'-{worst:.0f}' * bool(best < worst)
+
+
 def number(value: float, digits: str = '.1f') -> str:
     """Return a number in a format of Python; '-' for NaN."""
     return '-' if math.isnan(value) else f'{value:{digits}}'

@@ -17,7 +17,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import interval, number, percent
+from csv_plugin.core.formatting import (interval, number, percent,
+                                        possible_ranks)
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
 from csv_plugin.core.predicting import (Change, Predictors, RealScores,
@@ -239,8 +240,8 @@ def with_possible_ranks(board: Leaderboard, predictors: Predictors,
             main=overall.benchmarks)
         cells = np.full(len(places), '-', object)
         cells[ranked] = [
-            f'{best}' + f'-{worst}' * bool(best < worst)
-            for best, worst in zip(*found.rank_ranges(predictions.level))
+            possible_ranks(*ends)
+            for ends in zip(*found.rank_ranges(predictions.level))
         ]
         ranges[label] = list(cells)
         if '1' not in ranges[label]:

@@ -7,16 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from csv_plugin.core.escaping import markdown
-from csv_plugin.core.formatting import counted
+from csv_plugin.core.formatting import counted, possible_ranks
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import disagreements
 from csv_plugin.report.screen import WIDTH, markdown_table, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
-from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
-
-#: Signs that stand for the verdicts on one benchmark.
-SIGNS = {AHEAD: '+', BEHIND: '-', OPEN: '=', UNKNOWN: '?'}
+from csv_plugin.triage.ranking import LEAST_CHANCE, MARGIN, STOP, UNKNOWN
 
 
 def as_text(triage: Triage, width: float = WIDTH) -> str:
@@ -50,17 +47,19 @@ def _report(triage: Triage,
     if len(triage.forecast_runs) > 1:
         parts += [
             f'{at_the_end}, best run first',
-            table(_ranked_rows(triage), 5)
+            table(_ranked_rows(triage), 7)
         ]
         legend += [
+            'rank, best: possible ranks and the probability to end best, '
+            'among runs of the same budget or a smaller one.',
             '"above next": probability that a run ends above the one below '
-            'it.', f'{SIGNS[AHEAD]} {AHEAD} of all others, {SIGNS[BEHIND]} '
-            f'{BEHIND} another, {SIGNS[OPEN]} {OPEN}.'
+            'it.', f'{STOP}: the run ends within {100 * MARGIN:g} point of '
+            f'the best one with a probability below {LEAST_CHANCE:.0%}.'
         ]
     elif triage.forecast_runs:
         parts += [at_the_end, table(_forecast_rows(triage), 3)]
     if UNKNOWN in triage.rankings[OVERALL].verdicts:
-        legend.append(f'{SIGNS[UNKNOWN]} or (?) {UNKNOWN}.')
+        legend.append(f'? or (?) {UNKNOWN}.')
     parts.append(lines(legend))
     if triage.backtests:
         parts += [
@@ -104,25 +103,20 @@ def _forecast_rows(triage: Triage) -> list[list[str]]:
 
 
 def _ranked_rows(triage: Triage) -> list[list[str]]:
-    """The same, with the probability that a run is ahead of others."""
-    overall = triage.rankings[OVERALL]
-    signs = {
-        name: {
-            run: SIGNS[verdict]
-            for run, verdict in zip(ranking.runs, ranking.verdicts)
-            if run in triage.forecast_runs
-        }
-        for name, ranking in triage.rankings.items()
-    }
+    """The same, with ranks, probabilities and verdicts."""
+    ranking = triage.rankings[OVERALL]
     header, *rows = _forecast_rows(triage)
-    ranked = [[*header[:3], 'above next', 'verdict', *header[3:]]]
+    ranked = [[
+        *header[:3], 'rank', 'best', 'above next', 'verdict', *header[3:]
+    ]]
     for r, (run, share, mean, *forecasts) in enumerate(rows):
         last = r + 1 == len(rows)
-        above = '' if last else _percent(overall.above[r, r + 1])
         ranked.append([
-            run, share, mean, above, overall.verdicts[r],
-            *(f'{cell} {signs[name][run]}'
-              for name, cell in zip(triage.benchmarks, forecasts))
+            run, share, mean,
+            possible_ranks(ranking.best[r], ranking.worst[r]),
+            _percent(ranking.chance[r]),
+            '' if last else _percent(ranking.above_next[r]),
+            ranking.verdicts[r], *forecasts
         ])
     return ranked
 

@@ -3,7 +3,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            refuse_shared, rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
-                                       expect, rank)
+                                       expect, rank_all)
 from csv_plugin.triage.screening import OffTrajectory, screen
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
@@ -71,7 +71,9 @@ class Triage:
 
     def mean(self, values: NDArray[np.float64]) -> float:
         """Return the mean over the main benchmarks of values `(B,)`."""
-        return float(values[_in_mean(self.predictions)].mean())
+        predictions = self.predictions
+        return float(values[_in_mean(self.benchmarks,
+                                     predictions.main)].mean())
 
     def error_to_expect(
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -120,19 +122,22 @@ class Triage:
         Accuracies are fractions; unknown values are None.
         """
         runs = {run.run: run for run in self.runs}
-        for benchmark, ranking in self.rankings.items():
+        for k, (benchmark, ranking) in enumerate(self.rankings.items()):
             for r, name in enumerate(ranking.runs):
-                run = runs[name]
+                run, expected = runs[name], self.expected[name]
                 yield {
                     'run': name,
                     'benchmark': benchmark,
                     'tokens': float(run.tokens[-1]),
                     'share': _or_none(run.shares[-1]),
                     'budget': _or_none(run.budget),
-                    'forecast': _or_none(ranking.values[r]),
-                    'low': _or_none(ranking.low[r]),
-                    'high': _or_none(ranking.high[r]),
-                    'rank': None if math.isnan(ranking.values[r]) else r + 1,
+                    'forecast': _or_none(expected.values[k]),
+                    'low': _or_none(expected.low[k]),
+                    'high': _or_none(expected.high[k]),
+                    'best_rank': _or_none(ranking.best[r], int),
+                    'worst_rank': _or_none(ranking.worst[r], int),
+                    'chance_best': _or_none(ranking.chance[r]),
+                    'above_next': _or_none(ranking.above_next[r]),
                     'verdict': ranking.verdicts[r],
                 }
 
@@ -141,33 +146,21 @@ class Triage:
 
         The mean over the main benchmarks is first, then each benchmark.
         """
-        ranking, expected = self.rankings[OVERALL], self.expected[run]
-        r = ranking.runs.index(run)
-        chance = [self.predictions.chance[name] for name in self.benchmarks]
-        return [
-            predicted_cell(ranking.values[r], ranking.low[r], ranking.high[r],
-                           self.mean(np.array(chance))),
-            *map(predicted_cell, expected.values, expected.low, expected.high,
-                 chance)
-        ]
+        expected = self.expected[run]
+        chance = np.array(
+            [self.predictions.chance[name] for name in self.benchmarks])
+        *cells, mean = map(predicted_cell, expected.values, expected.low,
+                           expected.high, [*chance, self.mean(chance)])
+        return [mean, *cells]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values of `triage.json`."""
-        above = {
-            name: {
-                'runs': list(ranking.runs),
-                'probability': [list(map(_or_none, row))
-                                for row in ranking.above]
-            }
-            for name, ranking in self.rankings.items()
-        }  # yapf: disable
         errors = {run: self._named_errors(run) for run in self.backtests}
         return {
             'measure': self.measure,
             'level': LEVEL,
             'checkpoints': list(self.checkpoint_records()),
             'forecasts': list(self.forecast_records()),
-            'above': above,
             'error_to_expect': errors,
             'off_trajectory': [asdict(bad) for bad in self.off_trajectory],
             'notes': list(self.notes),
@@ -183,8 +176,8 @@ class Triage:
         }  # yapf: disable
 
 
-def _or_none(value: float) -> Optional[float]:
-    return None if math.isnan(value) else float(value)
+def _or_none(value: float, kind: type = float) -> Any:
+    return None if math.isnan(value) else kind(value)
 
 
 def forecast(predictor: Predictor,
@@ -253,10 +246,14 @@ def judge(
                          'Collect losses of checkpoints.')
     forecaster = Forecaster(earlier)
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
+    main = _in_mean(predictor.names, predictor.main)
     expected = {
-        name: expect(exponents, predictor, LEVEL)
+        name: expect(exponents, predictor, main, LEVEL)
         for name, exponents in forecasts.items()
     }
+    rankings = rank_all([*forecasts.values()], [*expected.values()],
+                        np.array([run.budget for run in runs]), predictor,
+                        main, LEVEL)
     names = [name for run in runs for name in run.checkpoints]
     predictions = predictor.predict(features.select(names), LEVEL)
     return Triage(
@@ -264,7 +261,7 @@ def judge(
         runs=tuple(runs),
         predictions=predictions,
         expected=expected,
-        rankings=_rankings(predictions, list(expected.values())),
+        rankings=dict(zip((*predictor.names, OVERALL), rankings)),
         backtests={
             run.run: forecasts[run.run].backtest
             for run in runs
@@ -292,21 +289,9 @@ def _check_names(predictor: Predictor, checkpoints: Collection[str],
     refuse_shared(checkpoints, history)
 
 
-def _rankings(predictions: Predictions,
-              expected: Sequence[Expectation]) -> dict[str, Ranking]:
-    """Rankings on each benchmark, and last by the mean over main ones."""
-    parts: dict[str, Union[int, list[int]]] = {
-        name: b
-        for b, name in enumerate(predictions.benchmarks)
-    }
-    parts[OVERALL] = _in_mean(predictions)
-    return {name: rank(expected, part, LEVEL) for name, part in parts.items()}
-
-
-def _in_mean(predictions: Predictions) -> list[int]:
+def _in_mean(names: Sequence[str], main: Sequence[str]) -> list[int]:
     """Places of the main benchmarks, or of all without a main one."""
-    names = predictions.benchmarks
-    return [names.index(name) for name in predictions.main or names]
+    return [names.index(name) for name in main or names]
 
 
 def _trajectories(predictor: Predictor,

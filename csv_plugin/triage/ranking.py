@@ -1,22 +1,34 @@
-"""Expected accuracies of pretraining runs, and their order."""
+"""Expected accuracies of pretraining runs, and which to go on with.
+
+Runs are ranked as in a tournament: by the errors of *differences* between
+runs. The predictor's part is that of `core.differences`. The forecast's part
+is from pairs of earlier runs, forecast from the same share of their budgets:
+what all of them have in common cancels out.
+"""
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Union
+from dataclasses import dataclass, replace
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.comparing import MARGIN
+from csv_plugin.core.differences import (JointPredictions, OwnErrors,
+                                         joint_of_scores)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.scaling_law import accuracy_at
+from csv_plugin.core.scaling_law import Curve, accuracy_at
 from csv_plugin.triage.forecasting import Forecast
 
 #: Draws from the distribution of what is expected of each run.
 N_DRAWS = 4000
-#: A run that ends above another with this probability is ahead of it.
-SURE = 0.9
+#: A run is stopped if it ends within `MARGIN` of the best one with a smaller
+#: probability.
+LEAST_CHANCE = 0.05
+#: Runs up to this many times as long count as runs of one budget.
+LONGER = 1.05
 #: Verdicts about a run.
-AHEAD, BEHIND, OPEN = 'ahead', 'behind', 'not distinguishable'
+GO_ON, STOP, FINISHED = 'go on', 'stop', 'finished'
 UNKNOWN, NOT_FORECAST = 'no error known', 'not forecast'
 
 
@@ -24,61 +36,38 @@ UNKNOWN, NOT_FORECAST = 'no error known', 'not forecast'
 class Expectation:
     """Expected accuracies of a run at its budget, fractions.
 
-    `values` are the forecasts and `low` and `high` the ends of the intervals,
-    `(B,)` each; `draws` are from the distribution of the accuracies,
-    `(N_DRAWS, B)`. Forecasts are NaN where none can be made, the others where
-    the error is unknown.
+    `values` are the forecasts and `low` and `high` the ends of the intervals
+    on each benchmark, and last for the mean of the main ones, `(B + 1,)` each.
+    `variance`, `(B + 1,)`, is that of the forecast's error in differences
+    between runs, with its degrees of freedom. Forecasts are NaN where none can
+    be made, the others where the error is unknown.
     """
-    run: str
     values: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    draws: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    freedom: int
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """R runs ordered by one benchmark or by the mean of all, the best first.
+    """R runs ordered by a benchmark or by the mean, the best forecast first.
 
-    `values` are the forecasts and `low` and `high` the ends of the intervals,
-    fractions, `(R,)` each; forecasts are NaN where none can be made, the ends
-    where the error is unknown. `above` is the
-    probability that run i ends above run j, `(R, R)`: 0.5 on the diagonal, NaN
-    where the error of a forecast is unknown.
+    Ranks from `best` to `worst` are possible, and `chance` is the probability
+    to end best, among the runs with the same budget or a smaller one.
+    `above_next` is the probability to end above the following run. `(R,)`
+    each; unknown numbers are NaN, as `values`, the forecasts.
     """
     runs: tuple[str, ...]
     values: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    above: NDArray[np.float64]
-
-    def __repr__(self) -> str:
-        return f'Ranking({" > ".join(self.runs)})'
-
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        """`AHEAD` of all others, `BEHIND` another, `OPEN` or `UNKNOWN`.
-
-        A run that is `NOT_FORECAST` is compared with none.
-        """
-        return tuple(map(self._verdict, range(len(self.runs))))
-
-    def _verdict(self, run: int) -> str:
-        known = ~np.isnan(self.values)
-        if not known[run]:
-            return NOT_FORECAST
-        if np.isnan(self.above[run, known]).any():
-            return UNKNOWN
-        known[run] = False
-        above = self.above[run, known]
-        if not above.size:
-            return OPEN
-        if above.min() >= SURE:
-            return AHEAD
-        return BEHIND if above.min() <= 1 - SURE else OPEN
+    best: NDArray[np.float64]
+    worst: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    above_next: NDArray[np.float64]
+    verdicts: tuple[str, ...]
 
 
-def expect(forecast: Forecast, predictor: Predictor,
+def expect(forecast: Forecast, predictor: Predictor, main: Sequence[int],
            level: float) -> Expectation:
     """Return expected accuracies of a run, with intervals of the given level.
 
@@ -88,7 +77,7 @@ def expect(forecast: Forecast, predictor: Predictor,
     intervals, and errors on benchmarks are correlated as in the back-test. A
     draw of the accuracy is the curve at this exponent, plus the part of the
     predictor's error that does not depend on the curve. Draws depend on the
-    run alone.
+    run alone. `main` are the places of the benchmarks of the mean.
     """
     rng = np.random.default_rng(
         zlib.crc32(forecast.run.encode('utf-8', 'surrogatepass')))
@@ -100,11 +89,35 @@ def expect(forecast: Forecast, predictor: Predictor,
     shape = N_DRAWS, len(floors)
     errors = _backtest_errors(forecast.errors, forecast.freedom, rng)
     exponents = rng.normal(forecast.exponents + errors, slopes, shape)
-    draws = rng.normal(accuracy_at(exponents, floors), constants).clip(0, 1)
-    values = accuracy_at(forecast.exponents, floors)
+    draws = _with_mean(
+        rng.normal(accuracy_at(exponents, floors), constants).clip(0, 1), main)
+    values = _with_mean(accuracy_at(forecast.exponents, floors), main)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return Expectation(forecast.run, values, np.minimum(low, values),
-                       np.maximum(high, values), draws)
+    return Expectation(values, np.minimum(low, values),
+                       np.maximum(high, values),
+                       *_own_errors(forecast, floors, main))
+
+
+def _with_mean(values: NDArray, main: Sequence[int]) -> NDArray[np.float64]:
+    """Values `(..., B)` and last the mean of the main ones."""
+    mean = np.take(values, main, axis=-1).mean(axis=-1, keepdims=True)
+    return np.append(values, mean, axis=-1)
+
+
+def _own_errors(forecast: Forecast, floors: NDArray,
+                main: Sequence[int]) -> tuple[NDArray[np.float64], int]:
+    """Variance of a forecast's error in differences, degrees of freedom.
+
+    Half the mean squared difference of two errors of the back-test is their
+    variance about their mean.
+    """
+    errors = forecast.errors
+    if not len(errors):
+        return np.full(len(floors) + 1, np.nan), 1
+    freedom = max(len(errors) - 1, 1)
+    moved = accuracy_at(forecast.exponents + errors - errors.mean(axis=0),
+                        floors) - accuracy_at(forecast.exponents, floors)
+    return (_with_mean(moved, main)**2).sum(axis=0) / freedom, freedom
 
 
 def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
@@ -114,27 +127,91 @@ def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
     ])  # yapf: disable
 
 
-def rank(expectations: Sequence[Expectation],
-         benchmark: Union[int, Sequence[int]], level: float) -> Ranking:
-    """Order R runs by their forecasts on a benchmark; NaN comes last.
+def rank_all(forecasts: Sequence[Forecast],
+             expectations: Sequence[Expectation], budgets: NDArray,
+             predictor: Predictor, main: Sequence[int],
+             level: float) -> list[Ranking]:
+    """Order R runs by each benchmark and last by the mean; NaN comes last.
 
-    Several benchmarks stand for their mean.
+    All budgets, `(R,)`, are in the unit of the trajectories.
     """
+    names = np.array([forecast.run for forecast in forecasts], object)
+    finished = np.array([forecast.share == 1 for forecast in forecasts])
+    values = np.array([part.values for part in expectations]).T
+    known = np.flatnonzero(~np.isnan(values).any(axis=0))
+    joint = _joint([forecasts[i] for i in known],
+                   [expectations[i] for i in known], predictor, main)
+    found = []
+    for b in range(len(values)):
+        # The mean of a single benchmark is this benchmark.
+        k = main[0] if b == len(predictor.names) and len(main) == 1 else b
+        judged = np.full((5, len(names)), np.nan)
+        if joint is not None:
+            judged[:, known] = _tournament(joint, k, budgets[known], level)
+        # NaN sorts last; runs with equal forecasts stay in their order.
+        order = np.argsort(-values[b], kind='stable')
+        best, worst, chance, above, near = judged[:, order]
+        verdicts = np.select([
+            np.isnan(values[b, order]),
+            np.isnan(near), finished[order], near < LEAST_CHANCE
+        ], [NOT_FORECAST, UNKNOWN, FINISHED, STOP], GO_ON)
+        found.append(
+            Ranking(
+                tuple(names[order]), values[b, order], best, worst, chance,
+                above, tuple(verdicts.tolist())))
+    return found
 
-    def select(values: NDArray) -> NDArray:
-        """One benchmark or the mean of several, `(..., B)` to `(...)`."""
-        chosen = np.take(values, benchmark, axis=-1)
-        return chosen if isinstance(benchmark, int) else chosen.mean(axis=-1)
 
-    values = np.array([select(expected.values) for expected in expectations])
-    # NaN sorts last; runs with equal forecasts stay in their order.
-    order = np.argsort(-values, kind='stable')
-    draws = np.array([select(expectations[i].draws) for i in order])
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=1)
-    values = values[order]
-    return Ranking(
-        tuple(expectations[i].run for i in order), values,
-        np.minimum(low, values), np.maximum(high, values), _above(draws))
+def _joint(forecasts: Sequence[Forecast], expectations: Sequence[Expectation],
+           predictor: Predictor,
+           main: Sequence[int]) -> Optional[JointPredictions]:
+    """Joint distribution of the ends of n runs; None if an error is unknown.
+    """
+    variance = np.array([part.variance for part in expectations]).T
+    if (not forecasts or predictor.training_scores is None
+            or np.isnan(variance).any()):
+        return None
+    scores = [
+        _scores(benchmark.model.curve, exponents)
+        for benchmark, exponents in zip(
+            predictor.benchmarks,
+            np.transpose([forecast.exponents for forecast in forecasts]))
+    ]
+    joint = joint_of_scores(predictor, np.array(scores),
+                            [forecast.run for forecast in forecasts],
+                            [predictor.names[b] for b in main])
+    freedom = np.array([part.freedom for part in expectations])
+    return replace(
+        joint, own=OwnErrors(variance[:len(joint.benchmarks)], freedom))
+
+
+def _scores(curve: Curve, exponents: NDArray) -> NDArray[np.float64]:
+    """Capability scores; where nothing depends on them, that of the middle."""
+    return curve.beta + np.divide(
+        exponents, curve.alpha, where=curve.alpha != 0,
+        out=np.zeros_like(exponents))  # yapf: disable
+
+
+def _tournament(joint: JointPredictions, k: int, budgets: NDArray,
+                level: float) -> NDArray[np.float64]:
+    """Numbers of n runs by benchmark k, `(5, n)`.
+
+    Best and worst rank, probability to end best, above the following run, and
+    near the best.
+    """
+    found = np.full((5, len(budgets)), np.nan)
+    for budget in np.unique(budgets):
+        rivals = np.flatnonzero(budgets <= LONGER * budget)
+        part = joint.select(rivals)
+        numbers = (*part.rank_ranges(level, k), part.chances(k),
+                   part.chances(k, MARGIN))
+        of_budget = budgets[rivals] == budget
+        found[np.ix_((0, 1, 2, 4),
+                     rivals[of_budget])] = np.array(numbers)[:, of_budget]
+    order = np.argsort(-joint.values[k], kind='stable')
+    found[3, order[:-1]] = joint.differences(order[1:],
+                                             order[:-1]).probability[k]
+    return found
 
 
 def _deviations(benchmark: BenchmarkPredictor,
@@ -142,15 +219,12 @@ def _deviations(benchmark: BenchmarkPredictor,
     """Standard deviations of a predictor's error: of exponent, of accuracy."""
     intervals, curve = benchmark.intervals, benchmark.model.curve
     constant, per_slope = np.sqrt(intervals.variance)
-    # Where nothing depends on the score, nothing is extrapolated.
-    score = curve.beta + exponent / curve.alpha if curve.alpha else curve.beta
+    score = _scores(curve, np.array(exponent))
     if intervals.extrapolated(score) and len(intervals.backtest):
         # There the predictor's back-tests measure its errors better, unless
         # they went well by chance.
-        scale = max(
-            1.0,
-            intervals.backtest_error *
-            float(intervals.growth(np.array(score))))
+        scale = max(1.0,
+                    intervals.backtest_error * float(intervals.growth(score)))
         constant, per_slope = scale * constant, scale * per_slope
     return float(per_slope), float(constant)
 
@@ -164,12 +238,3 @@ def _backtest_errors(errors: NDArray, freedom: int,
     normal = rng.normal(size=(N_DRAWS, n_runs)) @ errors / np.sqrt(n_runs)
     scale = np.sqrt(freedom / rng.chisquare(freedom, size=(N_DRAWS, 1)))
     return normal * scale
-
-
-def _above(draws: NDArray) -> NDArray:
-    """Probabilities of `Ranking` from independent draws `(R, N)`."""
-    probabilities = np.array([[
-        np.mean((first > second) + 0.5 * (first == second)) for second in draws
-    ] for first in draws])
-    unknown = np.isnan(draws[:, 0])
-    return np.where(unknown[:, None] | unknown, np.nan, probabilities)

@@ -43,7 +43,7 @@ def test_files_and_screen(world, tmp_path, capsys):
     written = f'Written to {tmp_path / "out"}.'
     assert check_end(shown, is_last=True)[-1] == written
     assert (tmp_path / 'out/triage.png').is_file()
-    assert forecasts(tmp_path / 'out')['good', 'mean']['rank'] == 1
+    assert forecasts(tmp_path / 'out')['good', 'mean']['best_rank'] == 1
 
 
 def test_without_history_the_same_call_with_it_is_next(world, tmp_path,

@@ -24,7 +24,9 @@ def test_tables(early):
     assert f'{100 * expected.values[1]:.1f} ({hard})' in text
     [line] = [ln for ln in text.splitlines() if ln.startswith('good   ')]
     assert line.split()[1] == '35%'
-    assert f' {overall.above[0, 1]:.0%} ' in line
+    assert line.split()[4:8] == [
+        '1', f'{overall.chance[0]:.0%}', f'{overall.above_next[0]:.0%}', 'go'
+    ]
     assert text.index('\ngood  ') < text.index('\nbad  ')
     forecasts, now = (f'{100 * errors.mean():.1f}'
                       for errors in early.error_to_expect('good'))
@@ -45,7 +47,7 @@ def test_runs_forecast_from_the_same_share_have_one_error():
 def test_unknown_errors():
     one = forecast(train(), run_dumps(NEW, 3), run_dumps({'old-1': 1.0}))
     text = as_text(one)
-    assert '(?) ?' in text and '? or (?) no error known.' in text
+    assert '(?)' in text and '? or (?) no error known.' in text
     assert text.count('no error known') == 3
 
 
@@ -53,7 +55,7 @@ def test_no_forecast_is_no_table():
     nothing = forecast(train(), run_dumps(NEW, 2), budget=100.0)
     text = as_text(nothing)
     assert 'Predicted at 4 checkpoints of 2 runs' in text
-    for word in ('Forecast at', 'above next', 'ahead', '(?)', ' - '):
+    for word in ('Forecast at', 'above next', 'stop', '(?)', ' - '):
         assert word not in text
     assert 'nothing is forecast: no earlier run' in text
 
@@ -62,7 +64,7 @@ def test_a_single_run_is_compared_with_none():
     alone = forecast(train(), run_dumps({'good': 1.8}, 1), run_dumps(EARLIER))
     text = as_text(alone)
     assert 'Predicted at 1 checkpoint of 1 run\n' in text
-    for word in ('above next', 'verdict', 'distinguishable', 'best run'):
+    for word in ('above next', 'verdict', 'stop', 'best run'):
         assert word not in text
     [line] = [ln for ln in text.splitlines() if ln.startswith('good ')]
     assert line.split()[1:3] == [
@@ -100,15 +102,15 @@ def test_files(early, tmp_path):
     rows = csv_rows(files[1])
     assert len(rows) == 6 and list(rows[0]) == [
         'run', 'benchmark', 'tokens', 'share', 'budget', 'forecast', 'low',
-        'high', 'rank', 'verdict'
+        'high', 'best_rank', 'worst_rank', 'chance_best', 'above_next',
+        'verdict'
     ]
-    assert [row['rank'] for row in rows] == ['1', '2'] * 3
+    assert [row['worst_rank'] for row in rows] == ['1', '2'] * 3
     assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == OVERALL
     assert (rows[0]['tokens'], rows[0]['budget']) == ('35.0', '100.0')
     data = json.loads(files[2].read_text('utf-8'))
     assert data == early.to_dict()
     assert data['forecasts'][0]['forecast'] == float(rows[0]['forecast'])
-    assert data['above']['easy']['runs'] == ['good', 'bad']
     assert set(data['error_to_expect']) == set(NEW)
 
 

@@ -50,7 +50,7 @@ def test_forecasts_come_near_the_end(early, finished):
 def test_the_better_run_is_ranked_first(early):
     for benchmark in (*early.benchmarks, OVERALL):
         assert early.rankings[benchmark].runs == ('good', 'bad')
-        assert early.rankings[benchmark].above[0, 1] > 0.75
+        assert early.rankings[benchmark].above_next[0] > 0.75
 
 
 def test_a_finished_run_is_as_predicted(finished):
@@ -141,7 +141,7 @@ def test_without_history(predictor):
         'After 35 % of the training of bad, good, nothing is forecast')
     for triage in (endless, unfinished):
         assert triage.rankings[OVERALL].verdicts == (NOT_FORECAST, ) * 2
-        assert {(record['forecast'], record['rank'], record['verdict'])
+        assert {(record['forecast'], record['best_rank'], record['verdict'])
                 for record in triage.forecast_records()} == {(None, None,
                                                               NOT_FORECAST)}
         assert np.isnan(triage.expected['good'].values).all()
@@ -257,15 +257,15 @@ def test_a_broken_save_is_named(predictor, history, finished):
 
 
 def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):
-    ranking = early.rankings[OVERALL]
+    expected = early.expected['good']
     chance = np.mean([*early.predictions.chance.values()])
     for low, shown in ((chance - 0.01, '(any)'), (chance + 0.02, '-100)')):
-        wide = replace(ranking, low=np.full(2, low), high=np.ones(2))
+        wide = replace(expected, low=np.full(3, low), high=np.ones(3))
         mean, *_ = replace(
-            early, rankings={
-                OVERALL: wide
+            early, expected={
+                'good': wide
             }).forecast_cells('good')
-        assert mean == f'{100 * ranking.values[0]:.1f} {mean.split()[1]}'
+        assert mean == f'{100 * expected.values[2]:.1f} {mean.split()[1]}'
         assert shown in mean
 
 
@@ -302,8 +302,12 @@ def test_records(early):
     }
     records = list(early.forecast_records())
     ranking = early.rankings['easy']
-    assert [records[1][name] for name in ('run', 'share', 'budget', 'rank')
-            ] == ['bad', .35, 100, 2]
+    assert [records[1][name]
+            for name in ('run', 'share', 'budget')] == ['bad', .35, 100]
+    assert [
+        records[1][name] for name in ('best_rank', 'worst_rank', 'chance_best')
+    ] == [ranking.best[1], ranking.worst[1], ranking.chance[1]]
+    assert records[1]['above_next'] is None
     assert records[1]['forecast'] == ranking.values[1]
     assert records[1]['verdict'] == ranking.verdicts[1]
     assert [record['benchmark']
@@ -316,9 +320,6 @@ def test_plain_values(early):
     assert (plain['measure'], plain['level']) == ('steps', LEVEL)
     assert plain['checkpoints'] == list(early.checkpoint_records())
     assert plain['forecasts'] == list(early.forecast_records())
-    assert plain['above']['easy']['runs'] == ['good', 'bad']
-    assert plain['above']['easy']['probability'] == early.rankings[
-        'easy'].above.tolist()
     forecasts, now = early.error_to_expect('good')
     errors = plain['error_to_expect']['good']
     assert errors['forecast'] == pytest.approx({

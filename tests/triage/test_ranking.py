@@ -7,10 +7,13 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm, t
 
+from csv_plugin.core.differences import joint_of_scores
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.triage.forecasting import Backtest, Forecast
-from csv_plugin.triage.ranking import (AHEAD, BEHIND, NOT_FORECAST, OPEN,
-                                       UNKNOWN, expect, rank)
+from csv_plugin.triage.ranking import (FINISHED, GO_ON, NOT_FORECAST, STOP,
+                                       UNKNOWN)
+from csv_plugin.triage.ranking import expect as expect_of
+from csv_plugin.triage.ranking import rank_all
 from tests.runs import train
 
 LEVEL = 0.9
@@ -49,14 +52,22 @@ def forecast(run,
                     Backtest(names, zeros, zeros, errors, np.array(forward)))
 
 
+def expect(run, predictor):
+    return expect_of(run, predictor, [0, 1], LEVEL)
+
+
 def test_error_of_the_predictor():
-    expected = expect(forecast('a', 0.0, 1.0), make_predictor(0.5), LEVEL)
+    expected = expect(forecast('a', 0.0, 1.0), make_predictor(0.5))
     half = norm.ppf(0.95) * 0.5
-    assert expected.low == pytest.approx(expit([-half, 1 - half]), abs=0.01)
-    assert expected.high == pytest.approx(expit([half, 1 + half]), abs=0.01)
-    flat = expect(forecast('a', 0.0, 1.0), make_predictor(0, 0.05), LEVEL)
+    assert expected.low[:2] == pytest.approx(
+        expit([-half, 1 - half]), abs=0.01)
+    assert expected.high[:2] == pytest.approx(
+        expit([half, 1 + half]), abs=0.01)
+    flat = expect(forecast('a', 0.0, 1.0), make_predictor(0, 0.05))
+    # That of the mean of two is smaller.
     assert flat.high - flat.values == pytest.approx(
-        norm.ppf(0.95) * 0.05, abs=0.005)
+        norm.ppf(0.95) * 0.05 * np.array([1, 1, np.sqrt(0.5)]), abs=0.005)
+    assert flat.values == pytest.approx([0.5, expit(1), (0.5 + expit(1)) / 2])
 
 
 @pytest.mark.parametrize('n', [2, 8])
@@ -67,15 +78,15 @@ def test_few_better_runs_make_wide_intervals(n):
             0.0,
             0.0,
             errors=[(1.0, 0.0), (-1.0, 0.0)] * 4,
-            forward=[1.0] * (n + 1)), make_predictor(), LEVEL)
+            forward=[1.0] * (n + 1)), make_predictor())
     half = t.ppf(0.95, n)
     assert expected.high[0] == pytest.approx(expit(half), abs=0.015)
     assert expected.high[1] == pytest.approx(0.5)
 
 
 def test_accuracies_are_at_most_1():
-    expected = expect(forecast('a', 6.0, 0.0), make_predictor(0, 0.3), LEVEL)
-    assert expected.high[0] == 1 and expected.draws.min() == 0
+    expected = expect(forecast('a', 6.0, -6.0), make_predictor(0, 0.3))
+    assert expected.high[0] == 1 and expected.low[1] == 0
 
 
 @pytest.mark.parametrize(('away', 'backtest', 'factor'), [
@@ -96,91 +107,139 @@ def test_wider_outside_the_range_fitted_on(away, backtest, factor, above):
         away * spread if above else intervals.score_low - away * spread)
     [exponent] = curve.exponents(np.array([score]))
     narrow, wide = (
-        logit(
-            expect(
-                forecast('a', exponent, 0),
-                replace(
-                    predictor,
-                    benchmarks=(replace(
-                        easy,
-                        intervals=replace(
-                            intervals, backtest=tested,
-                            score_spread=spread)), *predictor.benchmarks[1:])),
-                LEVEL).draws[:, 0])
+        expect(
+            forecast('a', exponent, 0),
+            replace(
+                predictor,
+                benchmarks=(replace(
+                    easy,
+                    intervals=replace(
+                        intervals, backtest=tested,
+                        score_spread=spread)), *predictor.benchmarks[1:])))
         for tested in (np.zeros(0), np.full(2, backtest)))
-    assert wide.std() == pytest.approx(factor * narrow.std(), rel=0.01)
+    widths = [
+        logit(part.high[0]) - logit(part.low[0]) for part in (narrow, wide)
+    ]
+    assert widths[1] == pytest.approx(factor * widths[0], rel=0.01)
 
 
-def ranking(pairs, benchmark=0, deviation=0.5, **kwargs):
-    predictor = make_predictor(deviation)
-    return rank([
-        expect(forecast(run, *exponents, **kwargs), predictor, LEVEL)
-        for run, exponents in pairs.items()
-    ], benchmark, LEVEL)
+def anywhere():
+    """A predictor of which no score is outside its range."""
+    predictor = make_predictor()
+    return replace(
+        predictor,
+        benchmarks=tuple(
+            replace(
+                part,
+                intervals=replace(
+                    part.intervals, score_low=-1e9, score_high=1e9))
+            for part in predictor.benchmarks))
 
 
-def test_probability_that_one_run_ends_above():
-    both = ranking({'low': (0.0, 0.0), 'high': (0.5, 0.0)})
-    assert both.runs == ('high', 'low')
-    probability = norm.cdf(0.5 / (0.5 * np.sqrt(2)))
-    assert both.above[0, 1] == pytest.approx(probability, abs=0.02)
-    assert both.above[1, 0] == pytest.approx(1 - both.above[0, 1])
-    assert both.above.diagonal() == pytest.approx(0.5)
-    assert both.verdicts == (OPEN, OPEN)
+def rankings(pairs, budgets=None, predictor=None, main=(0, 1), **kwargs):
+    """By both benchmarks and the mean."""
+    predictor = predictor or anywhere()
+    runs = [
+        part if isinstance(part, Forecast) else forecast(run, *part, **kwargs)
+        for run, part in pairs.items()
+    ]
+    expected = [expect_of(run, predictor, main, LEVEL) for run in runs]
+    budgets = np.array(budgets or [1.0] * len(runs))
+    return rank_all(runs, expected, budgets, predictor, main, LEVEL)
+
+
+def test_error_of_differences():
+    """From pairs of earlier runs, beside that of the predictor."""
+    errors = np.array([[0.06, 0.0], [-0.02, 0.02], [0.02, -0.02], [0.1, 0.03]])
+    exponents = np.array([[0.0, 0.3], [0.1, 0.2]])
+    found = rankings(dict(zip('ab', exponents)), errors=errors)
+    predictor = anywhere()
+    scores = np.array([
+        part.model.curve.beta + row / part.model.curve.alpha
+        for part, row in zip(predictor.benchmarks, exponents.T)
+    ])
+    shift = joint_of_scores(predictor, scores, 'ab',
+                            predictor.names).differences(0, 1)
+    i, j = np.triu_indices(4, 1)
+    for k, ranking in enumerate(found):
+        own = []
+        for exponent in exponents:
+            accuracy = expit(exponent + errors)
+            of_k = accuracy.mean(axis=1) if k == 2 else accuracy[:, k]
+            own.append(np.mean((of_k[i] - of_k[j])**2) / 2)
+        variance = shift.deviation[k]**2
+        freedom = (variance + sum(own))**2 / (
+            variance**2 / shift.freedom[k] + (own[0]**2 + own[1]**2) / 3)
+        above = t.sf(0, freedom, abs(shift.difference[k]),
+                     np.sqrt(variance + sum(own)))
+        assert ranking.above_next[0] == pytest.approx(above, abs=0.002)
+        assert ranking.chance[0] == pytest.approx(above, abs=0.02)
+        assert np.isnan(ranking.above_next[1])
 
 
 def test_verdicts():
-    four = ranking({
+    ranking, *_ = rankings({
         'a': (3.0, 0.0),
-        'b': (0.0, 0.0),
-        'c': (0.1, 0.0),
+        'b': (2.8, 0.0),
+        'c': (2.9, 0.0),
         'd': (-4.0, 0.0)
     })
-    assert four.runs == ('a', 'c', 'b', 'd')
-    assert four.verdicts == (AHEAD, BEHIND, BEHIND, BEHIND)
-    assert (four.low <= four.values).all()
-    assert (four.values <= four.high).all()
-    three = ranking({'b': (0.0, 0.0), 'c': (0.1, 0.0), 'd': (-4.0, 0.0)})
-    assert three.verdicts == (OPEN, OPEN, BEHIND)
+    assert ranking.runs == ('a', 'c', 'b', 'd')
+    assert ranking.verdicts == (GO_ON, GO_ON, GO_ON, STOP)
+    assert ranking.best.tolist() == [1, 1, 1, 4]
+    assert ranking.worst.tolist() == [3, 3, 3, 4]
+    assert ranking.chance.sum() == pytest.approx(1)
+    assert ranking.chance[3] == 0 and ranking.above_next[2] > 0.99
+    alone, *_ = rankings({'d': (-4.0, 0.0)})
+    assert alone.verdicts == (GO_ON, ) and alone.chance == 1
 
 
-def test_intervals_of_the_mean_are_those_of_its_draws():
-    overall = ranking({'a': (0.0, 2.0), 'b': (1.0, 0.0)}, [0, 1])
-    assert overall.runs == ('a', 'b')
-    assert overall.values == pytest.approx(
-        [expit([0.0, 2.0]).mean(),
-         expit([1.0, 0.0]).mean()])
-    expected = expect(forecast('a', 0.0, 2.0), make_predictor(0.5, 0.1), LEVEL)
-    for part, draws, value in ((1, expected.draws[:, 1], expected.values[1]),
-                               ([0, 1], expected.draws.mean(axis=1),
-                                expected.values.mean())):
-        alone = rank([expected], part, LEVEL)
-        assert alone.low == pytest.approx(np.quantile(draws, [0.05]))
-        assert alone.high == pytest.approx(np.quantile(draws, [0.95]))
-        assert alone.low[0] < value < alone.high[0]
+def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
+    runs = {'long': (3.0, 0.0), 'short': (-4.0, 0.0), 'poor': (-4.0, 0.0)}
+    ranking, *_ = rankings(runs, [2.0, 1.0, 2.0])
+    assert ranking.verdicts == (GO_ON, GO_ON, STOP)
+    assert ranking.best.tolist() == [1, 1, 2]
+    # Nearly equal budgets are equal.
+    ranking, *_ = rankings(runs, [1.04, 1.0, 1.0])
+    assert ranking.verdicts == (GO_ON, STOP, STOP)
 
 
 def test_the_error_of_a_finished_run_is_known():
     """But not by how much another will change that is not."""
-    predictor = make_predictor(0.5)
-    both = rank([
-        expect(forecast('done', 3.0, 0.0, share=1.0), predictor, LEVEL),
-        expect(forecast('young', 0.0, 0.0, errors=()), predictor, LEVEL)
-    ], 0, LEVEL)
+    runs = {
+        'done': forecast('done', 3.0, 0.0, share=1.0),
+        'young': forecast('young', -4.0, 0.0)
+    }
+    both, *_ = rankings(runs)
+    assert both.verdicts == (FINISHED, STOP)
+    runs['young'] = forecast('young', -4.0, 0.0, errors=())
+    both, *_ = rankings(runs)
     assert both.verdicts == (UNKNOWN, UNKNOWN)
-    assert np.isnan(both.above[0, 1]) and np.isnan(both.above[1, 0])
-    assert np.isfinite(both.low[0]) and np.isnan(both.low[1])
+    assert np.isnan(both.best).all() and np.isnan(both.above_next).all()
 
 
-def test_without_errors_there_is_no_verdict():
-    both = ranking({'a': (0.0, 0.0), 'b': (3.0, 0.0)}, errors=())
+def test_without_held_out_errors_there_is_no_verdict():
+    """As those of --method paper have."""
+    predictor = replace(anywhere(), training_scores=None)
+    both, *_ = rankings({
+        'a': (0.0, 0.0),
+        'b': (3.0, 0.0)
+    },
+                        predictor=predictor)
     assert both.runs == ('b', 'a')
     assert both.verdicts == (UNKNOWN, UNKNOWN)
-    assert np.isnan(both.low).all() and np.isnan(both.above).all()
 
 
 def test_runs_without_a_forecast_come_last():
-    both = ranking({'a': (np.nan, 0.0), 'b': (0.0, 0.0)})
+    runs = {'a': (np.nan, np.nan), 'b': (0.0, 0.0)}
+    both, *_ = rankings(runs)
     assert both.runs == ('b', 'a') and np.isnan(both.values[1])
     # The other one has no rival.
-    assert both.verdicts == (OPEN, NOT_FORECAST)
+    assert both.verdicts == (GO_ON, NOT_FORECAST)
+
+
+def test_the_mean_of_one_benchmark_is_this_one():
+    runs = {'a': (0.0, 1.0), 'b': (0.2, 0.0)}
+    first, _, mean = rankings(runs, main=[0])
+    assert mean.runs == first.runs == ('b', 'a')
+    assert mean.chance.tolist() == first.chance.tolist()

@@ -185,8 +185,11 @@ def _methods(case: Case) -> dict[str, Callable[[StudyRun], Sequence[NDArray]]]:
 
     def of_exponents(history: Sequence[RunTrajectory], predictor: Predictor,
                      run: RunTrajectory) -> Sequence[NDArray]:
-        expected = expect(Forecaster(history).forecast(run), predictor, LEVEL)
-        return expected.values, expected.low, expected.high
+        n = len(predictor.benchmarks)
+        expected = expect(
+            Forecaster(history).forecast(run), predictor, range(n), LEVEL)
+        # The last one is the mean.
+        return expected.values[:n], expected.low[:n], expected.high[:n]
 
     def by_median(run: StudyRun) -> Sequence[NDArray]:
         # No regression, as of few runs.

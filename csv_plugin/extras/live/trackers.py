@@ -100,10 +100,10 @@ def _points(triage: Triage, run: RunTrajectory,
         if name not in logged:
             yield steps[i], _scalars('predicted', triage.benchmarks,
                                      cube[:, i, :, 0])
-    forecasts = np.array([[ranking.values[r], ranking.low[r], ranking.high[r]]
-                          for ranking in triage.rankings.values()
-                          for r in [ranking.runs.index(run.run)]])
-    scalars = _scalars('forecast', list(triage.rankings), forecasts.T)
+    expected = triage.expected[run.run]
+    scalars = _scalars(
+        'forecast', list(triage.rankings),
+        np.stack([expected.values, expected.low, expected.high]))
     if scalars:
         yield steps[-1], scalars
 
