@@ -5,9 +5,9 @@
 Twenty tiny models of series d, on which the shipped predictor was not fitted,
 have the same texts and tokenizer; weights and the order of the batches are
 from their seed. All pairs of them are compared, without and with the noise of
-runs, which is from `RUNS` others. None is better as a recipe: the table has
-the share of pairs with the verdict better or worse, and its 90 % interval from
-draws of whole runs. Models that are complete are kept.
+runs, which is from five others (`--others`). None is better as a recipe: the
+table has the share of pairs with the verdict better or worse, and its 90 %
+interval from draws of whole runs. Models that are complete are kept.
 """
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,8 +38,6 @@ from tools.studies.zoo.zoo_training import (make_tokenizer, new_model,
                                             training_steps, use_one_core)
 
 SERIES, SIZE = 'd', 's'
-#: Other runs that measure the noise of runs, as a user may have.
-RUNS = 5
 DRAWS, ENDS = 2000, (.05, .95)
 HEADER = 'told apart by', 'alone, %', 'with noise of runs, %'
 
@@ -65,8 +63,8 @@ def train(out: Path, n: int, recipe: TrainingRecipe) -> list[TokenLossDump]:
     return [read_dump(place) for place in places]
 
 
-def decided(dumps: Sequence[TokenLossDump],
-            predictor: Predictor) -> dict[str, NDArray[np.bool_]]:
+def decided(dumps: Sequence[TokenLossDump], predictor: Predictor,
+            n_others: int) -> dict[str, NDArray[np.bool_]]:
     """Pairs that are told apart, `(2, n, n)`, by what is compared.
 
     Alone, and with the noise of runs. A pair is on both sides of the diagonal.
@@ -75,7 +73,7 @@ def decided(dumps: Sequence[TokenLossDump],
     found: dict[str, NDArray[np.bool_]] = {}
     for i, j in tqdm([*combinations(range(n), 2)], desc='pairs'):
         others = rng.permutation([k for k in range(n) if k not in (i, j)])
-        runs = [dumps[k] for k in others[:RUNS]]
+        runs = [dumps[k] for k in others[:n_others]]
         for way, recipe in enumerate(([], runs)):
             comparison = compare(
                 dumps[i], dumps[j], predictor, same_recipe=recipe)
@@ -105,11 +103,12 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('--runs', type=whole_number, default=20)
     parser.add_argument('--tokens', type=whole_number, default=800_000)
+    parser.add_argument('--others', type=whole_number, default=5)
     add_out(parser, 'losses of the runs')
     args = parser.parse_args()
     recipe = replace(TrainingRecipe(), tokens=args.tokens)
     dumps = train(args.out, args.runs, recipe)
-    found = decided(dumps, load_predictor(shipped.PREDICTOR))
+    found = decided(dumps, load_predictor(shipped.PREDICTOR), args.others)
     rows = [[name, *map(share, ways)] for name, ways in found.items()]
     print(tabulate(rows, HEADER, 'pipe'))
 
