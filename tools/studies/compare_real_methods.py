@@ -1,21 +1,17 @@
-"""This package's method and others on real models, in one table.
+"""This package's method and others on real models, in three comparisons.
 
     OMP_NUM_THREADS=1 python -m tools.studies.compare_real_methods \\
         --out outputs/methods
 
-The table of docs/appendix/real_runs.md, from the data that docs/results.md
+The tables of docs/appendix/real_runs.md, from the data that docs/results.md
 names, which are not part of the repository but lie at ../shared/real. Options
 behind `--` go to `python -m tools.studies.compare_methods`, such as `--
 --methods pca ridge`.
 """
 import csv
-import math
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Optional
-
-from tabulate import tabulate
 
 from csv_plugin.io.tables import write_csv
 from tools.studies import compare_methods
@@ -48,16 +44,12 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         [*tables(REAL), '--doubles', *DOUBLES, '--leave-family-out']
     }
     for name, options in runs.items():
+        print(f'\n## {name}\n')
         compare_methods.main([
             *options, '--fit', 'train', 'val', '--predict', 'test',
             *args.options, '--out',
-            str(folder(args.out, name))
+            str(args.out / name.replace(' ', '_').lower())
         ])
-    print(joined({name: folder(args.out, name) for name in runs}))
-
-
-def folder(out: Path, name: str) -> Path:
-    return out / name.replace(' ', '_').lower()
 
 
 def tables(root: Path,
@@ -84,44 +76,6 @@ def with_sizes(models: Path, target: Path) -> Path:
         row['params_b'] = 12e-9 * width**2 * depth
     write_csv(target, [*rows[0]], [[*row.values()] for row in rows])
     return target
-
-
-def joined(folders: dict[str, Path]) -> str:
-    """All methods in several comparisons, as a Markdown table."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    looks_at = {}
-    for name, path in folders.items():
-        with (path / 'methods.csv').open(newline='') as file:
-            for row in csv.DictReader(file):
-                method = row.pop('method')
-                looks_at[method] = row.pop('looks_at')
-                found.setdefault(method, {})[name] = {
-                    key: float(value or 'nan')
-                    for key, value in row.items()
-                }
-    first = next(iter(found))
-    rows = [[
-        method, looks_at[method],
-        *chain.from_iterable(cells(parts.get(name)) for name in folders)
-    ] for method, parts in found.items()]
-    header = ['method', 'looks at']
-    for name in folders:
-        header += [f'{name}: MSE', f'of {first}', 'coverage (width)']
-    return tabulate(rows, header, tablefmt='pipe', disable_numparse=True)
-
-
-def cells(row: Optional[dict[str, float]]) -> list[str]:
-    """MSE in 1e-3, its share with an interval, coverage and width."""
-    if row is None or math.isnan(row['mse']):
-        return ['-'] * 3
-    share = (f'{row["ratio"]:.2f} '
-             f'({row["ratio_low"]:.2f} - {row["ratio_high"]:.2f})')
-    if row['ratio_low'] == row['ratio_high'] == 1:
-        share = '1'
-    return [
-        f'{1e3 * row["mse"]:.3f}', share,
-        f'{row["coverage"]:.2f} ({100 * row["width"]:.1f})'
-    ]
 
 
 if __name__ == '__main__':

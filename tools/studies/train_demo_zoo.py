@@ -36,18 +36,7 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
             break_on_hyphens=False))
     add_number(parser, '--tokens', TrainingRecipe.tokens,
                'training tokens of each model')
-    parser.add_argument(
-        '--seed',
-        type=int,
-        default=TrainingRecipe.seed,
-        metavar='N',
-        help='another seed, other weights and texts (default %(default)s)')
     add_jobs(parser)
-    parser.add_argument(
-        '--device',
-        default='cpu',
-        metavar='NAME',
-        help='cpu or cuda (default cpu)')
     add_out(parser, 'the zoo')
     return parser.parse_args(argv)
 
@@ -63,10 +52,9 @@ def model_name(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> None:
-    recipe = TrainingRecipe(tokens=args.tokens, seed=args.seed)
+    recipe = TrainingRecipe(tokens=args.tokens)
     check_folder(args.out)
-    n_trained = train_models(args.out, args.models, recipe, args.device,
-                             args.jobs)
+    n_trained = train_models(args.out, args.models, recipe, jobs=args.jobs)
     print(f'{n_trained} models trained, '
           f'{len(args.models) - n_trained} were complete: {args.out}')
 

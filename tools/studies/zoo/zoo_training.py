@@ -40,7 +40,7 @@ _HEAD_WIDTH = 16
 # The training loss is a mean over this share of the steps, the last ones.
 _FINAL = .05
 # Arguments of `_train`.
-_Task = tuple[Path, str, TrainingRecipe, str, int]
+_Task = tuple[Path, str, TrainingRecipe, int]
 _PACKAGES = ('numpy', 'safetensors', 'tokenizers', 'torch', 'transformers')
 
 
@@ -85,7 +85,6 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 def train_models(zoo: Path,
                  models: Sequence[str],
                  recipe: TrainingRecipe,
-                 device: str = 'cpu',
                  jobs: int = 1) -> int:
     """Train the models that a zoo lacks, each on one core.
 
@@ -98,8 +97,7 @@ def train_models(zoo: Path,
     for model in missing:
         shutil.rmtree(model_folder(zoo, model), ignore_errors=True)
         make_tokenizer(zoo, recipe_of(model)[0].name, recipe)
-    tasks = [(zoo, model, recipe, device, i % jobs)
-             for i, model in enumerate(missing)]
+    tasks = [(zoo, model, recipe, i % jobs) for i, model in enumerate(missing)]
     for model, record in _trained(tasks, jobs):
         manifest.add(model, record)
     return len(missing)
@@ -118,17 +116,16 @@ def _trained(tasks: Sequence[_Task],
             yield future.result()
 
 
-def _train(zoo: Path, model: str, recipe: TrainingRecipe, device: str,
+def _train(zoo: Path, model: str, recipe: TrainingRecipe,
            line: int) -> tuple[str, dict[str, Any]]:
     """Train a model on one core; its name and its record."""
     use_one_core()
-    return model, train_model(zoo, model, recipe, device, line)
+    return model, train_model(zoo, model, recipe, line)
 
 
 def train_model(zoo: Path,
                 model: str,
                 recipe: TrainingRecipe,
-                device: str = 'cpu',
                 line: int = 0) -> dict[str, Any]:
     """Train one model and write its checkpoints.
 
@@ -144,9 +141,7 @@ def train_model(zoo: Path,
     tokenizer, rows = _tokenizer_and_rows(zoo, series.name, recipe)
     batches = corpus.batches(rows, recipe.batch_tokens,
                              np.random.default_rng(seed))
-    # `Any`, because a decorator in transformers hides the type of `to`.
-    llama: Any = new_model(size, tokenizer, seed)
-    llama.to(device)
+    llama = new_model(size, tokenizer, seed)
     losses: list[float] = []
     validation_losses: dict[int, float] = {}
     n_tokens = sum(len(row) - 1 for row in rows)
@@ -173,7 +168,6 @@ def train_model(zoo: Path,
         'training_loss': float(np.mean(final)),
         'validation_loss': validation_losses,
         'cpu_seconds': round(time.process_time() - began),
-        'device': device,
         'versions': _versions(),
     }
 
@@ -257,7 +251,7 @@ def token_losses(llama: LlamaForCausalLM, batch: NDArray[np.int64]) -> Tensor:
     Returns:
         Tensor: Float32, in nats, row by row without the places of padding.
     """
-    ids = torch.from_numpy(batch).to(llama.device)
+    ids = torch.from_numpy(batch)
     inputs = ids[:, :-1].clamp(min=0)
     # With a mask of ones the model takes the fast causal attention. Padding
     # does not matter: it is behind all tokens of its row.
