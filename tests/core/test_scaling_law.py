@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import curve_fit, least_squares
 from scipy.special import expit
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.scaling_law import (Curve, Regressions, accuracy_at,
                                          diagnose, fit_curve, slope_at)
 from tests.core.worlds import SCORES, accuracies
@@ -143,6 +144,14 @@ def test_slopes_are_the_derivative_of_the_accuracies(alpha, beta, floor):
 def test_a_constant_curve_ignores_the_score(accuracy):
     flat = Curve.constant(accuracy).accuracies(np.array([-5.0, 0.0, 1e6]))
     np.testing.assert_allclose(flat, accuracy, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize('alpha, floor', [(-2, 1.01), (-2, -.01), (0, -1.1)])
+def test_a_floor_is_a_fraction(alpha, floor):
+    """That of a constant curve is twice the accuracy minus 1."""
+    Curve(0, 0, -1)
+    with pytest.raises(InputError, match='floor'):
+        Curve(alpha, 0, floor)
 
 
 def problems(seed=0, n=20, n_columns=5, n_problems=6, n_free=2):
