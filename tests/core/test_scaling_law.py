@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import curve_fit, least_squares
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.scaling_law import (Curve, Regressions, accuracy_at,
@@ -201,6 +201,18 @@ def test_solutions_are_those_of_scipy(penalty, n_free, seed):
         assert objective(
             stack, q, theta,
             penalty) <= objective(stack, q, expected, penalty) * (1 + 1e-9)
+
+
+def test_start_is_a_logit_regression_on_the_second_column():
+    stack = problems()
+    stack.accuracy[:3] = 0.0, 0.3, 1.0
+    for q, theta in enumerate(stack.start()):
+        kept, floor = stack.masks[q] > 0, stack.floors[q]
+        share = (stack.accuracy[kept] - floor) / (1 - floor)
+        slope, intercept = np.polyfit(stack.design[kept, 1],
+                                      logit(np.clip(share, 0.02, 0.98)), 1)
+        expected = [intercept, slope] + [0] * 3
+        np.testing.assert_allclose(theta, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize('level', [0.0, 0.1, -1.3])
