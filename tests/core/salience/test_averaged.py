@@ -389,3 +389,14 @@ def test_units_and_accuracies_that_do_not_differ():
     assert (found.n_sizes[:, :2] < 3).all()
     level = fitted(values, np.full(N, 0.5))
     np.testing.assert_allclose(level.errors, 0, atol=1e-6)
+
+
+def test_constant_scores_have_the_slope_0():
+    """Also where they are 0."""
+    scores = np.column_stack(
+        [np.linspace(-1, 1, 12),
+         np.zeros(12), np.full(12, .1)])
+    slopes, offsets = averaged.fit_lines(
+        scores, 1 / (1 + np.exp(2 * scores[:, 0])), np.zeros(1))
+    np.testing.assert_allclose(slopes, [[-2, 0, 0]], atol=1e-3)
+    np.testing.assert_allclose(offsets, 0, atol=1e-3)

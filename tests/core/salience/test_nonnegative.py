@@ -136,3 +136,7 @@ def test_columns_without_a_share_of_the_mean_loss_are_refused(smallest):
     uniform = np.array([0.5, 0.3, smallest, 0.2])
     with pytest.raises(InputError, match=f'found {smallest}.*ridge'):
         fit(SOLVER, task.on(task.values, uniform))
+
+
+def test_penalties_fall_by_half_decades():
+    np.testing.assert_allclose(nonnegative.PENALTIES, np.logspace(0, -4, 9))
