@@ -27,8 +27,8 @@ TEST = ['test']
 
 
 def fit_bars() -> Progress:
-    """Return bars for `fit_predictor`: of fits, and then of intervals."""
-    labels = iter(('fits', 'intervals'))
+    """Return bars for `fit_predictor`: of fits, then of back-tests."""
+    labels = iter(('fits', 'back-tests'))
     return lambda benchmarks: tqdm(benchmarks, desc=next(labels))
 
 

@@ -395,7 +395,7 @@ def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
                      'the predictor, so the interval is too narrow')
     if beyond := [
             part.benchmark for part in predictor.benchmarks
-            if part.intervals.extrapolated(part.model.scores(features)).any()
+            if part.intervals.distance(part.model.scores(features)).any()
     ]:
         notes.append(f'{shortened(", ".join(beyond), 60)}: scores outside the '
                      'range of the training models')

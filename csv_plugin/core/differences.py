@@ -12,8 +12,8 @@ along the predicted accuracy. So n models have a joint distribution.
 A few families have much larger errors than the others. So errors follow
 Student's t distribution, and its scale has the largest likelihood. As for
 `intervals`, n families count as n errors, and benchmarks share the shape of
-the variance, the more the fewer families they have. Outside the range of the
-training models, errors are as much larger as those of the back-tests are.
+the variance, the more the fewer families they have. They grow with
+the distance from the training models as those of `intervals` do.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -291,10 +291,11 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
     """The same of n models with capability scores `(B, n)`."""
     chosen = np.isin(predictor.names, main)
     learned = _learn(predictor, chosen)
+    distances = predictor.distances(scores)
     values, larger, noise = [], [], []
     for part, row in zip(predictor.benchmarks, scores):
         values.append(part.model.curve.accuracies(row))
-        larger.append(_larger(part, row))
+        larger.append(_larger(part, distances))
         noise.append(OWN_SHARE * item_variance(values[-1], part.n_items) *
                      inverse(part.n_items))
     names, n = predictor.names, int(chosen.sum())
@@ -436,10 +437,9 @@ def _fit_parts(sizes: NDArray, squares: NDArray, between: NDArray,
     return parts
 
 
-def _larger(part: BenchmarkPredictor, scores: NDArray) -> NDArray[np.float64]:
-    """How many times errors of models are those within the range, `(n,)`."""
-    intervals = part.intervals
-    if intervals.n_families < 2:
-        return np.full(len(scores), np.inf)
-    outside = intervals.backtest_error * intervals.growth(scores)
-    return np.where(intervals.extrapolated(scores), np.maximum(outside, 1), 1)
+def _larger(part: BenchmarkPredictor,
+            distances: NDArray) -> NDArray[np.float64]:
+    """How many times errors of models are those at the distance 0, `(n,)`."""
+    if part.intervals.n_families < 2:
+        return np.full(len(distances), np.inf)
+    return part.intervals.growth(distances)

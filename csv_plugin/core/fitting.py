@@ -17,7 +17,8 @@ from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import (ErrorsByReach, FoldPredictions,
                                              HeldOutFamily, errors_by_reach,
                                              held_out_families, mean_unseen)
-from csv_plugin.core.intervals import (Intervals, backtest_errors, deviation,
+from csv_plugin.core.intervals import (LOSS_EXPONENT, TIMES_COMPUTE, Intervals,
+                                       deviation, learn_rate, mean_distances,
                                        shared_variances, worse_models)
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
@@ -30,7 +31,7 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Uniform, fold_masks,
                                       held_out_predictions, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
-from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.salience_model import MOST, SalienceModel, outside
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Called with a benchmark, its task, and its fit.
@@ -58,7 +59,13 @@ class Fitted:
         return cls(
             task, fit,
             FoldPredictions.of(fit.folds, fit.masks, task.values,
-                               task.accuracy, task.families))
+                               task.accuracy, task.families,
+                               task.features.rows))
+
+    @property
+    def is_mean(self) -> bool:
+        """True if it predicts the mean accuracy."""
+        return self.fit.solver == Constant.name
 
     @property
     def families(self) -> tuple[HeldOutFamily, ...]:
@@ -94,10 +101,9 @@ def fit_predictor(
     without a score on a benchmark are left out of its fit. `families` has that
     of each of them. The solver is one of `salience.SOLVERS` or your own, for
     all benchmarks or by benchmark; the seed is that of the cross-validation
-    folds. `progress` wraps the benchmarks, once for their fits and once for
-    their intervals; `watch` is called after every fit. `labels` has the column
-    of the label-token loss by benchmark. There, it and the mean loss are
-    reference predictors.
+    folds. `progress` wraps the benchmarks, and then the back-tests; `watch` is
+    called after every fit. `labels` has the column of the label-token loss by
+    benchmark. There, it and the mean loss are reference predictors.
 
     Raises:
         InputError: A model has no features or no family, or losses are too
@@ -105,23 +111,14 @@ def fit_predictor(
     """
     features = _checked(features, accuracies, families)
     groups = np.asarray(families)
-    solvers = (
-        solver if isinstance(solver, Mapping) else dict.fromkeys(
-            accuracies.benchmarks, solver))
-
-    def backtest(name: str, variance: NDArray) -> NDArray:
-        part = fitted[name]
-        mean = part.fit.solver == Constant.name
-        return run_backtests(part.task,
-                             Constant() if mean else solvers[name], seed,
-                             variance)
 
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
-        fitted = _fit_all(
-            _tasks(features, accuracies, groups), solver, seed, progress,
-            watch)
-        intervals = learn_intervals(fitted, backtest, progress)
+        tasks = _tasks(features, accuracies, groups)
+        fitted = _fit_all(tasks, solver, seed, progress, watch)
+        intervals = learn_intervals(
+            fitted,
+            run_backtests(features, tasks, fitted, solver, seed, progress))
         benchmarks = tuple(
             _benchmark(features, accuracies, name, fitted[name],
                        intervals[name], labels.get(name))
@@ -186,10 +183,18 @@ def _tasks(features: FeatureTable, accuracies: AccuracyTable,
     return tasks
 
 
-def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
-             progress: Progress, watch: Optional[Watch]) -> dict[str, Fitted]:
-    """Fits of all benchmarks, by name."""
-    masks = {name: fold_masks(tasks[name].families, seed) for name in tasks}
+def _fit_all(tasks: Mapping[str, Task],
+             solver: Solvers,
+             seed: int,
+             progress: Progress = iter,
+             watch: Optional[Watch] = None,
+             final: bool = True) -> dict[str, Fitted]:
+    """Fits of all benchmarks, by name; cross-validated less if not `final`."""
+    masks = {
+        name:
+        fold_masks(tasks[name].families, seed, n_repeats=3 if final else 1)
+        for name in tasks
+    }
     joint: dict[str, SalienceFit] = {}
     if isinstance(solver, JointSolver):
         sound = [name for name in tasks if not tasks[name].problems]
@@ -200,7 +205,7 @@ def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
     together = isinstance(solver, JointSolver)
     for name in list(tasks) if together else progress(list(tasks)):
         method = solver[name] if isinstance(solver, Mapping) else solver
-        fit = joint.get(name) or _fit(tasks[name], method, masks[name])
+        fit = joint.get(name) or _fit(tasks[name], method, masks[name], final)
         fitted[name] = Fitted.of(tasks[name],
                                  _unless_mean(tasks[name], fit, masks[name]))
         if watch:
@@ -208,12 +213,13 @@ def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
     return fitted
 
 
-def _fit(task: Task, solver: Solver, masks: NDArray) -> Optional[SalienceFit]:
-    """Fit with the error of predictions that took no part in any choice."""
+def _fit(task: Task, solver: Solver, masks: NDArray,
+         nested: bool) -> Optional[SalienceFit]:
+    """Fit, with the error of predictions that took no part in any choice."""
     if task.problems:
         return None
     fit = solver.fit(task, masks)
-    if not isinstance(solver, ChoosingSolver) or not len(masks):
+    if not (nested and len(masks) and isinstance(solver, ChoosingSolver)):
         return fit
     held_out = solver.held_out(task, masks)
     error = float(np.mean((held_out.predicted - task.accuracy)**2))
@@ -238,57 +244,98 @@ def _unless_mean(task: Task, fit: Optional[SalienceFit],
                     for problem in problems))
 
 
-def learn_intervals(fitted: Mapping[str, Fitted],
-                    backtest: Callable[[str, NDArray], NDArray],
-                    progress: Progress = iter) -> dict[str, Intervals]:
-    """Return intervals by benchmark; variances of errors share their shape.
+def learn_intervals(
+    fitted: Mapping[str, Fitted],
+    backtests: Sequence[Mapping[str,
+                                FoldPredictions]]) -> dict[str, Intervals]:
+    """Return intervals by benchmark.
 
-    `backtest` maps a benchmark and the variance of its errors `(2,)` to
-    `Intervals.backtest`.
+    Benchmarks share the shape of the variance of errors and the rate at which
+    errors grow. Back-tests are those of `run_backtests`.
     """
-    folds = [part.folds for part in fitted.values()]
-    variances = dict(zip(fitted, shared_variances(folds)))
+    variances = dict(
+        zip(fitted,
+            shared_variances([part.folds for part in fitted.values()])))
+    parts = [*fitted.values()]
+    learned = [part for part in parts if not part.is_mean]
+    rate = learn_rate(backtests, variances)
+    distances = mean_distances([part.folds for part in learned or parts])
+    rises = [
+        np.std(part.fit.model.exponents(part.task.values)) for part in learned
+    ]
+    rise = float(max(rises, default=MOST))
+    further = np.zeros(len(TIMES_COMPUTE))
+    if learned:
+        further = np.mean([_further(part) for part in learned], axis=0)
     return {
-        name:
-        _intervals(fitted[name], variances[name],
-                   backtest(name, variances[name]))
-        for name in progress(list(fitted))
+        name: _intervals(part, variances[name], rate, distances, further, rise)
+        for name, part in fitted.items()
     }
 
 
-def _intervals(part: Fitted, variance: NDArray,
-               backtest: NDArray) -> Intervals:
+def _further(part: Fitted) -> NDArray[np.float64]:
+    """Distances of better models by one score; see `Intervals.further`."""
+    features = part.task.features
+    best = features.values[[features.mean_loss.argmin()]]
+    factors = np.power(TIMES_COMPUTE, -LOSS_EXPONENT)
+    seen, score = (
+        part.fit.model.scores(values)
+        for values in (features.values, factors[:, None] * best))
+    return outside(score, seen.min(), seen.max(), seen.std())
+
+
+def _intervals(part: Fitted, variance: NDArray, rate: float,
+               distances: NDArray, further: NDArray, rise: float) -> Intervals:
     task, fit, folds = part.task, part.fit, part.folds
+    fold, model = folds.unseen
     deviations = deviation(variance, folds.slopes[folds.unseen])
+    rise = rise if part.is_mean and task.at_chance else 0.0
+    if not rise:
+        deviations *= 1 + rate * distances[folds.models[model]]
     score = fit.model.scores(task.values)
     # With the many columns of other solvers, sound models are beyond in some.
     few = fit.solver == Plain.name
     return Intervals(fit.folds, len(score),
-                     np.abs(folds.errors) / deviations, folds.unseen[0],
-                     variance, backtest, folds.n_families,
-                     float(score.min(initial=np.inf)),
+                     np.abs(folds.errors) / deviations, fold, variance,
+                     folds.n_families, float(score.min(initial=np.inf)),
                      float(score.max(initial=-np.inf)),
-                     float(score.std()) if len(score) else np.inf,
+                     float(score.std()) if len(score) else np.inf, rate,
+                     further, rise,
                      task.values.max(axis=0) if few else None)
 
 
-def run_backtests(task: Task, solver: Solver, seed: int,
-                  variance: NDArray) -> NDArray[np.float64]:
-    """Fit to the worse models; return the errors on the better ones.
+def run_backtests(features: FeatureTable, tasks: Mapping[str, Task],
+                  fitted: Mapping[str, Fitted], solver: Solvers, seed: int,
+                  progress: Progress) -> list[dict[str, FoldPredictions]]:
+    """Fit to the worse models and predict the better ones, by benchmark.
 
-    See `backtest_errors`; empty if nothing can be fitted.
+    Benchmarks without a curve, here or in the fit to all models, are left out.
     """
-    errors = [np.zeros(0)]
-    for worse in worse_models(task.features.mean_loss):
-        part = task.select(worse)
-        if not part.problems:
-            # One repeat: only the penalty is chosen by these folds.
-            masks = fold_masks(part.families, seed, n_repeats=1)
-            model = solver.fit(part, masks).model
-            errors.append(
-                backtest_errors(model, task.values, task.accuracy, worse,
-                                variance))
-    return np.concatenate(errors)
+    learned = {name: tasks[name] for name in tasks if not fitted[name].is_mean}
+    found = []
+    loss = features.values @ features.columns.uniform
+    for worse in progress(list(worse_models(loss))):
+        masks = {
+            name: worse[task.features.rows]
+            for name, task in learned.items()
+        }
+        fits = _fit_all(
+            {
+                name: task.select(masks[name])
+                for name, task in learned.items()
+            },
+            solver,
+            seed,
+            final=False)
+        found.append({
+            name:
+            FoldPredictions.of(part.fit.model[None], masks[name][None],
+                               learned[name].values, learned[name].accuracy,
+                               learned[name].families,
+                               learned[name].features.rows)
+            for name, part in fits.items() if not part.is_mean
+        })
+    return found
 
 
 def learn_references(
@@ -301,7 +348,7 @@ def learn_references(
     accuracy is predicted.
     """
     task, fit, folds = part.task, part.fit, part.folds
-    if not len(fit.masks) or fit.solver == Constant.name:
+    if not len(fit.masks) or part.is_mean:
         return ()
     found = []
     for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():

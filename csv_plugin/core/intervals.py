@@ -1,50 +1,64 @@
-"""Prediction intervals from held-out models.
+"""Prediction intervals from held-out models, wider the farther away.
 
-Inside the range of capability scores of the training models: CV+ (Barber et
-al., "Predictive inference with the jackknife+", Annals of Statistics 49(1),
-2021) over family-grouped folds. Outside, back-tests widen the interval: fits
-to the worse models predict the better ones. Their errors count more, the
-further a model lies from the range.
+CV+ (Barber et al., "Predictive inference with the jackknife+", Annals of
+Statistics 49(1), 2021) over family-grouped folds. Errors are in standard
+deviations, whose variance is a constant part plus a part that grows with the
+squared slope of the curve. Few families cannot separate these parts. So
+benchmarks share the *shape* of the variance, the ratio of the parts, the more
+the fewer families they have; each has its own size.
+
+The *distance* of a model is how far its capability scores lie outside those of
+the training models, in their standard deviations, on average over the
+benchmarks. Standard deviations of errors grow by a rate times the distance.
+Benchmarks share the rate, which is learned from back-tests: fits to the worse
+models predict the better ones. These are few, so it is shrunk to a usual rate.
 
 Models of a family have correlated errors, so n families count as n errors, and
 quantiles are those of Student's t distribution. Errors on families left out
-have n degrees of freedom. Back-tests predict models of families that they fit
-to, with a curve of two parameters: n - 2 degrees, at least 1.
-
-Errors are pooled in standard deviations. Their variance is a constant part
-plus a part that grows with the squared slope of the curve. Few families cannot
-separate these parts. So benchmarks share the *shape* of the variance, the
-ratio of the parts, the more the fewer families they have; each has its own
-size.
+have n degrees of freedom. What errors grow by has at most 4, and fewer than n.
 
 A score is a share of right answers, so it has binomial noise. All models
 answer the same items, so only a part of this noise is a model's own. No
 interval is narrower than this part.
+
+Where all training models are at chance, nothing tells when a benchmark will
+emerge. Its intervals reach from chance up to where the steepest of the other
+benchmarks would be, had it emerged at the border of the training models.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import logit, ndtri, stdtrit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.held_out_errors import FoldPredictions
-from csv_plugin.core.salience_model import SalienceModel, side
+from csv_plugin.core.held_out_errors import FoldPredictions, mean_unseen
+from csv_plugin.core.salience_model import SalienceModel, outside
+from csv_plugin.core.scaling_law import CHANCE_MARGIN, accuracy_at
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)
-#: Parameters by which families place a curve: alpha and beta.
-CURVE_PARAMETERS = 2
+#: The rate at which errors grow with the distance where nothing is known, as
+#: measured on six collections, and the deviation of its logarithm among them.
+USUAL_RATE, RATE_DEVIATION = 2.0, 0.25
+#: All back-tests of a benchmark count as so many errors.
+BACKTEST_ERRORS = 6
+#: Degrees of freedom of errors beyond the training models: at most, and how
+#: many fewer than families, as two place a curve.
+MOST_FREEDOM, CURVE_PARAMETERS = 4, 2
+#: Errors are reported for models with so many times the compute of the best
+#: training model. Losses fall by this power of the compute (measured on seven
+#: collections: .03 to .17, with a median of .065).
+TIMES_COMPUTE, LOSS_EXPONENT = (3, 10, 30), 0.06
+#: A model is far from the training models where errors have grown this much.
+FAR = 1.5
 #: Losses this much higher than those fitted on, as a share, count as within
 #: their range: tables are rounded.
 ROOM = 0.01
 #: Least distance of the probabilities of quantiles from 0.5 and 1.
 LEAST_TAIL = 1e-12
-#: Most standard deviations of a score from the range that count, and the least
-#: one of scores.
-MOST, TINY = 1e6, 1e-150
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
 #: The shared shape counts like so many families of the benchmark's own.
@@ -66,47 +80,44 @@ class Intervals:
     are their absolute errors on unseen models, in standard deviations, made by
     the models `fold`; N is `n_models` times the repeats of the
     cross-validation. `variance`, `(2,)`, has the constant part of the variance
-    of an error, and the part per squared slope. `backtest`, `(n_b,)`, are
-    absolute errors of the back-tests, in standard deviations at the border of
-    the range.
+    of an error, and the part per squared slope.
 
-    Training models have scores from `score_low` to `score_high`; errors double
-    at the distance `score_spread` from there. A model with a column above
-    `highest`, `(K,)`, has the interval 0 to 1; None for solvers of many
-    columns.
+    Training models have scores from `score_low` to `score_high`, with the
+    standard deviation `score_spread`. Deviations of errors grow by `rate`
+    times the distance of a model. `further`, `(3,)`, are distances of models
+    with `TIMES_COMPUTE` times the compute of the best one. `rise` is 0, or for
+    a benchmark at chance how much the exponent of the steepest other one rises
+    by distance. A model with a column above `highest`, `(K,)`, has the
+    interval 0 to 1; None for solvers of many columns.
     """
     folds: SalienceModel
     n_models: int
     errors: NDArray
     fold: NDArray
     variance: NDArray
-    backtest: NDArray
     n_families: int
     score_low: float
     score_high: float
     score_spread: float
+    rate: float
+    further: NDArray
+    rise: float = 0.0
     highest: Optional[NDArray] = None
 
     def __repr__(self) -> str:
         return (f'Intervals({len(self.errors)} held-out errors of '
-                f'{self.n_models} models, {len(self.backtest)} of '
-                'back-tests)')
+                f'{self.n_models} models)')
 
-    def extrapolated(self, score: NDArray) -> NDArray:
-        """Return True for scores `(M,)` outside the range of the training."""
-        return side(score, self.score_low, self.score_high) != 0
-
-    @property
-    def backtest_error(self) -> float:
-        """Root mean square of `backtest`; infinite without a back-test."""
-        if not len(self.backtest):
-            return np.inf
-        return float(np.sqrt(np.mean(self.backtest**2)))
-
-    def growth(self, score: NDArray) -> NDArray:
-        """Return the size of errors at scores `(M,)`; 1 within the range."""
-        return _growth(score, self.score_low, self.score_high,
+    def distance(self, score: NDArray) -> NDArray[np.float64]:
+        """Return the distance of scores `(M,)` from those of the training."""
+        if not self.n_models:
+            return np.zeros(np.shape(score))
+        return outside(score, self.score_low, self.score_high,
                        self.score_spread)
+
+    def growth(self, distance: NDArray) -> NDArray:
+        """Return how many times as large errors are as at the distance 0."""
+        return np.asarray(1 + self.rate * distance)
 
     def beyond(self, values: NDArray) -> NDArray[np.bool_]:
         """Return True for models with a loss above those of training, `(M,)`.
@@ -118,13 +129,26 @@ class Intervals:
         room = ROOM * np.abs(self.highest)
         return (values > self.highest + room).any(axis=1)
 
-    def bounds(self, model: SalienceModel, values: NDArray,
+    def expected_errors(self, slopes: NDArray,
+                        distance: NDArray) -> NDArray[np.float64]:
+        """Return root mean square errors to expect, fractions, `(M,)`.
+
+        Slopes are those of the predictions. NaN where nothing was held out, or
+        all training models are at chance.
+        """
+        if self.n_families < 2 or self.rise:
+            return np.full(len(slopes), np.nan)
+        usual = np.sqrt(np.mean(self.errors**2))
+        expected = usual * deviation(self.variance, slopes)
+        return np.minimum(expected * self.growth(distance), 1)
+
+    def bounds(self, model: SalienceModel, values: NDArray, distance: NDArray,
                level: float) -> tuple[NDArray, NDArray]:
         """Return lower and upper ends, `(M,)` each, clipped to 0..1.
 
         They are 0 and 1 where too few models or families were held out for the
         level, and for models that are `beyond`. The predictions of `model`,
-        fitted to all models, always lie inside.
+        fitted to all models, always lie inside. Distances are `(M,)`.
 
         Raises:
             InputError: The level is not in (0, 1).
@@ -139,31 +163,27 @@ class Intervals:
         by_fold = self.folds.curve.accuracies(scores)[self.fold]
         error = self.errors[:, None] * deviation(
             self.variance, self.folds.curve.slopes(scores))[self.fold]
-        # At both ends the ratio of the quantiles would be no number.
-        upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
-        error *= stdtrit(self.n_families, upper) / ndtri(upper)
+        error *= self._stretched(distance, level)
         low = -_upper_quantile(error - by_fold, level, self.n_models)
         high = _upper_quantile(error + by_fold, level, self.n_models)
-        scores = model.scores(values)
-        predicted = model.curve.accuracies(scores)
-        # With fewer than one degree of freedom there is no distribution.
-        freedom = max(self.n_families - CURVE_PARAMETERS, 1)
-        half = stdtrit(freedom,
-                       upper) * self.backtest_error * self.growth(scores)
-        half *= deviation(self.variance, model.curve.slopes(scores))
-        half = np.where(self.extrapolated(scores), half, 0)
-        low = np.minimum(low, predicted - half)
-        high = np.maximum(high, predicted + half)
+        predicted = model.predict(values)
         beyond = self.beyond(values)
-        return (np.where(beyond, 0,
-                         np.clip(low, 0,
-                                 1)), np.where(beyond, 1, np.clip(high, 0, 1)))
+        low = np.where(beyond, 0, np.minimum(low, predicted))
+        high = np.where(beyond, 1, np.maximum(high, predicted))
+        return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
+    def _stretched(self, distance: NDArray, level: float) -> NDArray:
+        """Growth of errors, times the ratio of t and normal quantiles."""
+        # At both ends the ratio of the quantiles would be no number.
+        upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
+        freedom = min(self.n_families - CURVE_PARAMETERS, MOST_FREEDOM)
+        near, far = stdtrit([self.n_families, max(freedom, 1)], upper)
+        return np.asarray(near + far * self.rate * distance) / ndtri(upper)
 
-def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
-    """Growth of errors at scores `(M,)`: 1 in the range, 2 a spread away."""
-    distance = np.maximum(np.maximum(low - score, score - high), 0)
-    return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
+    def emerged(self, chance: float, distance: NDArray) -> NDArray[np.float64]:
+        """Return accuracies had the benchmark emerged at the distance 0."""
+        start = logit(CHANCE_MARGIN / (1 - chance))
+        return accuracy_at(start + self.rise * distance, chance)
 
 
 def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
@@ -236,6 +256,51 @@ def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
     return [shape * level**2 for level in levels]
 
 
+def mean_distances(folds: Sequence[FoldPredictions]) -> NDArray[np.float64]:
+    """Return distances of the models, when held out, over all benchmarks."""
+    n_models = max((part.models.max(initial=-1) + 1 for part in folds),
+                   default=0)
+    totals, counts = np.zeros(n_models), np.zeros(n_models)
+    for part in folds:
+        distances = mean_unseen(part.distances, part.masks)
+        known = ~np.isnan(distances)
+        totals[part.models[known]] += distances[known]
+        counts[part.models[known]] += 1
+    return totals / np.maximum(counts, 1)
+
+
+def learn_rate(backtests: Sequence[Mapping[str, FoldPredictions]],
+               variances: Mapping[str, NDArray]) -> float:
+    """Return the rate at which errors grow with the distance.
+
+    Back-tests are by benchmark. The rate is the most likely one for errors of
+    Student's t distribution and a normal prior of its logarithm.
+    """
+    from scipy.optimize import minimize_scalar
+    sizes, distances = [np.zeros(0)], [np.zeros(0)]
+    for parts in backtests:
+        away = mean_distances([*parts.values()])
+        for name, part in parts.items():
+            _, model = part.unseen
+            deviations = deviation(variances[name], part.slopes[part.unseen])
+            sizes.append(part.errors / deviations)
+            distances.append(away[part.models[model]])
+    squares, away = np.concatenate(sizes)**2, np.concatenate(distances)
+    n_errors = BACKTEST_ERRORS * np.sqrt(len(variances))
+
+    def loss(log_rate: float) -> float:
+        scale = (1 + np.exp(log_rate) * away)**2
+        prior = ((log_rate - np.log(USUAL_RATE)) / RATE_DEVIATION)**2 / 2
+        if not len(squares):
+            return float(prior)
+        tails = np.log1p(squares / (MOST_FREEDOM * scale))
+        likelihood = np.log(scale) + (MOST_FREEDOM + 1) * tails
+        return float(prior + n_errors * likelihood.mean() / 2)
+
+    span = np.log(USUAL_RATE) + 6 * RATE_DEVIATION * np.array([-1, 1])
+    return float(np.exp(minimize_scalar(loss, bounds=span).x))
+
+
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
     """Return masks of the models that the back-tests fit to, `(3, n)`."""
     order = np.argsort(-mean_loss, kind='stable')
@@ -243,21 +308,6 @@ def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
     for mask, share in zip(worse, BACKTEST_SHARES):
         mask[order[:round(len(order) * share)]] = True
     return worse
-
-
-def backtest_errors(model: SalienceModel, values: NDArray, accuracy: NDArray,
-                    worse: NDArray, variance: NDArray) -> NDArray:
-    """Return absolute errors on the better models, in standard deviations.
-
-    They are divided by the growth of errors outside the range of the `worse`
-    models (a mask), to which the model was fitted. Feature columns are `(n,
-    K)`, accuracies and mask `(n,)`.
-    """
-    score = model.scores(values)
-    fitted, score = score[worse], score[~worse]
-    errors = np.abs(model.curve.accuracies(score) - accuracy[~worse])
-    times = _growth(score, fitted.min(), fitted.max(), float(fitted.std()))
-    return errors / deviation(variance, model.curve.slopes(score)) / times
 
 
 def item_variance(accuracy: NDArray,

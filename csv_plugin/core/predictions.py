@@ -24,13 +24,14 @@ Cell = tuple[str, str, str]
 #: Parts of `Predictions` with a value per cell, and the value of an empty one.
 _CUBES: dict[str, Any] = {
     'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
-    'in_sample': False, 'with_scores': False, 'disagrees': False
+    'in_sample': False, 'with_scores': False, 'disagrees': False,
+    'at_chance': False, 'expected_error': np.nan
 }  # yapf: disable
 #: Parts with an entry for some of the cells.
 _BY_CELL = ('missing', 'disagreements')
 #: Marks behind a prediction, in their order, by part.
 _MARKS = {'in_sample': '*', 'extrapolated': '>', 'disagrees': '!',
-          'with_scores': '+'}  # yapf: disable
+          'with_scores': '+', 'at_chance': '?'}  # yapf: disable
 
 #: Most rows that `print` shows.
 _PRINTED = 20
@@ -67,11 +68,14 @@ class Prediction:
     """One predicted accuracy, a fraction in 0..1.
 
     `low` and `high` are the ends of its interval, fractions; `level` is the
-    intended coverage, such as 0.9. It is `extrapolated` if the capability
-    score lies outside those of the training models, and `in_sample` if the
-    model is a training model of this benchmark. With `with_scores`, known
-    scores of the model changed it. It `disagrees` if the mean loss or the
-    label-token loss contradicts it more than is usual on held-out families.
+    intended coverage, such as 0.9. It is `extrapolated` if the model lies so
+    far from the training models that errors are expected to be more than half
+    as large again, and `in_sample` if it is a training model of this
+    benchmark. With `with_scores`, known scores of the model changed it. It
+    `disagrees` if the mean loss or the label-token loss contradicts it more
+    than is usual on held-out families. With `at_chance`, all training models
+    are at chance: the benchmark is not predictable yet. `expected_error` is
+    the root mean square error to expect, where known.
     """
     value: float
     low: float
@@ -81,6 +85,8 @@ class Prediction:
     in_sample: bool
     with_scores: bool = False
     disagrees: bool = False
+    at_chance: bool = False
+    expected_error: Optional[float] = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +126,10 @@ class Predictions:
         default_factory=lambda: np.array(False))
     disagrees: NDArray[np.bool_] = field(
         default_factory=lambda: np.array(False))
+    at_chance: NDArray[np.bool_] = field(
+        default_factory=lambda: np.array(False))
+    expected_error: NDArray[np.float64] = field(
+        default_factory=lambda: np.array(np.nan))
     disagreements: Mapping[Cell, tuple[Disagreement, ...]] = field(
         default_factory=lambda: MappingProxyType({}))
     outside_means: tuple[str, ...] = ()
@@ -346,6 +356,8 @@ class Predictions:
             return self.missing.get((model, benchmark, method),
                                     Missing('no prediction'))
         parts = {part: getattr(self, part)[place].item() for part in _CUBES}
+        if np.isnan(parts['expected_error']):
+            parts['expected_error'] = None
         return Prediction(parts.pop('values'), level=self.level, **parts)
 
     def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
@@ -371,8 +383,8 @@ class Predictions:
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
         lines = [
             f'Percent ({share}interval); ({ANY}): anything from guessing to '
-            '100; * a training model; > outside the range of the training '
-            'models.'
+            '100; * a training model; > far from the training models: errors '
+            'are expected to be more than half as large again.'
         ]
         if self.disagrees.any():
             lines.append('! the mean loss or the label-token loss contradicts '
@@ -381,6 +393,10 @@ class Predictions:
         if self.with_scores.any():
             lines.append('+ made from the losses and the known scores of the '
                          'model on other benchmarks.')
+        if self.at_chance.any():
+            lines.append('? not predictable yet, as all training models are '
+                         'at chance: the interval reaches to where the '
+                         'steepest of the other benchmarks would be.')
         return lines
 
     @property
@@ -429,7 +445,8 @@ class Predictions:
 
         They have `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
         `high` (fractions); `extrapolated`, `in_sample`, `with_scores`,
-        `disagrees` (None without a prediction); `missing`, the reasons.
+        `disagrees`, `at_chance`, `expected_error` (None without a prediction);
+        `missing`, the reasons.
         """
         cells = product(
             enumerate(self.models), enumerate(self.benchmarks), self.methods)

@@ -10,10 +10,10 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
-from csv_plugin.core.formatting import short_repr, shortened
+from csv_plugin.core.formatting import number, percent, short_repr, shortened
 from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOutFamily,
-                                             error_cells, typical_error)
-from csv_plugin.core.intervals import Intervals, at_least_noise
+                                             typical_error)
+from csv_plugin.core.intervals import FAR, Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.predictions import PREDICTED, Disagreement, Predictions
@@ -75,23 +75,49 @@ class BenchmarkPredictor:
 
     @property
     def error_cells(self) -> tuple[str, ...]:
-        """Cross-validated errors in the columns of `ERROR_HEADER`."""
-        return error_cells(self.cv_mse, self.typical_error,
-                           self.errors_by_reach)
+        """Cross-validated and expected errors in columns of `ERROR_HEADER`.
 
-    def predict(self, values: NDArray, level: float) -> dict[str, NDArray]:
+        '-' where there is no error.
+        """
+        error = np.sqrt(self.cv_mse)
+        growth = self.intervals.growth(self.intervals.further)
+        further = np.full(3, np.nan) if self.at_chance else error * growth
+        return tuple(
+            number(percent(value))
+            for value in (error, self.typical_error, *further.tolist()))
+
+    @property
+    def at_chance(self) -> bool:
+        """True if all training models are at chance: not predictable yet."""
+        return self.intervals.rise > 0
+
+    def expected_errors(self, values: NDArray,
+                        distance: NDArray) -> NDArray[np.float64]:
+        """Return the errors to expect of predictions, fractions, `(M,)`.
+
+        NaN where unknown. Arguments are as in `predict`.
+        """
+        return self.intervals.expected_errors(
+            self.model.slopes(values), distance)
+
+    def predict(self, values: NDArray, distance: NDArray,
+                level: float) -> dict[str, NDArray]:
         """Return predictions of M models from features `(M, K)`.
 
-        `values`, `low`, `high`, `extrapolated` and `disagrees` as in
-        `Predictions`, `(M,)` each, and `opposed`: what reference predictors
-        predict where they disagree, else NaN, `(W, M)`.
+        Distances `(M,)` are those of `Predictor.distances`. `values`, `low`,
+        `high`, `extrapolated`, `disagrees`, `at_chance` and `expected_error`
+        as in `Predictions`, `(M,)` each, and `opposed`: what reference
+        predictors predict where they disagree, else NaN, `(W, M)`.
         """
-        scores = self.model.scores(values)
-        predicted = self.model.curve.accuracies(scores)
+        predicted = self.model.predict(values)
         opposed = self._disagreements(values)
-        low, high = self.intervals.bounds(self.model, values, level)
+        away = 0 * distance if self.at_chance else distance
+        low, high = self.intervals.bounds(self.model, values, away, level)
         low, high = at_least_noise(low, predicted, high, self.n_items, level)
         low, high = widened(low, predicted, high, opposed)
+        if self.at_chance:
+            high = np.maximum(high,
+                              self.intervals.emerged(self.chance, distance))
         return {
             'values':
             predicted,
@@ -99,10 +125,14 @@ class BenchmarkPredictor:
             low,
             'high':
             high,
-            'extrapolated': (self.intervals.extrapolated(scores)
-                             | self.intervals.beyond(values)),
+            'extrapolated': (self.intervals.growth(distance) > FAR)
+            | self.intervals.beyond(values),
             'disagrees':
             ~np.isnan(opposed).all(axis=0),
+            'at_chance':
+            np.full(len(values), self.at_chance),
+            'expected_error':
+            self.expected_errors(values, distance),
             'opposed':
             opposed
         }
@@ -312,6 +342,21 @@ class Predictor:
                         reference.score_high / scale)
             break
 
+    def distances(self, scores: NDArray) -> NDArray[np.float64]:
+        """Return how far models lie from the training models, `(M,)`.
+
+        Mean over the benchmarks of the distance of their capability scores,
+        `(B, M)`, from those of the training models, in standard deviations of
+        these.
+        """
+        distances = [
+            part.intervals.distance(row)
+            for part, row in zip(self.benchmarks, scores)
+        ]
+        learned = [not part.is_mean for part in self.benchmarks]
+        counted = learned if any(learned) else None
+        return np.average(distances, axis=0, weights=counted)
+
     def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
 
@@ -322,9 +367,13 @@ class Predictor:
             InputError: As in `features`, or the level is not in (0, 1).
         """
         features = self.features(losses)
+        distances = self.distances(
+            np.array([
+                part.model.scores(features.values) for part in self.benchmarks
+            ]))
         parts = [
             dict(
-                part.predict(features.values, level),
+                part.predict(features.values, distances, level),
                 in_sample=np.isin(features.models, part.fit_models))
             for part in self.benchmarks
         ]

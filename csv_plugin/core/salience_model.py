@@ -16,6 +16,8 @@ LEAST_RATIO = 1e-3
 LEAST_TYPICAL = 1e-150
 #: Slope of flat curves, such that beta, the offset over the slope, is finite.
 LEAST_SLOPE = 1e-50
+#: Largest distance, and least standard deviation of scores.
+MOST, TINY = 1e6, 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,3 +185,12 @@ def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
     slack = 1e-9 * (high - low)
     return np.where(score > high + slack, 1,
                     np.where(score < low - slack, -1, 0))
+
+
+def outside(score: NDArray, low: ArrayLike, high: ArrayLike,
+            spread: ArrayLike) -> NDArray[np.float64]:
+    """Return how many spreads scores lie outside a range; shapes broadcast."""
+    away = np.maximum(np.maximum(low - score, score - high), 0)
+    # The last bits of a score depend on the models beside it.
+    away = np.where(away > 1e-9 * (np.asarray(high) - low), away, 0)
+    return np.minimum(away / np.maximum(spread, TINY), MOST)

@@ -62,7 +62,8 @@ _TYPES = {
     tuple[str, ...]: 'a list of texts',
 }
 #: Fields of `Intervals` in the JSON of their benchmark.
-_OF_INTERVALS = ('score_low', 'score_high', 'score_spread', 'n_families')
+_OF_INTERVALS = ('score_low', 'score_high', 'score_spread', 'n_families',
+                 'rate', 'rise')
 #: Numbers that null stands for where it is not NaN.
 _NULLS = {
     'penalty': math.inf,
@@ -71,7 +72,7 @@ _NULLS = {
     'score_spread': math.inf,
 }
 #: Kind of number and axes of a benchmark's arrays: K units, F folds, N
-#: errors, b errors of the back-tests.
+#: errors.
 _SHAPES = {
     'coefficients': ('f', 'K'),
     'curve': ('f', '3'),
@@ -80,7 +81,7 @@ _SHAPES = {
     'errors': ('f', 'N'),
     'error_fold': ('i', 'N'),
     'error_variance': ('f', '2'),
-    'backtest': ('f', 'b'),
+    'further': ('f', '3'),
 }
 #: The same of the arrays about logarithms, where the benchmark has them.
 _LOG_SHAPES = {
@@ -258,7 +259,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
         layouts['highest'] = ('f', 'K')
     if scalars['references']:
         layouts |= _REFERENCE_SHAPES
-    # F, N and b are lengths of this benchmark alone.
+    # F and N are lengths of this benchmark alone.
     sizes = lengths | {'W': len(scalars['references'])}
     part = {
         name: _array(where, arrays, f'{index}.{name}', layout, sizes)
@@ -276,7 +277,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             part['errors'],
             part['error_fold'],
             part['error_variance'],
-            part['backtest'],
+            further=part['further'],
             highest=part.get('highest'),
             **{name: _of_json(name, scalars[name])
                for name in _OF_INTERVALS})
@@ -318,7 +319,7 @@ def _pack_benchmark(part: BenchmarkPredictor) -> dict[str, NDArray]:
         'errors': intervals.errors,
         'error_fold': intervals.fold,
         'error_variance': intervals.variance,
-        'backtest': intervals.backtest,
+        'further': intervals.further,
     }
     if part.model.logs is not None and folds.logs is not None:
         arrays['log_coefficients'] = part.model.logs.coefficients

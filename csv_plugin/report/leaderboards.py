@@ -48,7 +48,8 @@ _LIKELY = 3
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
-          'scoring_lm', 'with_scores', 'disagrees')
+          'scoring_lm', 'with_scores', 'disagrees', 'at_chance',
+          'expected_error')
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +106,11 @@ class Leaderboard:
         """
         for record in self.predictions.records():
             row = {**record, 'predictor': record['method']}
-            for name in ('real', 'predicted', 'low', 'high'):
+            for name in ('real', 'predicted', 'low', 'high', 'expected_error'):
                 if row[name] is not None:
                     row[name] = percent(row[name])
             for name in ('extrapolated', 'in_sample', 'with_scores',
-                         'disagrees'):
+                         'disagrees', 'at_chance'):
                 if row[name] is not None:
                     row[name] = int(row[name])
             row['difference'] = None

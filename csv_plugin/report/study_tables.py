@@ -9,6 +9,7 @@ import numpy as np
 from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
@@ -18,7 +19,8 @@ from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.screen import markdown_table, text_table, wrapped
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
-                      'low', 'high', 'extrapolated', 'in_sample', 'disagrees')
+                      'low', 'high', 'extrapolated', 'in_sample', 'disagrees',
+                      'at_chance', 'expected_error')
 
 _LEGEND = """\
 MSE in 1e-3 (squared fractions), only models whose scores were not fitted on.
@@ -61,7 +63,8 @@ def write_predictions(folder: Path, study: Study,
         rows = ((table.models[m], table.benchmarks[b], splits[table.models[m]],
                  table.real[m, b], table.values[m, b, 0], table.low[m, b, 0],
                  table.high[m, b, 0], int(table.extrapolated[m, b, 0]),
-                 int(in_sample[m, b]), int(table.disagrees[m, b, 0]))
+                 int(in_sample[m, b]), int(table.disagrees[m, b, 0]),
+                 int(table.at_chance[m, b, 0]), table.expected_error[m, b, 0])
                 for m, b in np.argwhere(part))
         write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS, rows)
 
@@ -153,6 +156,24 @@ def cross_validated_line(predictor: Predictor) -> str:
             f'{fewer}.')
 
 
+def expected_line(solver: Predictions) -> str:
+    """Mean error expected of held-out models; empty without any.
+
+    Predictions are of one method.
+    """
+    expected = np.where(solver.in_sample, np.nan, solver.expected_error)[:, :,
+                                                                         0]
+    main = np.isin(solver.benchmarks, solver.main)
+    squares = [
+        float(np.nanmean(column**2)) for column in expected.T[main]
+        if not np.isnan(column).all()
+    ]
+    if not squares:
+        return ''
+    return ('Error expected of the predicted models, by their distance from '
+            f'the training models: {number(percent(_mean(squares)**0.5))}.')
+
+
 def judged_benchmarks(study: Study) -> list[str]:
     """Main benchmarks on which the solver has an error."""
     errors = study.errors(study.predictions.methods[0])
@@ -197,7 +218,11 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
                         if name in study.predictions.methods)
     parts = [
         title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
-        wrapped(filter(None, [cross_validated_line(study.predictor)])),
+        wrapped(
+            filter(
+                None,
+                [cross_validated_line(study.predictor),
+                 expected_line(solver)])),
         wrapped(outside_notes(solver)),
         wrapped(learning_notes(study.predictor))
     ]

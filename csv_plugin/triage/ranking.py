@@ -218,14 +218,9 @@ def _deviations(benchmark: BenchmarkPredictor,
                 exponent: float) -> tuple[float, float]:
     """Standard deviations of a predictor's error: of exponent, of accuracy."""
     intervals, curve = benchmark.intervals, benchmark.model.curve
-    constant, per_slope = np.sqrt(intervals.variance)
     score = _scores(curve, np.array(exponent))
-    if intervals.extrapolated(score) and len(intervals.backtest):
-        # There the predictor's back-tests measure its errors better, unless
-        # they went well by chance.
-        scale = max(1.0,
-                    intervals.backtest_error * float(intervals.growth(score)))
-        constant, per_slope = scale * constant, scale * per_slope
+    growth = intervals.growth(intervals.distance(score))
+    constant, per_slope = np.sqrt(intervals.variance) * growth
     return float(per_slope), float(constant)
 
 

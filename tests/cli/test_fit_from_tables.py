@@ -105,7 +105,7 @@ def test_outputs(tmp_path, tables):
     assert row[1] == str(errors.n_models)
     assert row[2] == f'{100 * errors.mae:.1f}'
     assert row[4] == f'{errors.coverage:.0%}'
-    assert '5/5' in bars.getvalue()
+    assert 'back-tests: 100%' in bars.getvalue()
     rows = csv_rows(out / 'predictions.csv') + csv_rows(out / 'in_sample.csv')
     assert tuple(rows[0]) == PREDICTION_COLUMNS
     assert len(rows) == 15 * 5

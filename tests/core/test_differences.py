@@ -223,22 +223,22 @@ def test_means_of_shared_benchmarks():
     assert parts.squares == pytest.approx([.15**2])
 
 
-def test_extrapolated_models_differ_less_surely(predictor):
+def test_distant_models_differ_less_surely(predictor):
+    """On all benchmarks, by the mean distance over these."""
     part = predictor.benchmarks[0]
-    scores = part.model.scores(TABLES.features.values[[2, 9]])
-    wide = replace(
-        part.intervals,
-        score_low=float(scores.mean()),
-        backtest=np.array([1.5]),
-        highest=None)
-    assert wide.extrapolated(scores).sum() == 1
+    values = TABLES.features.values[[2, 9]]
+    scores = np.array([p.model.scores(values) for p in predictor.benchmarks])
+    wide = replace(part.intervals, score_low=float(scores[0].mean()))
     outside = replace(
         predictor,
         benchmarks=(replace(part, intervals=wide), *predictor.benchmarks[1:]))
+    assert not predictor.distances(scores).any()
+    away = outside.distances(scores).max()
+    learned = sum(not part.is_mean for part in predictor.benchmarks)
+    assert away == pytest.approx(wide.distance(scores[0]).max() / learned)
     before, after = pair(predictor), pair(outside)
-    times = 1.5 * wide.growth(scores).max()
-    assert after.deviation[0] == pytest.approx(before.deviation[0] * times)
-    assert after.deviation[1] == before.deviation[1]
+    np.testing.assert_allclose(after.deviation[:2],
+                               before.deviation[:2] * (1 + wide.rate * away))
 
 
 def test_errors_of_the_mean(predictor):

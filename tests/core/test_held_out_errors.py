@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.fitting import Fitted
-from csv_plugin.core.held_out_errors import (error_cells, held_out_families,
-                                             is_beyond, reach, typical_error)
+from csv_plugin.core.held_out_errors import (held_out_families, is_beyond,
+                                             reach, typical_error)
 from csv_plugin.core.salience import Ridge, Task, fold_masks
 from tests.tables import small_tables
 
@@ -110,4 +110,3 @@ def test_no_error_of_too_few_families():
     alone = replace(task, families=np.full(len(task.families), 'only'))
     none = Ridge().fit(alone, fold_masks(alone.families, 0))
     assert Fitted.of(alone, none).errors_by_reach is None
-    assert error_cells(np.nan, np.nan, None) == ('-', ) * 5

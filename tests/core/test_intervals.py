@@ -1,4 +1,4 @@
-"""CV+, back-tests, variances and noise of items against literal versions."""
+"""CV+, growth, variances and noise of items against literal versions."""
 import math
 from dataclasses import replace
 
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.fitting import (Fitted, fit_predictor, learn_intervals,
-                                     run_backtests)
+from csv_plugin.core.fitting import Fitted, fit_predictor, learn_intervals
 from csv_plugin.core.held_out_errors import FoldPredictions
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
-                                       SHARED_FAMILIES, Intervals,
+                                       SHARED_FAMILIES, USUAL_RATE, Intervals,
                                        at_least_noise, deviation, fit_variance,
-                                       item_variance, shared_variances)
+                                       item_variance, learn_rate,
+                                       mean_distances, shared_variances)
 from csv_plugin.core.salience import (Constant, Plain, Ridge, Task, Uniform,
                                       fold_masks)
 from csv_plugin.core.salience_model import SalienceModel
@@ -24,6 +24,7 @@ from tests.core.worlds import make_world
 from tests.tables import small_tables
 
 VALUES = np.array([[0.2], [1.0], [1.7], [2.5], [9.0]])
+DISTANCES = np.array([0.4, 0, 0.1, 0.7, 10])
 
 
 def fold_models(rng, n_folds):
@@ -35,22 +36,17 @@ def fold_models(rng, n_folds):
 MODEL = SalienceModel(np.ones(1), Curve(-2.0, 1.0, 0.1))
 
 
-def random_intervals(seed,
-                     n_models=40,
-                     n_backtest=30,
-                     n_folds=4,
-                     repeats=2,
-                     n_families=6):
+def random_intervals(seed, n_models=40, n_folds=4, repeats=2, n_families=6):
     rng = np.random.default_rng(seed)
     n_errors = n_models * repeats
     return Intervals(
         fold_models(rng, n_folds), n_models, rng.uniform(0, 2, n_errors),
-        rng.integers(0, n_folds, n_errors), np.array([0.01, 0.04]),
-        rng.uniform(0, 3, n_backtest), n_families, 0.5, 2.0, 0.7)
+        rng.integers(0, n_folds, n_errors), np.array([0.01, 0.04]), n_families,
+        0.5, 2.0, 0.7, 1.5, np.zeros(3))
 
 
-def bounds(intervals, level, model=MODEL, values=VALUES):
-    return intervals.bounds(model, values, level)
+def bounds(intervals, level, model=MODEL, values=VALUES, distances=DISTANCES):
+    return intervals.bounds(model, values, distances[:len(values)], level)
 
 
 def literal_deviation(intervals, model, value):
@@ -66,25 +62,21 @@ def kth_smallest(values, k):
     return sorted(values)[k - 1] if k <= len(values) else math.inf
 
 
-def literal_rms(values):
-    if not len(values):
-        return math.inf
-    return math.sqrt(sum(v * v for v in values) / len(values))
-
-
 def literal_bounds(intervals, level):
-    """CV+ as printed in its paper, model by model, and the back-tests.
+    """CV+ as printed in its paper, model by model, with errors that grow.
 
-    With quantiles of Student's t distribution in place of normal ones.
+    Quantiles are those of Student's t distribution in place of normal ones.
     """
     n = intervals.n_models
     # Every model has one error per repeat.
     k = math.ceil(level * (n + 1) * len(intervals.errors) / max(n, 1))
     k = k if n else 1
     upper = (1 + level) / 2
-    stretch = stats.t(intervals.n_families).ppf(upper) / stats.norm.ppf(upper)
+    near = stats.t(intervals.n_families).ppf(upper) / stats.norm.ppf(upper)
+    far = stats.t(4).ppf(upper) / stats.norm.ppf(upper)
     ends = []
-    for row, middle in zip(VALUES, MODEL.predict(VALUES)):
+    for row, middle, away in zip(VALUES, MODEL.predict(VALUES), DISTANCES):
+        stretch = near + far * 1.5 * away
         s = row[0]
         fold = [intervals.folds[int(f)] for f in intervals.fold]
         mu = [float(f.predict(row[None])[0]) for f in fold]
@@ -96,21 +88,14 @@ def literal_bounds(intervals, level):
         down = [e - m for m, e in zip(mu, error)]
         low = min(-kth_smallest(down, k), middle)
         high = max(kth_smallest(up, k), middle)
-        if s < intervals.score_low or s > intervals.score_high:
-            half = stats.t(intervals.n_families - 2).ppf(upper)
-            half *= literal_rms(intervals.backtest)
-            half *= literal_deviation(intervals, MODEL, s)
-            away = max(intervals.score_low - s, s - intervals.score_high)
-            half *= 1 + away / intervals.score_spread
-            low, high = min(low, middle - half), max(high, middle + half)
         ends.append((min(max(low, 0), 1), min(max(high, 0), 1)))
     return np.array(ends).T
 
 
 @pytest.mark.parametrize('level', [0.05, 0.5, 0.9, 0.99])
-@pytest.mark.parametrize('sizes', [(40, 30), (39, 9), (9, 8), (1, 1), (0, 0)])
-def test_bounds_are_those_of_a_literal_cv_plus(sizes, level):
-    intervals = random_intervals(sizes[0], *sizes)
+@pytest.mark.parametrize('n', [40, 39, 9, 1, 0])
+def test_bounds_are_those_of_a_literal_cv_plus(n, level):
+    intervals = random_intervals(n, n)
     np.testing.assert_allclose(
         bounds(intervals, level), literal_bounds(intervals, level),
         rtol=0, atol=1e-8)  # yapf: disable
@@ -119,12 +104,9 @@ def test_bounds_are_those_of_a_literal_cv_plus(sizes, level):
 levels = st.floats(0.01, 0.99)
 
 
-@given(
-    st.integers(0, 10**6), levels, levels, st.integers(0, 60),
-    st.integers(0, 60))
-def test_bounds_are_nested_and_hold_the_prediction(seed, level, level_2, n,
-                                                   n_b):
-    intervals = random_intervals(seed, n, n_b)
+@given(st.integers(0, 10**6), levels, levels, st.integers(0, 60))
+def test_bounds_are_nested_and_hold_the_prediction(seed, level, level_2, n):
+    intervals = random_intervals(seed, n)
     narrow = bounds(intervals, min(level, level_2))
     wide = bounds(intervals, max(level, level_2))
     predicted = MODEL.predict(VALUES)
@@ -139,44 +121,42 @@ def test_levels_are_checked():
             bounds(random_intervals(0), level)
 
 
-def test_extrapolated_means_beyond_the_scores_fitted_on():
+def test_distances_are_spreads_outside_of_the_range():
     """By more than the last bits."""
-    score = np.array([
-        0.49, 0.5 - 1e-6,
-        np.nextafter(.5, 0), 0.5, 1.0,
-        np.nextafter(2, 3), 2.0 + 1e-6
-    ])
-    assert random_intervals(0).extrapolated(score).tolist() == [
-        True, True, False, False, False, False, True
-    ]
+    score = np.array([0.36, np.nextafter(.5, 0), 0.5, 1.0, 2.0, 3.4])
+    np.testing.assert_allclose(
+        random_intervals(0).distance(score), [.2, 0, 0, 0, 0, 2], rtol=1e-12)
 
 
 def literal_deviation_of(intervals, model, values):
     return math.sqrt(intervals.variance @ [1, model.slopes(values)[0]**2])
 
 
-def intervals_of(task, fit, solver, seed=0):
+def intervals_of(task, fit):
     """Those of a single benchmark, which shares nothing."""
-    return learn_intervals(
-        {'': Fitted.of(task, fit)},
-        lambda _, variance: run_backtests(task, solver, seed, variance))['']
+    return learn_intervals({'': Fitted.of(task, fit)}, [])['']
 
 
 def learned(world, solver=Uniform(), seed=0, n_repeats=3):
     masks = fold_masks(world.task.families, seed, n_repeats=n_repeats)
     fit = solver.fit(world.task, masks)
-    return fit, intervals_of(world.task, fit, solver, seed)
+    return fit, intervals_of(world.task, fit)
 
 
 def test_errors_are_those_on_models_that_were_held_out():
     task = make_world(noise=0.05).task
-    fit, intervals = learned(make_world(noise=0.05))
+    fit, intervals = learned(make_world(noise=0.05), n_repeats=1)
+    assert intervals.rate == pytest.approx(USUAL_RATE, rel=1e-3)
     expected = []
     for f, mask in enumerate(fit.masks):
         for i in np.flatnonzero(~mask):
             predicted = fit.folds[f].predict(task.values[i:i + 1])[0]
             deviation = literal_deviation_of(intervals, fit.folds[f],
                                              task.values[i:i + 1])
+            seen = fit.folds[f].scores(task.values[mask])
+            score = fit.folds[f].scores(task.values[i:i + 1])[0]
+            away = max(seen.min() - score, score - seen.max(), 0) / seen.std()
+            deviation *= 1 + intervals.rate * away
             expected.append((f, abs(predicted - task.accuracy[i]) / deviation))
     assert len(expected) == len(task.accuracy)
     np.testing.assert_array_equal(intervals.fold, [f for f, _ in expected])
@@ -188,47 +168,96 @@ def test_errors_are_those_on_models_that_were_held_out():
     assert intervals.score_spread == pytest.approx(np.std(score))
 
 
-def literal_backtest(intervals, task, n_worse):
-    """Errors on the better of 30 models, worst first."""
-    worst_first = np.argsort(task.values @ task.uniform)[::-1]
-    worse = task.select(worst_first[:n_worse])
-    better = task.select(worst_first[n_worse:])
-    fit = Uniform().fit(worse, fold_masks(worse.families, 0, n_repeats=1))
-    errors = np.abs(fit.model.predict(better.values) - better.accuracy)
-    errors /= np.sqrt(intervals.variance[0] + intervals.variance[1] *
-                      fit.model.slopes(better.values)**2)
-    seen, score = (fit.model.scores(part.values) for part in (worse, better))
-    away = np.maximum(seen.min() - score, 0)
-    return errors / (1 + away / np.std(seen))
+def backtest_of(rate, n=400, seed=0, unit=1.0):
+    """Errors that grow at a rate, of models up to two spreads away."""
+    rng = np.random.default_rng(seed)
+    seen, away = rng.normal(size=(2, n // 2))
+    seen = (seen - seen.mean()) / seen.std()
+    away = rng.uniform(0, 2, n // 2)
+    exponents = np.concatenate([seen, seen.max() + away])
+    errors = unit * rng.standard_t(4, n)
+    errors[n // 2:] *= 1 + rate * away
+    mask = np.arange(n) < n // 2
+    return FoldPredictions(mask[None], exponents[None], errors[None],
+                           np.zeros((1, n)), np.zeros(n), np.zeros(n),
+                           np.arange(n))
 
 
-def test_the_backtests_predict_the_better_models_from_the_rest():
-    task = make_world(n=30, noise=0.05).task
-    _, intervals = learned(make_world(n=30, noise=0.05))
-    expected = [literal_backtest(intervals, task, n) for n in (15, 20, 25)]
-    assert list(map(len, expected)) == [15, 10, 5]
+@pytest.mark.parametrize('rate', [1.5, 2.5])
+def test_the_rate_at_which_errors_grow_is_learned(rate):
+    """Shrunk to a usual one, the less the more benchmarks there are."""
+    names = [f'b{k}' for k in range(400)]
+    variance = np.array([0.01, 0])
+    parts = {
+        name: backtest_of(rate, seed=k, unit=0.1)
+        for k, name in enumerate(names)
+    }
+    many = learn_rate([parts], dict.fromkeys(names, variance))
+    one = learn_rate([{'b0': parts['b0']}], {'b0': variance})
+    assert many == pytest.approx(rate, rel=0.1)
+    assert abs(one - USUAL_RATE) < abs(many - USUAL_RATE)
+    assert learn_rate([], {'b0': variance}) == pytest.approx(
+        USUAL_RATE, rel=1e-3)
+
+
+def test_a_distance_is_the_mean_over_the_benchmarks_of_a_model():
+    """Over those that it was run on, when held out."""
+    one = backtest_of(1)
+    other = replace(one, exponents=np.zeros((1, 400)))
+    some = replace(
+        one,
+        masks=one.masks[:, 200:] | True,
+        exponents=one.exponents[:, 200:],
+        models=one.models[200:])
+    away = one.exponents[0, 200:] - one.exponents[0, :200].max()
+    np.testing.assert_allclose(mean_distances([one])[200:], away)
     np.testing.assert_allclose(
-        np.sort(intervals.backtest),
-        np.sort(np.concatenate(expected)),
-        rtol=0,
-        atol=1e-9)
+        mean_distances([one, other, some])[200:], away / 2)
+    assert mean_distances([one])[:200].tolist() == [0] * 200
+    assert mean_distances([]).size == 0
 
 
-@pytest.mark.parametrize('n_families, freedom', [(2, 1), (12, 10)])
-def test_the_curve_takes_two_degrees_of_freedom_outside(n_families, freedom):
-    # All folds agree, so that nothing but the back-tests has a width.
-    intervals = replace(
-        random_intervals(0, n_families=n_families),
-        folds=SalienceModel.stack([MODEL] * 4),
-        errors=np.zeros(80),
-        backtest=np.full(5, 0.1))
-    outside = np.array([[intervals.score_low - 0.07]])
-    half = stats.t(freedom).ppf(0.95) * 0.1 * 1.1
-    half *= literal_deviation(intervals, MODEL, outside[0, 0])
-    predicted = MODEL.predict(outside)
-    low, high = bounds(intervals, 0.9, values=outside)
-    assert low == pytest.approx(predicted - half)
-    assert high == pytest.approx(predicted + half)
+def test_expected_errors_are_those_held_out_and_grow():
+    _, intervals = learned(make_world(noise=0.05))
+    slopes, away = np.array([0.1, 0.1, 0.2]), np.array([0, 2, 0])
+    rms = np.sqrt(np.mean(intervals.errors**2))
+    near = rms * np.sqrt(intervals.variance[0] + intervals.variance[1] * .01)
+    found = intervals.expected_errors(slopes, away)
+    assert found[0] == pytest.approx(near)
+    assert found[1] == pytest.approx(near * (1 + 2 * intervals.rate))
+    assert found[2] >= near
+    for unknown in (replace(intervals,
+                            n_families=1), replace(intervals, rise=1.0)):
+        assert np.isnan(unknown.expected_errors(slopes, away)).all()
+
+
+def test_benchmarks_at_chance_may_emerge_as_steeply_as_others():
+    """Not where the training models are, and the more the farther away."""
+    tables = small_tables(n_models=24)
+    accuracies = tables.accuracies.select(benchmarks=('easy', 'hard'))
+    values = accuracies.values.copy()
+    values[:, 1] = accuracies.chance[1] - 0.01 * (np.arange(24) % 3)
+    predictor = fit_predictor(tables.features,
+                              replace(accuracies, values=values),
+                              tables.groups, Ridge())
+    easy, hard = predictor.benchmarks
+    assert (easy.at_chance, hard.at_chance) == (False, True)
+    better = replace(tables.features, values=tables.features.values * .5)
+    for features, emerged in ((tables.features, False), (better, True)):
+        found = predictor.predict(features)
+        high = found.high[:, 1, 0]
+        assert found.at_chance[:, :, 0].all(axis=0).tolist() == [False, True]
+        assert np.isnan(found.expected_error[:, 1, 0]).all()
+        assert (found.low[:, 1, 0] <= hard.chance).all()
+        assert (high.max() > hard.chance + .1) == emerged
+    scores = np.array([p.model.scores(better.values) for p in (easy, hard)])
+    away = predictor.distances(scores)
+    rise = np.std(easy.model.exponents(tables.features.values))
+    start = .02 / (1 - hard.chance)
+    odds = start / (1 - start) * np.exp(rise * away)
+    expected = hard.chance + (1 - hard.chance) * odds / (1 + odds)
+    np.testing.assert_allclose(high, np.maximum(high, expected))
+    assert high.max() == pytest.approx(expected.max())
 
 
 @pytest.mark.parametrize('n', [0, 3, 5])
@@ -238,27 +267,14 @@ def test_few_models_promise_nothing(n):
     task = world.task.select(np.arange(n))
     solver = Constant() if task.problems else Uniform()
     fit = solver.fit(task, fold_masks(task.families, 0))
-    intervals = intervals_of(task, fit, solver, 0)
+    intervals = intervals_of(task, fit)
     values = np.array([[-1e3] * 4, [1e3] * 4])
     low, high = bounds(intervals, 0.9, fit.model, values)
-    assert intervals.extrapolated(fit.model.scores(values)).all()
     assert low.tolist() == [0, 0] and high.tolist() == [1, 1]
     # Nor do the models of one family.
     fit, intervals = learned(make_world(n_families=1))
     low, high = bounds(intervals, 0.9, fit.model, world.task.values)
     assert (low == 0).all() and (high == 1).all()
-
-
-def test_a_backtest_that_cannot_be_fitted_is_empty():
-    """The worse models are all at chance."""
-    world = make_world(n=24)
-    loss = world.task.values @ world.task.uniform
-    accuracy = np.where(loss > np.median(loss) - 0.2, 0.25, 0.9)
-    task = Task.of(world.task.values, world.task.uniform, accuracy, 0.25,
-                   world.task.families)
-    accuracy[np.argsort(-loss)[:16]] = 0.25
-    fit = Constant().fit(task, fold_masks(task.families, 0))
-    assert len(intervals_of(task, fit, Uniform(), 0).backtest) == 0
 
 
 def exchangeable_families(rng, n_families=10, n_models=4):
@@ -280,10 +296,10 @@ def test_coverage_of_new_families_is_near_the_level():
         new = task.families == 9
         seen, unseen = task.select(~new), task.select(new)
         fit = Uniform().fit(seen, fold_masks(seen.families, repeat))
-        intervals = intervals_of(seen, fit, Uniform(), repeat)
-        score = fit.model.scores(unseen.values)
-        low, high = bounds(intervals, 0.9, fit.model, unseen.values)
-        inside = ~intervals.extrapolated(score)
+        intervals = intervals_of(seen, fit)
+        away = intervals.distance(fit.model.scores(unseen.values))
+        low, high = bounds(intervals, 0.9, fit.model, unseen.values, away)
+        inside = away == 0
         hits.append(((low <= unseen.accuracy)
                      & (unseen.accuracy <= high))[inside])
     assert 0.85 <= np.concatenate(hits).mean() <= 0.97
@@ -294,7 +310,7 @@ def test_a_loss_above_all_that_were_fitted_on_promises_nothing():
     intervals = replace(random_intervals(0), highest=np.array([1.7]))
     near = np.array([[1.7], [1.716], [1.718]])
     assert intervals.beyond(near).tolist() == [False, False, True]
-    low, high = intervals.bounds(MODEL, near, 0.9)
+    low, high = bounds(intervals, 0.9, values=near)
     assert (low[2], high[2]) == (0, 1)
     before = bounds(random_intervals(0), 0.9, values=near)
     assert (low[:2].tolist(), high[:2].tolist()) == (before[0][:2].tolist(),
@@ -308,7 +324,7 @@ def test_only_a_fit_to_few_columns_knows_the_highest_losses():
     task = make_world(n=28, n_families=5, salience=(1, 1, 0, 0)).task
     masks = fold_masks(task.families, 0)
     plain, ridge = (
-        intervals_of(task, solver.fit(task, masks), solver, 0)
+        intervals_of(task, solver.fit(task, masks))
         for solver in (Plain(), Ridge()))
     assert not plain.beyond(task.values).any()
     assert plain.beyond(task.values + 9).all()
@@ -323,7 +339,7 @@ def errors_of(variance, n, n_families=6, seed=0, unit=1.0):
     return FoldPredictions(
         np.zeros((1, n), bool), np.ones((1, n)), errors[None], slopes[None],
         np.zeros(n),
-        np.arange(n) % n_families)
+        np.arange(n) % n_families, np.arange(n))
 
 
 def own_variance(folds):

@@ -81,7 +81,8 @@ def test_a_cell_is_a_prediction():
     assert cell == Prediction(table.values[1, 1, 1], table.low[1, 1, 1],
                               table.high[1, 1, 1], 0.9,
                               table.extrapolated[1, 1, 1], False)
-    assert {type(value) for value in vars(cell).values()} == {float, bool}
+    assert {type(value)
+            for value in vars(cell).values()} == {float, bool, type(None)}
     # The first method is meant unless another is named.
     assert table.at('b', 'hard').value == table.values[1, 1, 0]
 
@@ -259,7 +260,7 @@ def test_plain_values_and_a_frame_have_a_row_per_cell():
     assert plain['level'] == 0.9
     pandas = pytest.importorskip('pandas')
     frame = cube().to_frame()
-    assert frame.shape == (12, 12)
+    assert frame.shape == (12, 14)
     rows = frame[frame.missing == REASON.reason]
     assert rows.model.tolist() == ['b'] and pandas.isna(rows.predicted).all()
 

@@ -174,7 +174,6 @@ def test_nothing_known_means_the_widest_interval(tables, predicted):
     none = tables.accuracies.benchmarks.index('none')
     assert not predicted.low[:, none].any()
     assert (predicted.high[:, none] == 1).all()
-    assert predicted.extrapolated[:, none].all()
     empty = replace(tables, accuracies=tables.accuracies.select(()))
     nothing = fit(empty).predict(tables.features)
     np.testing.assert_array_equal(nothing.values, CHANCE)

@@ -185,13 +185,11 @@ def test_intervals_grow_as_the_error_does(factor):
         if not old.cv_mse > 0:
             continue
         assert new.cv_mse == pytest.approx(4 * old.cv_mse)
-        larger = replace(
-            old.intervals,
-            errors=2 * old.intervals.errors,
-            backtest=2 * old.intervals.backtest)
+        larger = replace(old.intervals, errors=2 * old.intervals.errors)
+        away = np.zeros(len(values))
         np.testing.assert_allclose(
-            new.intervals.bounds(new.model, values, .8),
-            larger.bounds(old.model, values, .8))
+            new.intervals.bounds(new.model, values, away, .8),
+            larger.bounds(old.model, values, away, .8))
         assert len(new.notes) > len(old.notes)
         assert [family.error for family in new.families
                 ] == pytest.approx([new.cv_mse**.5] * len(old.families))

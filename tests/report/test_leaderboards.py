@@ -68,8 +68,9 @@ def test_text():
         'mean abs. error                          10.0                 10.0',
         '',
         'Percent (90% interval); (any): anything from guessing to 100; '
-        '* a training model; > outside the',
-        '  range of the training models.',
+        '* a training model; > far from the',
+        '  training models: errors are expected to be more than half as large '
+        'again.',
         'diff is predicted minus real; mean abs. error leaves out models '
         'marked *.',
         'all-token of m1 on bench-0: no dump',
@@ -249,10 +250,11 @@ def test_files(tmp_path):
             ] == list(product(MODELS, board.predictions.benchmarks, labels))
     assert rows[1] == dict(
         zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
-                     pytest.approx(30), -25, 1, 0, '', 0, 0, 1)))
+                     pytest.approx(30), -25, 1, 0, '', 0, 0, 1, 0, None)))
     assert rows[7] == dict(
-        zip(FIELDS, ('m1', 'bench-1', 'all-token', None, None, None, None,
-                     None, None, None, 'no dump; unknown', 0, None, None)))
+        zip(FIELDS,
+            ('m1', 'bench-1', 'all-token', None, None, None, None, None, None,
+             None, 'no dump; unknown', 0, None, None, None, None)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.

@@ -58,7 +58,8 @@ def test_predictions(tmp_path, tables, study):
     assert {row['in_sample'] for row in fitted} == {'1'}
     assert tuple(rows[0]) == PREDICTION_COLUMNS == (
         'model', 'benchmark', 'split', 'observed', 'predicted', 'low', 'high',
-        'extrapolated', 'in_sample', 'disagrees')
+        'extrapolated', 'in_sample', 'disagrees', 'at_chance',
+        'expected_error')
     assert [(row['model'], row['benchmark']) for row in rows] == [
         (m, b) for m in tables.models for b in tables.accuracies.benchmarks
         if not study.predictions.at(m, b, 'uniform').in_sample
@@ -78,6 +79,9 @@ def test_predictions(tmp_path, tables, study):
         assert row['extrapolated'] == str(int(cell.extrapolated))
         assert row['in_sample'] == str(int(cell.in_sample))
         assert row['disagrees'] == str(int(cell.disagrees))
+        assert row['at_chance'] == str(int(cell.at_chance))
+        assert row['expected_error'] == ('' if cell.expected_error is None else
+                                         str(cell.expected_error))
 
 
 def test_error_rows(study):
@@ -164,7 +168,16 @@ def test_summary(study):
         assert row.split()[:5] == ['mean', 'of', str(len(MAIN)), 'by', method]
         assert row.split(
         )[5] == f'{100 * np.mean([e.mae for e in errors]):.1f}'
-    assert ' '.join(validated.split()) == cross_validated_line(study.predictor)
+    table = study.predictions
+    part = ~table.in_sample[:, :, 0]
+    expected = [
+        np.mean(table.expected_error[part[:, b], b, 0]**2)
+        for b in (table.benchmarks.index(name) for name in MAIN)
+    ]
+    assert ' '.join(validated.split()) == (
+        f'{cross_validated_line(study.predictor)} Error expected of the '
+        'predicted models, by their distance from the training models: '
+        f'{100 * np.mean(expected)**.5:.1f}.')
     assert ('uniform: the baseline that predicts from the mean loss; constant:'
             in ' '.join(legend.split()))
     assert 'averaged' not in legend

@@ -4,12 +4,13 @@
 
 Families share what they were trained on: each has its own mean skill, its own
 losses on every unit, and its own accuracy beside what its losses tell. Fitted
-to are 3, 6 or 12 families of eight sizes, predicted are four other families:
+to are 3, 6 or 12 families of eight sizes. Predicted are four other families of
+equal skill, and with 3, 10 and 30 times the compute, if 30 times makes the
+smallest models the largest:
 
-* inside: of the same skills, where the curve is steep;
-* saturating: of higher skills than those fitted on, where curves flatten;
-* emerging: of higher skills, too, where those fitted on are near the chance
-  level.
+* inside: where the curve is steep among those fitted on;
+* saturating: where curves flatten;
+* emerging: where those fitted on are near the chance level.
 
 Beside each row stand the same for the cross-conformal intervals of MAPIE (CV+,
 folds by family) around a linear ridge of scikit-learn, if both are installed:
@@ -39,24 +40,10 @@ SIZES, UNITS, ITEMS, CHANCE = 8, 30, 500, 0.25
 NEW = 4
 #: Number of the first world; choices were made on worlds of lower numbers.
 FIRST = 2000
-
-
-class Situation(NamedTuple):
-    """Where the curve lies, and the skills of the families predicted.
-
-    Args:
-        middle (float): Skill at which accuracy is half-way to 1.
-        lead (float): By how much the predicted families are more skilled.
-    """
-    middle: float
-    lead: float
-
-
-SITUATIONS = {
-    'inside': Situation(0.5, 0.),
-    'saturating': Situation(-0.5, 1.5),
-    'emerging': Situation(2.5, 1.5),
-}
+#: Skill at which accuracy is half-way to 1.
+SITUATIONS = {'inside': 0.5, 'saturating': -0.5, 'emerging': 2.5}
+#: Times the compute of the predicted families, and the skill of the last.
+BEYOND, SKILL = (1, 3, 10, 30), 1.5
 
 
 class World(NamedTuple):
@@ -66,9 +53,8 @@ class World(NamedTuple):
     families: NDArray
 
 
-def simulate(situation: Situation, n_families: int, lead: float,
-             rates: NDArray, weights: NDArray,
-             rng: np.random.Generator) -> World:
+def simulate(middle: float, n_families: int, lead: float, rates: NDArray,
+             weights: NDArray, rng: np.random.Generator) -> World:
     """Models of some families."""
     member = np.repeat(np.arange(n_families), SIZES)
     skill = (
@@ -78,8 +64,7 @@ def simulate(situation: Situation, n_families: int, lead: float,
     losses = 6 - rates * skill[:, None] + of_family + rng.normal(
         0, 0.01, (len(skill), UNITS))
     told = (6 - losses) @ weights / (rates @ weights)
-    exponent = 3 * (told - situation.middle) + rng.normal(0, 0.2,
-                                                          n_families)[member]
+    exponent = 3 * (told - middle) + rng.normal(0, 0.2, n_families)[member]
     truth = CHANCE + (1 - CHANCE) * expit(exponent)
     return World(losses, rng.binomial(ITEMS, truth) / ITEMS, member)
 
@@ -134,20 +119,24 @@ def of_mapie() -> Optional[Method]:
     return bounds
 
 
-def measure(method: Method, situation: Situation, n_families: int,
+def measure(method: Method, middle: float, n_families: int,
             worlds: int) -> Iterator[NDArray]:
-    """Coverage and mean width of each world, `(2, levels)`."""
+    """Coverage and mean width of each world, `(len(BEYOND), 2, levels)`."""
+    leads = SKILL * np.log(BEYOND) / np.log(BEYOND[-1])
     for seed in range(FIRST, FIRST + worlds):
         rng = np.random.default_rng([seed, n_families])
         rates = rng.uniform(0.2, 1, UNITS)
         weights = rng.exponential(1, UNITS) * (rng.random(UNITS) < 0.3) + 0.01
-        fitted, new = (simulate(situation, count, lead, rates, weights, rng)
-                       for count, lead in ((n_families, 0.), (NEW,
-                                                              situation.lead)))
-        bounds = method(fitted, new.losses)
+        fitted, *new = (simulate(middle, count, lead, rates, weights, rng)
+                        for count, lead in ((n_families, 0.),
+                                            *((NEW, lead) for lead in leads)))
+        bounds = method(fitted, np.vstack([world.losses for world in new]))
         low, high = bounds[:, 0], bounds[:, 1]
-        inside = (low <= new.accuracy) & (new.accuracy <= high)
-        yield np.array([inside.mean(axis=1), (high - low).mean(axis=1)])
+        real = np.concatenate([world.accuracy for world in new])
+        inside = (low <= real) & (real <= high)
+        parts = np.array([inside, high - low]).reshape(2, len(LEVELS),
+                                                       len(BEYOND), -1)
+        yield parts.mean(axis=-1).transpose(2, 0, 1)
 
 
 def main() -> None:
@@ -179,12 +168,13 @@ def main() -> None:
         found = np.mean([
             *measure(methods[name], SITUATIONS[situation], count, args.worlds)
         ], axis=0)  # yapf: disable
-        rows.append([
-            situation, count, name,
-            *(cell for share, width in found.T
-              for cell in (f'{share:.2f}', f'{100 * width:.1f}'))
-        ])
-    header = ['', 'families', 'method'] + [
+        for times, part in zip(BEYOND, found):
+            rows.append([
+                situation, count, times, name,
+                *(cell for share, width in part.T
+                  for cell in (f'{share:.2f}', f'{100 * width:.1f}'))
+            ])
+    header = ['', 'families', 'times beyond', 'method'] + [
         f'{level:.0%} {what}' for level in LEVELS for what in ('hold', 'width')
     ]
     print(tabulate(rows, header, tablefmt='pipe', disable_numparse=True))

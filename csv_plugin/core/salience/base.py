@@ -47,6 +47,11 @@ class SharedFeatures:
         return len(self._rows), len(self.uniform)
 
     @property
+    def rows(self) -> NDArray[np.int64]:
+        """Places of the models among those of the first table, `(n,)`."""
+        return self._rows
+
+    @property
     def values(self) -> NDArray:
         """Shape `(n, K)`; a selection is copied on every access."""
         return self._of_rows(self._table)

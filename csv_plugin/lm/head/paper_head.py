@@ -14,13 +14,13 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       counted_losses)
 from csv_plugin.core.fitting import Fitted, fit_predictor, learn_intervals
-from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
-                                       backtest_errors, worse_models)
+from csv_plugin.core.held_out_errors import FoldPredictions
+from csv_plugin.core.intervals import BACKTEST_SHARES, Intervals, worse_models
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, SalienceFit, Task, fold_masks
-from csv_plugin.core.salience.base import held_out_mse
+from csv_plugin.core.salience.base import SharedFeatures, held_out_mse
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import diagnose
 from csv_plugin.core.training import Training
@@ -30,8 +30,8 @@ from csv_plugin.lm.head.state_columns import StateColumns
 
 #: Name of the solver in predictors.
 NAME = 'paper'
-#: Heads of the worse models on a benchmark, each with the mask of its models.
-Backtests = list[tuple[SalienceModel, NDArray]]
+#: Predictions of a benchmark by heads of the worse models, by mask.
+Backtests = dict[int, FoldPredictions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +97,10 @@ def train_paper_head(training: Training,
             baseline.benchmark(name), heads, features, accuracies.column(name),
             families, masks, _notes(whole, name, settings))
 
-    def backtest(name: str, variance: NDArray) -> NDArray:
-        """Errors of heads of the worse models on the better ones."""
-        task = fitted[name].task
-        errors = [
-            backtest_errors(model, task.values, task.accuracy, worse, variance)
-            for model, worse in backtests[name]
-        ]
-        return np.concatenate([np.zeros(0), *errors])
-
-    intervals = learn_intervals(fitted, backtest)
+    intervals = learn_intervals(fitted, [{
+        name: parts[i]
+        for name, parts in backtests.items() if i in parts
+    } for i in range(1, 1 + len(BACKTEST_SHARES))])
     # The errors of the baseline are not those of the head.
     predictor = replace(
         baseline,
@@ -170,8 +164,9 @@ def _fit_of_heads(mean: BenchmarkPredictor,
                   notes: tuple[str, ...]) -> tuple[Fitted, Backtests]:
     """The fit of a benchmark, and its back-tests."""
     name, rows = mean.benchmark, ~np.isnan(accuracy)
-    task = Task.of(features.values[rows], features.columns.uniform,
-                   accuracy[rows], mean.chance, families[rows])
+    shared = SharedFeatures(features.values, features.columns.uniform)
+    task = Task(
+        shared.select(rows), accuracy[rows], mean.chance, families[rows])
     masks = masks[:, rows]
     models = [
         _model(name, i, trained, features.columns.units, task.select(mask))
@@ -187,9 +182,13 @@ def _fit_of_heads(mean: BenchmarkPredictor,
         folds.predict(task.values), task.accuracy, masks[used])
     fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
                       notes)
-    backtests = [(models[i], masks[i])
-                 for i, trained in enumerate(heads[:first_fold])
-                 if i and trained is not None and name in trained.benchmarks]
+    backtests = {
+        i:
+        FoldPredictions.of(models[i][None], masks[i][None], task.values,
+                           task.accuracy, task.families, task.features.rows)
+        for i, trained in enumerate(heads[:first_fold])
+        if i and trained is not None and name in trained.benchmarks
+    }
     return Fitted.of(task, fit), backtests
 
 

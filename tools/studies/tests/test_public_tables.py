@@ -1,6 +1,7 @@
 """Tables from clones of public repositories, and what is measured on them."""
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +10,9 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests.tables import small_tables, write_tables
 from tools.studies import public_tables
-from tools.studies.larger_models import compute_of, judged
+from tools.studies.beyond_training import (CAUSES, compute_of, judged,
+                                           protocols, thinned)
+from tools.studies.options import tables_in
 
 
 def write_ladder_run(folder, name, steps, tokens=True):
@@ -116,22 +119,28 @@ def write_some(folder, n_models):
     write_tables(folder, tables, dict.fromkeys(tables.models, 'train'))
 
 
-def test_larger_models_are_judged_beside_the_mean_loss(tmp_path):
-    write_some(tmp_path, 24)
+def test_protocols_and_causes_of_misses(tmp_path):
+    write_some(tmp_path, 30)
     with (tmp_path / 'models.csv').open(newline='') as file:
         rows = list(csv.reader(file))
     rows[0] += ['params_b', 'tokens']
     for k, row in enumerate(rows[1:]):
         row += [1 + k, 10]
     write_csv(tmp_path / 'models.csv', rows[0], rows[1:])
-    tables = read_model_tables(*(tmp_path / f'{name}.csv'
-                                 for name in ('losses', 'scores', 'models',
-                                              'benchmarks')))
-    compute = compute_of(tables, tables.features.models)
-    assert list(compute.values()) == [10.0 * (1 + k) for k in range(24)]
-    names = list(compute)
-    n_fitted, n_predicted, error, _, mae, covered, width = judged(
-        tables, names[:18], names[18:])
-    assert (n_fitted, n_predicted) == (18, 6)
-    assert 0 < np.sqrt(error / 1e3) < .2 and 0 < mae < 20
-    assert 0 <= covered <= 1 and 0 < width <= 100
+    tables = tables_in(tmp_path)
+    names = tables.features.models
+    assert compute_of(tables, names).tolist() == [10 * k for k in range(1, 31)]
+    assert thinned(tables, 2).features.models == names[::2]
+    larger, *left_out = protocols(tables)
+    assert (larger.fitted, larger.predicted) == (names[:24], names[24:])
+    for part in left_out:
+        assert not {tables.families[n] for n in part.fitted} & {
+            tables.families[n] for n in part.predicted}  # yapf: disable
+    cells = judged(tables, larger)
+    error, expected, ratio, *shares, width = cells.measures()
+    assert 0 < error < 20 and 0 < expected < 20 and .1 < ratio < 10
+    assert 0 <= shares[0] <= 1 and 0 < width <= 100
+    assert sum(cells.causes()) == cells.missed.sum()
+    missed = replace(
+        cells, low=np.full(len(cells.low), 1.), best=np.zeros(len(cells.best)))
+    assert missed.causes()[CAUSES.index('step')] == len(cells.real)
