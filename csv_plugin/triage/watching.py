@@ -15,7 +15,7 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
-from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
+from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints, refuse_shared)
 from csv_plugin.triage.dumps import DumpPlace, find_dumps
 from csv_plugin.triage.judging import Triage, first_reason, judge
@@ -36,8 +36,9 @@ class TriageJob:
                  table: Optional[FilePath] = None,
                  budget: float = math.nan) -> None:
         predictor.check_tokens()
-        self.predictor, self.table, self.budget = predictor, table, budget
+        self.predictor, self.budget = predictor, budget
         self.dumps, self.history = dumps, history
+        self._table = read_checkpoints(table) if table else None
         # By place, as another file may get the name of a removed one.
         self._features: dict[DumpPlace, FeatureTable] = {}
 
@@ -52,7 +53,7 @@ class TriageJob:
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
                              'Name other places, or leave the history out.')
-        described = describe_checkpoints(earlier, self._described())
+        described = describe_checkpoints(earlier, self._table)
         return {checkpoint.run for checkpoint in described.values()}
 
     def update(self, progress: Progress = iter) -> Triage:
@@ -60,7 +61,6 @@ class TriageJob:
 
         Errors are those of `find_dumps`, the table and `judge`.
         """
-        table = self._described()
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
         refuse_shared(dumps, earlier)
         places = dumps | earlier
@@ -73,12 +73,9 @@ class TriageJob:
         ]
         return judge(self.predictor,
                      FeatureTable.concatenate([none, *features]),
-                     describe_checkpoints(dumps, table),
+                     describe_checkpoints(dumps, self._table),
                      describe_checkpoints(earlier,
-                                          table), self.budget, refused)
-
-    def _described(self) -> Optional[dict[str, Checkpoint]]:
-        return read_checkpoints(self.table) if self.table else None
+                                          self._table), self.budget, refused)
 
     def _read(self,
               dumps: Mapping[str, DumpPlace],

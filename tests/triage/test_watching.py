@@ -72,19 +72,6 @@ def test_a_name_in_both_places_stands_for_the_file_that_stays(job):
                                   first.predictions.values)
 
 
-def test_a_corrected_table_counts(job, tmp_path):
-    table = tmp_path / 'table.csv'
-    job.table, job.history = table, ()
-    table.write_text('model,run,step,tokens\ngood@10,good,10,1e9\n', 'utf-8')
-    for _ in range(2):
-        with pytest.raises(InputError, match='as other checkpoints have'):
-            job.update()
-    table.write_text(
-        'model,run,step,tokens\ngood@10,good,10,1e9\n'
-        'good@20,good,20,2e9\n', 'utf-8')
-    assert job.update().measure == 'tokens'
-
-
 def test_watch_complains_of_each_error_once(job, tmp_path):
     """Of a folder that is not there yet, and of one that cannot be read."""
     stop, shown, complaints = threading.Event(), [], []
