@@ -6,7 +6,8 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
-                                           read_checkpoints, rows_by_run)
+                                           last_checkpoints, read_checkpoints,
+                                           rows_by_run)
 
 
 def table(tmp_path, text):
@@ -52,6 +53,13 @@ def test_the_table_counts_before_the_name(tmp_path):
     assert checkpoints['mix@7'].step == 100
     assert checkpoints['mix@7'].tokens == 0.3
     assert checkpoints['other@9'].run == 'other'
+
+
+def test_last_checkpoints_and_models_that_are_none(tmp_path):
+    models = ['a@9', 'a@10', 'final', 'alone']
+    assert last_checkpoints(models) == ('a@10', 'final', 'alone')
+    described = table(tmp_path, 'model,run,step\nfinal,a,500\n')
+    assert last_checkpoints(models, described) == ('final', 'alone')
 
 
 def test_two_names_for_one_step(tmp_path):
