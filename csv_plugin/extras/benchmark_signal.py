@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -247,32 +247,28 @@ def signal_rows(rows: Sequence[BenchmarkSignal]) -> list[list[str]]:
     """Return a header and a row per benchmark, the best signal first."""
     shares = _shown(sorted({share for row in rows for share in row.shares}))
     with_losses = any(row.order_by_losses for row in rows)
-    header = ['benchmark', 'signal to noise', 'rises']
-    header += [f'order at {shown_share(share)}' for share in shares]
-    if with_losses:
-        header += [f'by losses at {shown_share(share)}' for share in shares]
-    header.append('verdict')
-    if with_losses:
-        header.append('by losses from')
-    table = [header]
-    for row in sorted(rows, key=_signal, reverse=True):
+    kinds = ['order', 'by losses'][:1 + with_losses]
+    table = [[
+        'benchmark', 'signal to noise', 'rises',
+        *(f'{kind} at {shown_share(share)}' for kind in kinds
+          for share in shares), 'verdict', *['by losses from'] * with_losses
+    ]]
+    for row in sorted(
+            rows,
+            key=lambda row: np.nan_to_num(row.signal_to_noise, nan=-1),
+            reverse=True):
         orders = [row.order, row.order_by_losses][:1 + with_losses]
-        cells = [
+        start = row.apart_from_by_losses
+        from_share = '-' if np.isnan(start) else shown_share(start, ' %')
+        table.append([
             row.benchmark,
             _number(row.signal_to_noise),
             _number(100 * row.rising),
             *(_number(100 * dict(zip(row.shares, order)).get(share, np.nan))
-              for order in orders for share in shares), row.verdict
-        ]
-        if with_losses:
-            start = row.apart_from_by_losses
-            cells.append('-' if np.isnan(start) else shown_share(start, ' %'))
-        table.append(cells)
+              for order in orders
+              for share in shares), row.verdict, *[from_share] * with_losses
+        ])
     return table
-
-
-def _signal(row: BenchmarkSignal) -> float:
-    return float(np.nan_to_num(row.signal_to_noise, nan=-1))
 
 
 def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
@@ -282,24 +278,14 @@ def write_signals(folder: Path, rows: Sequence[BenchmarkSignal], title: str,
     table = markdown_table(signal_rows(rows))
     parts = [f'# {title}', table, LEGEND, indent(visible(command), '    ')]
     write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
-    records = [record(row) for row in rows]
-    write_csv(folder / 'benchmarks.csv', list(records[0]),
-              [['' if v is None else v for v in one.values()]
-               for one in records])  # yapf: disable
-
-
-def record(row: BenchmarkSignal) -> dict[str, Any]:
-    """Return one benchmark as plain values; None where there is no number."""
     names = ('signal', 'noise', 'signal_to_noise', 'rising', 'apart_from',
              'apart_from_by_losses')
-    numbers = {name: getattr(row, name) for name in names}
-    return {
-        'benchmark': row.benchmark,
-        'runs': len(row.runs),
-        **{name: value if np.isfinite(value) else None
-           for name, value in numbers.items()},
-        'verdict': row.verdict
-    }  # yapf: disable
+    numbers = ([getattr(row, name) for name in names] for row in rows)
+    write_csv(
+        folder / 'benchmarks.csv', ('benchmark', 'runs', *names, 'verdict'),
+        ((row.benchmark, len(row.runs), *(value if np.isfinite(value) else ''
+                                          for value in values), row.verdict)
+         for row, values in zip(rows, numbers)))
 
 
 def _shown(shares: Sequence[float]) -> list[float]:
