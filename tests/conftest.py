@@ -1,11 +1,28 @@
-"""Examples of hypothesis have no deadline: a busy machine is no failure."""
+"""What tests of all folders share.
+
+Examples of hypothesis have no deadline: a busy machine is no failure.
+"""
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile('csv_plugin', deadline=None)
 settings.load_profile('csv_plugin')
+
+#: Folders whose tests need OpenCompass.
+HOST = ['oc', 'extras/text_sampling']
+collect_ignore = [] if find_spec('opencompass') else HOST
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if any(item.path.is_relative_to(here / name) for name in HOST):
+            item.add_marker(pytest.mark.host)
 
 
 @pytest.fixture

@@ -205,3 +205,7 @@ def test_differences_of_accuracies_are_100_points_at_most():
         assert (found.low, found.high) == pytest.approx(ends, abs=1e-3)
     assert Difference(LOSS, '', .9, noise, .95, 1).high == pytest.approx(
         .9 + .98, abs=1e-3)
+
+
+def test_one_grade_among_answers_leaves_no_exact_test():
+    assert PairedAnswers.of('x', [1, 0, .5], [0, 1, 1]).p_value is None

@@ -1,17 +1,7 @@
-"""These tests need OpenCompass, and run in temporary folders."""
-import importlib.util
+"""These tests run in temporary folders."""
 from pathlib import Path
 
 import pytest
-
-collect_ignore_glob = [] if importlib.util.find_spec('opencompass') else ['*']
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.host)
 
 
 @pytest.fixture(autouse=True)
