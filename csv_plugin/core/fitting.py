@@ -179,7 +179,8 @@ def _tasks(features: FeatureTable, accuracies: AccuracyTable,
         accuracy = accuracies.column(name)
         rows = ~np.isnan(accuracy)
         tasks[name] = Task(
-            shared.select(rows), accuracy[rows], float(chance), families[rows])
+            shared.select(rows), accuracy[rows], float(chance), families[rows],
+            name in accuracies.main)
     return tasks
 
 

@@ -24,17 +24,20 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience.base import (SalienceFit, SharedFeatures, Task,
-                                           fit_notes, floor_candidates,
-                                           held_out_mse)
+                                           fit_notes, held_out_mse)
+from csv_plugin.core.salience.choice import Constant
 from csv_plugin.core.salience.ridge import (PENALTIES, Problems,
                                             RidgeRegressions, Solutions,
                                             Uniform, errors_by_floor)
+from csv_plugin.core.salience.slopes import pulled, slope_of, typical_slope
 from csv_plugin.core.salience_model import (LEAST_RATIO, LEAST_TYPICAL,
                                             LogTerms, SalienceModel)
-from csv_plugin.core.scaling_law import Regressions, accuracy_at
+from csv_plugin.core.scaling_law import CHANCE_MARGIN, Regressions, accuracy_at
 
 #: An error larger by this share makes the weight of a setting e times smaller.
 SHARPNESS = 0.05
+#: Candidate floors, as shares of the chance level.
+FLOORS = (1.0, 0.96, 0.9, 0.8, 0.5, 0.0)
 #: Least gain of a floor of 0 over the chance level, as a share of the error:
 #: models far better than those fitted on are predicted worse with low floors.
 FLOOR_GAIN = 0.2
@@ -61,7 +64,7 @@ _Member = Union['Ridges', 'EqualWeights']
 
 
 class _SharedErrors(NamedTuple):
-    """Means over benchmarks of logarithms of errors.
+    """Weighted means over benchmarks of logarithms of errors.
 
     For each member, errors of its settings over the least one, `(S,)`; and the
     least error of each member.
@@ -79,12 +82,13 @@ class Averaged:
     correlated with accuracy. Each is fitted with all its settings: penalties,
     or numbers of units. Their exponents are averaged, which gives one
     capability score. The weight of a setting, and that of a member, falls with
-    its error on held-out families, on the benchmark and, on average, on all
-    benchmarks. The fit records the penalty with the largest weight in both
-    ridges.
+    its error on held-out families, on the benchmark and, on average, on the
+    main benchmarks, which count by how much of their variance losses explain.
+    The fit records the penalty with the largest weight in both ridges. Slopes
+    follow a prior; see `slopes`.
 
-    These weights and the floor are the same in all fold models. They are all
-    that the accuracies of held-out families affect in a fold.
+    These weights, the floor and the prior are the same in all fold models.
+    They are all that the accuracies of held-out families affect in a fold.
 
     Args:
         penalties (tuple[float, ...]): Candidates, in falling order.
@@ -109,11 +113,21 @@ class Averaged:
         """
         pairs = list(zip(tasks, masks))
         members = [self._members(*pair) for pair in progress(pairs)]
-        shared = _shared([of_task for of_task in members if of_task])
+        fitted = [b for b, of_task in enumerate(members) if of_task]
+        signals = [_signal(*pairs[b], members[b]) for b in fitted]
+        weights = _weights([tasks[b].main for b in fitted], signals)
+        shared = _shared([members[b] for b in fitted], weights)
+        fits = {
+            b: self._averaged(*pairs[b], members[b], shared)
+            for b in fitted
+        }
+        typical = typical_slope(
+            [slope_of(tasks[b], fits[b].model) for b in fitted], weights)
+        for b, signal in zip(fitted, signals):
+            fits[b] = pulled(tasks[b], fits[b], typical, signal)
         return [
-            self._averaged(*pair, of_task, shared)
-            if of_task else self._uniform(*pair)
-            for pair, of_task in zip(pairs, members)
+            fits[b] if b in fits else self._uniform(*pair)
+            for b, pair in enumerate(pairs)
         ]
 
     def _uniform(self, task: Task, masks: NDArray) -> SalienceFit:
@@ -151,16 +165,14 @@ class Averaged:
         floor = _best_floor(excess[:2])
         weights = [_normalised(-part[:, floor] / SHARPNESS) for part in excess]
 
-        def error_of(exponents: NDArray) -> float:
-            """Error of exponents `(F + 1, n)` on held-out families."""
-            predicted = accuracy_at(exponents[:-1], floors[floor])
-            return float(held_out_mse(predicted, task.accuracy, masks))
-
         averages = [
             member.average(floor, part)
             for member, part in zip(members, weights)
         ]
-        logs = [_logs(error_of(exponents)) for exponents, _ in averages]
+        logs = [
+            _logs(_error_of(task, masks, exponents, floors[floor]))
+            for exponents, _ in averages
+        ]
         shares = _normalised(POWER * (np.array(logs) + shared.members))
         models = _joined(task, [models for _, models in averages], shares)
         exponents = sum(share * part
@@ -171,9 +183,11 @@ class Averaged:
         notes = fit_notes(models[-1], masks, gained=True)
         if shares @ [part[0] for part in weights] >= 0.5:
             notes = (LITTLE_GAIN, *notes)
-        return SalienceFit(self.name, models[-1], models[:-1], masks,
-                           float(tried[by_penalty.argmax()]),
-                           error_of(np.asarray(exponents)), notes)
+        return SalienceFit(
+            self.name, models[-1], models[:-1], masks,
+            float(tried[by_penalty.argmax()]),
+            _error_of(task, masks, np.asarray(exponents), floors[floor]),
+            notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,23 +364,51 @@ def _normalised(logs: NDArray) -> NDArray:
     return weights / weights.sum()
 
 
-def _shared(tasks: Sequence[list[_Member]]) -> _SharedErrors:
+def _error_of(task: Task, masks: NDArray, exponents: NDArray,
+              floor: float) -> float:
+    """Error of exponents `(F + 1, n)` on held-out families."""
+    predicted = accuracy_at(exponents[:-1], floor)
+    return float(held_out_mse(predicted, task.accuracy, masks))
+
+
+def _signal(task: Task, masks: NDArray, members: list[_Member]) -> float:
+    """Share of the variance of accuracies that the best setting explains.
+
+    Variance of the size of `CHANCE_MARGIN` is added to it, as noise.
+    """
+    least = min(float(member.errors.min()) for member in members)
+    variance = Constant().fit(task, masks).cv_mse
+    return max(variance - least, 0) / (variance + CHANCE_MARGIN**2)
+
+
+def _weights(main: Sequence[bool], signals: Sequence[float]) -> NDArray:
+    """Weights of benchmarks in what they share; equal without a signal."""
+    weights = np.where(main, signals, 0)
+    weights = weights if weights.any() else np.ones_like(weights)
+    return weights / weights.sum()
+
+
+def _shared(tasks: Sequence[list[_Member]], weights: NDArray) -> _SharedErrors:
     """Errors with the best floors; see `_SharedErrors`."""
     logs = [
         np.array([_logs(member.errors.min(axis=1)) for member in members])
         for members in zip(*tasks)
     ]
     least = [part.min(axis=1) for part in logs]
-    return _SharedErrors([
-        np.mean(part - best[:, None], axis=0)
-        for part, best in zip(logs, least)
-    ], np.array([best.mean() for best in least]))
+    return _SharedErrors(
+        [weights @ (part - best[:, None]) for part, best in zip(logs, least)],
+        np.array([weights @ best for best in least]))
 
 
 def _best_floor(excess: Sequence[NDArray]) -> int:
     """Index of the floor with the least errors, `(S, L)` in logarithms."""
     best = np.mean([part.min(axis=0) for part in excess], axis=0)
-    return int(np.argmin(best + FLOOR_GAIN * np.linspace(0, 1, len(best))))
+    return int(np.argmin(best - FLOOR_GAIN * np.array(FLOORS[:len(best)])))
+
+
+def floor_candidates(chance: float) -> NDArray[np.float64]:
+    """Return candidate floors, the chance level first."""
+    return chance * np.array(FLOORS if chance > 0 else FLOORS[:1])
 
 
 def _average(path: list[Solutions], weights: NDArray) -> Solutions:

@@ -98,12 +98,14 @@ def _mean_loss(features: SharedFeatures) -> NDArray:
 class Task:
     """One benchmark: features and accuracies of the n models to learn from.
 
-    Accuracies are fractions, none missing, `(n,)`; families are `(n,)`.
+    Accuracies are fractions, none missing, `(n,)`; families are `(n,)`. What
+    benchmarks share is learned on the `main` ones.
     """
     features: SharedFeatures
     accuracy: NDArray
     chance: float
     families: NDArray
+    main: bool = True
 
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
@@ -123,9 +125,11 @@ class Task:
 
     def select(self, rows: NDArray) -> 'Task':
         """Return the task on some of its models, by indices or by a mask."""
-        return Task(
-            self.features.select(rows), self.accuracy[rows], self.chance,
-            self.families[rows])
+        return replace(
+            self,
+            features=self.features.select(rows),
+            accuracy=self.accuracy[rows],
+            families=self.families[rows])
 
     def on(self, values: NDArray, uniform: NDArray) -> 'Task':
         """Return the task with other features `(n, K)`."""

@@ -12,8 +12,9 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import (Averaged, Ridge, Task, Uniform, averaged,
                                       fold_masks)
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,
-                                               Ridges, _best_floor, _shared)
-from csv_plugin.core.salience.base import floor_candidates, held_out_mse
+                                               Ridges, _best_floor, _shared,
+                                               floor_candidates)
+from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.salience.ridge import (Problems, RidgeRegressions,
                                             _PenaltyPath)
 from csv_plugin.core.salience_model import LogTerms, SalienceModel
@@ -45,10 +46,37 @@ def world(seed: int = 0, n: int = 40, chance: float = 0.25) -> Task:
 def test_settings_and_members_are_judged_by_all_benchmarks():
     """Two benchmarks, a member with 2 settings and 2 floors; logarithms."""
     errors = np.array([[[.2, .1], [.8, .4]], [[.3, .9], [.3, .6]]])
-    shared = _shared([[replace(EQUAL, errors=part)] for part in errors])
-    excess = np.log([[1, 4], [1, 1]]).mean(axis=0)
-    assert shared.excess[0] == pytest.approx(excess)
-    assert shared.members == pytest.approx([np.log([.1, .3]).mean()])
+    weights = np.array([.25, .75])
+    shared = _shared([[replace(EQUAL, errors=part)] for part in errors],
+                     weights)
+    excess = np.log([[1, 4], [1, 1]])
+    assert shared.excess[0] == pytest.approx(weights @ excess)
+    assert shared.members == pytest.approx([weights @ np.log([.1, .3])])
+
+
+def noise_of(task: Task, seed: int) -> Task:
+    """The task with accuracies about the chance level."""
+    noise = np.random.default_rng(seed).normal(size=len(task.accuracy)) / 30
+    return replace(task, accuracy=task.chance + noise)
+
+
+def test_benchmarks_in_noise_hardly_matter():
+    task = world()
+    tasks = [task, replace(task, accuracy=task.accuracy**2)]
+    noise = [noise_of(task, seed) for seed in range(30)]
+
+    def predicted(of):
+        fits = AVERAGED.fit_together(of, [masks_of(task)] * len(of))
+        return np.array([fit.model.predict(task.values) for fit in fits[:2]])
+
+    alone, beside = predicted(tasks), predicted([*tasks, *noise])
+    errors = [
+        np.mean((part - [each.accuracy for each in tasks])**2, axis=1)
+        for part in (alone, beside)
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=.05)
+    minor = [replace(part, main=False) for part in (*noise, world(4))]
+    np.testing.assert_allclose(predicted([*tasks, *minor]), alone, rtol=1e-9)
 
 
 def test_logarithms_that_tell_more_are_used():
@@ -90,10 +118,10 @@ def test_a_fold_model_has_not_seen_its_held_out_models():
         fold = solver.fit(changed, masks).folds[0]
         exponents.append(fold.exponents(task.values))
     # Averages of the same five fits: two penalties on two scales, and equal
-    # weights of all eight units.
+    # weights of all eight units; and a shift.
     sizes = np.linalg.svd(np.diff(exponents, axis=0), compute_uv=False)
     assert sizes[0] > 1e-3
-    np.testing.assert_allclose(sizes[4:], 0, atol=1e-9 * sizes[0])
+    np.testing.assert_allclose(sizes[5:], 0, atol=1e-9 * sizes[0])
 
 
 def test_many_units_of_which_a_few_tell_are_averaged_over():

@@ -1,0 +1,106 @@
+"""Slopes of curves, pulled to those of the other benchmarks.
+
+Where few training models are above chance, a step fits as well as a curve, and
+leads anywhere beyond these models. So the logarithm of each slope has a normal
+prior around the median of the collection. Squared errors count against it like
+those of so many models as there are families.
+"""
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.salience.base import SalienceFit, Task, held_out_mse
+from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.scaling_law import Curve, accuracy_at, slope_at
+
+#: Standard deviation of the logarithm of a slope around the median.
+SPREAD = 0.5
+#: Smaller mean squared errors count as this.
+LEAST_ERROR = 1e-8
+#: Slopes whose logarithms differ less are equal.
+LEAST_CHANGE = 1e-9
+
+
+def slope_of(task: Task, model: SalienceModel) -> NDArray[np.float64]:
+    """Return by how much the exponent rises as the mean loss falls, `(...)`.
+
+    The slope of a regression over the models of the task.
+    """
+    falls = task.features.mean_loss.mean() - task.features.mean_loss
+    return np.asarray(model.exponents(task.values) @ falls / (falls @ falls))
+
+
+def typical_slope(slopes: Sequence[NDArray], weights: NDArray) -> float:
+    """Return the logarithm of the weighted median of slopes.
+
+    Those that are not above 0 do not count; NaN if none counts.
+    """
+    counted = sorted((float(np.log(slope)), weight)
+                     for slope, weight in zip(slopes, weights)
+                     if slope > 0 and weight > 0)
+    if not counted:
+        return float('nan')
+    logs, shares = np.transpose(counted)
+    middles = (np.cumsum(shares) - shares / 2) / shares.sum()
+    return float(np.interp(0.5, middles, logs))
+
+
+def pulled(task: Task, fit: SalienceFit, typical: float,
+           signal: float) -> SalienceFit:
+    """Return the fit with slopes between its own and the typical one.
+
+    Slopes that are not above 0 stay. A benchmark that losses do not explain
+    may well be flat: the prior counts `signal` times where it is steeper.
+    """
+    models = SalienceModel.stack(
+        [*(fit.folds[f] for f in range(len(fit.masks))), fit.model])
+    curve, exponents = models.curve, models.exponents(task.values)
+    slopes = slope_of(task, models)
+    changes = typical - np.log(slopes, where=slopes > 0, out=slopes * np.nan)
+    weight = len(np.unique(task.families)) / max(fit.cv_mse, LEAST_ERROR)
+    factors, shifts = np.ones(len(slopes)), np.zeros(len(slopes))
+    rows = [*fit.masks, np.ones_like(task.accuracy, dtype=bool)]
+    for q in np.flatnonzero(np.abs(changes) > LEAST_CHANGE):
+        scale = 1 if changes[q] < 0 else signal
+        factors[q], shifts[q] = _pull(exponents[q, rows[q]],
+                                      task.accuracy[rows[q]],
+                                      float(curve.floor[q]), float(changes[q]),
+                                      weight * SPREAD**2 / max(scale, 1e-6))
+    alpha = curve.alpha * factors
+    models = replace(
+        models, curve=Curve(alpha, curve.beta - shifts / alpha, curve.floor))
+    error = held_out_mse(models[:-1].predict(task.values), task.accuracy,
+                         fit.masks)
+    return replace(
+        fit, model=models[-1], folds=models[:-1], cv_mse=float(error))
+
+
+def _pull(exponents: NDArray, accuracy: NDArray, floor: float, change: float,
+          weight: float) -> tuple[float, float]:
+    """Factor and shift of exponents that minimise the penalised errors.
+
+    The weight is that of the mean squared error; `change` is the logarithm of
+    the factor that leads to the typical slope.
+    """
+    from scipy.optimize import least_squares
+    centre, share = exponents.mean(), (weight / len(accuracy))**0.5
+    around = exponents - centre
+
+    def residuals(place: NDArray) -> NDArray:
+        fitted = accuracy_at(place[0] + np.exp(place[1]) * around, floor)
+        return np.append(share * (fitted - accuracy), place[1] - change)
+
+    def gradients(place: NDArray) -> NDArray:
+        moves = np.exp(place[1]) * around
+        steps = share * slope_at(place[0] + moves, floor)
+        return np.vstack([np.stack([steps, steps * moves], axis=1), [0, 1]])
+
+    found = least_squares(
+        residuals, [centre, change / 2],
+        gradients,
+        bounds=([-np.inf, min(change, 0)], [np.inf, max(change, 0)]),
+        x_scale='jac')
+    factor = float(np.exp(found.x[1]))
+    return factor, float(found.x[0] - factor * centre)
