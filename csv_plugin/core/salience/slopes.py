@@ -35,12 +35,13 @@ def slope_of(task: Task, model: SalienceModel) -> NDArray[np.float64]:
 def typical_slope(slopes: Sequence[NDArray], weights: NDArray) -> float:
     """Return the logarithm of the weighted median of slopes.
 
-    Those that are not above 0 do not count; NaN if none counts.
+    Those that are not above 0 do not count; NaN if fewer than two count.
     """
     counted = sorted((float(np.log(slope)), weight)
                      for slope, weight in zip(slopes, weights)
                      if slope > 0 and weight > 0)
-    if not counted:
+    # Folds of a single benchmark must not learn the slope of all its models.
+    if len(counted) < 2:
         return float('nan')
     logs, shares = np.transpose(counted)
     middles = (np.cumsum(shares) - shares / 2) / shares.sum()
