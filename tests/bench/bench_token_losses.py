@@ -2,12 +2,14 @@
 
     OMP_NUM_THREADS=1 python -m tests.bench.bench_token_losses
         [--sizes smoke 23M 60M 100M 174M] [--texts 24]
+    python -m tests.bench.bench_token_losses --sizes smollm2 --set FILE
 
 Random-weight Llama models read random texts of 50 to 1191 tokens in random
-order. Each contender runs in a process of its own: CPU seconds of the faster
-of two passes after a warm-up, and the most memory in use during them beyond
-what was in use before (Linux only). Contenders that are not installed are
-named.
+order; a real one (`tests/lm/smollm2.py`) reads texts of a validation set, by
+default the shipped one, some from each part of it. Each contender runs in a
+process of its own: CPU seconds of the faster of two passes after a warm-up,
+and the most memory in use during them beyond what was in use before (Linux
+only). Contenders that are not installed are named.
 """
 import argparse
 import json
@@ -22,16 +24,24 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from csv_plugin.core.texts import Text
+from csv_plugin.io.text_sets import read_texts, shipped_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
                                 make_parser, make_tokenizer, measure,
                                 random_texts)
+from tests.lm import smollm2
 
 BATCH = 8
+REAL = 'smollm2'
 
 
-def make(size, n_texts, folder):
+def make(size, n_texts, texts, folder):
     """Write a model, its tokenizer and texts."""
+    if size == REAL:
+        smollm2.save(folder)
+        every = len(texts) // n_texts
+        _write(folder, [text.text for text in texts[::every][:n_texts]])
+        return
     vocabulary = SIZES[size][-1]
     torch.manual_seed(0)
     LlamaForCausalLM(
@@ -39,7 +49,10 @@ def make(size, n_texts, folder):
             SIZES[size], tie_word_embeddings=True,
             initializer_range=.1)).save_pretrained(folder)
     make_tokenizer(vocabulary).save_pretrained(folder)
-    texts = random_texts(vocabulary, n_texts)
+    _write(folder, random_texts(vocabulary, n_texts))
+
+
+def _write(folder, texts):
     (folder / 'texts.json').write_text(json.dumps(texts))
 
 
@@ -72,7 +85,8 @@ def one_at_a_time(folder):
     def score(texts):
         losses = []
         for text in texts:
-            ids = torch.tensor([[0, *tokenizer(text).input_ids]])
+            ids = torch.tensor(
+                [[tokenizer.bos_token_id, *tokenizer(text).input_ids]])
             mask = torch.ones_like(ids)
             logits = model(ids, mask, use_cache=False).logits[0, :-1]
             losses.append(
@@ -177,9 +191,9 @@ def score_apart(name, folder):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(size, n_texts, folder):
+def compare(size, n_texts, texts, folder):
     """Print a row for every contender at one size."""
-    make(size, n_texts, folder)
+    make(size, n_texts, texts, folder)
     results = {
         name: score_apart(name, folder) if find_spec(package) else None
         for name, (package, _) in CONTENDERS.items()
@@ -187,7 +201,7 @@ def compare(size, n_texts, folder):
     ours = results['csv_plugin']
     reference = results['one text at a time'][2]
     tokens = sum(map(len, reference))
-    print(f'\n{size}, V {SIZES[size][-1]}, {n_texts} texts, {tokens} tokens\n')
+    print(f'\n{size}, {n_texts} texts, {tokens} tokens\n')
     print('| | CPU s | ratio | extra MB | ratio | largest difference |')
     print('|---|---|---|---|---|---|')
     for name, result in results.items():
@@ -204,16 +218,18 @@ def compare(size, n_texts, folder):
 def main():
     parser = make_parser(__doc__, texts=24)
     parser.add_argument(
-        '--sizes', nargs='+', choices=SIZES, default=['23M', '60M'])
+        '--sizes', nargs='+', choices=[*SIZES, REAL], default=['23M', '60M'])
+    parser.add_argument('--set', type=Path, metavar='FILE')
     parser.add_argument('--worker', nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         name, folder = arguments.worker
         print('\n' + json.dumps(score(name, Path(folder))))
         return
+    texts = read_texts(arguments.set) if arguments.set else shipped_texts()
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            compare(size, arguments.texts, Path(folder))
+            compare(size, arguments.texts, texts.texts, Path(folder))
 
 
 if __name__ == '__main__':

@@ -100,7 +100,7 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
     """
     file, where = os.fspath(path), ''
     for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
+        if line.isspace():
             continue
         where = f'{file}, line {number}'
         try:

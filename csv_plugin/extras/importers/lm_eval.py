@@ -270,14 +270,11 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
 def _scored(row: JsonPart) -> list[_Scored]:
     """Prompts, answers and log-likelihoods; none if it has no such."""
     try:
-        asked = [(part['arg_0'], part['arg_1'])
-                 for part in row.fields['arguments'].values()]
-        scored = [
-            (prompt, answer, float(pair[0]))
-            for (prompt,
-                 answer), pair in zip(asked, row.fields['filtered_resps'])
-            if isinstance(prompt, str) and isinstance(answer, str)
-        ]
+        asked = row.fields['arguments'].values()
+        scored = [(part['arg_0'], part['arg_1'], float(pair[0]))
+                  for part, pair in zip(asked, row.fields['filtered_resps'])
+                  if isinstance(part['arg_0'], str)
+                  and isinstance(part['arg_1'], str)]
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         return []
     # Of acc_mutual_info, the second half are answers without a prompt.
@@ -295,7 +292,7 @@ def _right(row: JsonPart, scored: Sequence[_Scored]) -> int | str:
     target = str(row.fields.get('target'))
     right = [
         index for index, (_, answer, _) in enumerate(scored)
-        if target in (str(index), answer.strip(), answer)
+        if target == answer.strip() or target == answer or target == str(index)
     ]
     if len(right) > 1 and (accuracy := row.fields.get('acc')) in (0, 1):
         best = max(range(len(scored)), key=lambda index: scored[index][2])

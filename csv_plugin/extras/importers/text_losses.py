@@ -45,26 +45,26 @@ class TextLoss:
     measured: Optional[Measured] = None
 
     def __post_init__(self) -> None:
-        where = f'{self.where}, loss on {self.text_id!r}'.removeprefix(', ')
-        if not math.isfinite(self.nats):
-            raise InputError(where, 'a finite number',
-                             repr(self.nats)[:80],
-                             'Leave the model out, or score it again.')
-        if self.nats < 0:
-            raise InputError(
-                where, 'a loss of 0 or more', f'{self.nats}',
-                'Losses are -log p: change the sign of log-likelihoods.')
+        if not 0 <= self.nats < math.inf:
+            raise self._error(
+                'a finite number of 0 or more',
+                repr(self.nats)[:80],
+                'Score it again, or change the sign of log-likelihoods.')
         try:
             self.text_id.encode()
             n_bytes = len(self.text[self.start:].encode())
         except UnicodeEncodeError as error:
-            raise InputError(where, 'a text in UTF-8', str(error),
-                             'Leave it out.') from None
+            raise self._error('a text in UTF-8', str(error),
+                              'Leave it out.') from None
         if self.nats > MOST_NATS * n_bytes:
-            raise InputError(
-                where, f'{MOST_NATS:g} nats or less a byte of its text',
+            raise self._error(
+                f'{MOST_NATS:g} nats or less a byte of its text',
                 f'{self.nats:g} on {n_bytes} bytes',
                 'Losses are sums of -log p over the tokens of one text.')
+
+    def _error(self, *words: str) -> InputError:
+        where = f'{self.where}, loss on {self.text_id!r}'.removeprefix(', ')
+        return InputError(where, *words)
 
     @property
     def n_chars(self) -> int:
