@@ -212,7 +212,7 @@ def _fraction_or_nan(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 def _position(kind: str, name: str, names: tuple[str, ...]) -> int:
     if name not in names:
-        nearest = get_close_matches(name, names, n=3, cutoff=0)
+        nearest = get_close_matches(name, names, cutoff=0)
         raise InputError(f'AccuracyTable.{kind}s', f'a {kind} of the table',
                          repr(name),
                          f'Nearest names: {", ".join(nearest) or "none"}.')

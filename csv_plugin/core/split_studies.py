@@ -71,7 +71,7 @@ def leave_families_out(features: FeatureTable,
     folds = grouped_folds(groups, n_folds, seed)
     names = np.array(features.models, dtype=object)
     parts = []
-    for fold in progress(range(folds.max() + 1)):
+    for fold in progress(sorted(set(folds))):
         others = list(names[folds != fold])
         study = split_study(features, observed, families, others, solver, seed)
         held_out = study.predictions.select(list(names[folds == fold]))
