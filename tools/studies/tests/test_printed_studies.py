@@ -57,6 +57,11 @@ def test_laws_of_sizes_are_compared(tmp_path):
     losses, sizes, direct, _, two_steps = (
         float(cell.partition(',')[0]) for cell in errors)
     assert max(losses, sizes) < 0.5 < direct and two_steps < direct
+    rows = [[cell.strip() for cell in line.split('|')[2:4]]
+            for line in run('points_beyond', str(tmp_path)).splitlines()[2:]]
+    assert [name for name, _ in rows
+            ] == ['test', 'ten times the compute', 'families left out']
+    assert float(rows[0][1]) < 0.5, rows
 
 
 @pytest.mark.long
