@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.intervals import TINY
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.salience_model import TINY
 from csv_plugin.core.training import answers_by_source
 from csv_plugin.lm.methods import train_auto
 from tools.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
