@@ -17,9 +17,6 @@ from csv_plugin.core.training import answers_by_source
 from csv_plugin.lm.methods import train_auto
 from tools.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
 
-#: Rounding of an accuracy.
-TINY = 1e-9
-
 
 @dataclass(frozen=True, eq=False)
 class Flags:
