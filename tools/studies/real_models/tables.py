@@ -1,0 +1,168 @@
+"""What is kept of a run: losses of texts, accuracies, no text, no weight.
+
+The tables have the format of `salience fit`. A unit such as
+`answers: boolq/3` is a text's loss in nats a byte, of the whole text
+(`losses`) or of its answer (`answers`).
+"""
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+import csv_plugin as cp
+from csv_plugin.io.tables import write_csv
+from tools.studies.real_models.collection import RUN, model_names
+from tools.studies.real_models.models import MODELS
+from tools.studies.real_models.questions import BENCHMARKS
+
+#: Where the tables of the run in the documentation lie.
+KEPT = Path(__file__).with_name('kept')
+LOSSES, ANSWERS = 'losses', 'answers'
+WIKIPEDIA = 'wikipedia'
+
+
+@dataclass(frozen=True, eq=False)
+class RealModels:
+    """Losses of M models on texts, and their accuracies on B benchmarks.
+
+    `kinds` are degradations without their strength, '' for a model itself.
+    """
+    losses: cp.FeatureTable
+    accuracies: cp.AccuracyTable
+    families: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    @classmethod
+    def read(cls, folder: Path = KEPT) -> 'RealModels':
+        """Read the tables of a folder."""
+        tables = cp.read_model_tables(folder / 'losses.safetensors',
+                                      folder / 'scores.csv',
+                                      folder / 'models.csv',
+                                      folder / 'benchmarks.csv')
+        models = tables.accuracies.models
+        return cls(tables.features, tables.accuracies,
+                   tuple(tables.families[model] for model in models),
+                   tuple(KINDS[model] for model in models))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """M names."""
+        return self.accuracies.models
+
+    def part(self, kind: str, source: str = '') -> cp.FeatureTable:
+        """The units of a kind, such as `answers`, perhaps of one source."""
+        start = f'{kind}: {source}/' if source else f'{kind}: '
+        chosen = [
+            i for i, unit in enumerate(self.losses.columns.units)
+            if unit.startswith(start)
+        ]
+        return cp.FeatureTable.of_losses(
+            self.models, [self.losses.columns.units[i] for i in chosen],
+            self.losses.values[:, chosen])
+
+
+def mean_of(features: cp.FeatureTable) -> cp.FeatureTable:
+    """A single column, the mean over the units."""
+    return cp.FeatureTable.of_losses(features.models, ['mean'],
+                                     features.mean_loss[:, None])
+
+
+#: What was done to a model, by its name.
+KINDS = {
+    name: degradation.kind if degradation else ''
+    for model in MODELS
+    for name, degradation in model_names(model).items()
+}
+_FAMILIES = {
+    name: MODELS[model].family
+    for model in MODELS
+    for name in model_names(model)
+}
+
+
+def read_losses(run: Path) -> cp.ModelLosses:
+    """Token losses that `collect` wrote, of the models that are complete."""
+    root = run / 'outputs' / RUN / 'predictions'
+    dumps = {
+        name: found
+        for name in KINDS
+        for found in (root / name).glob('*.safetensors')
+        if all((root / name / f'{b}.json').exists() for b in BENCHMARKS)
+    }
+    return cp.read_dumps(dumps, cp.read_texts(run / 'texts.jsonl'))
+
+
+def write_tables(run: Path, folder: Path = KEPT) -> None:
+    """Write the tables of a run of `collect`."""
+    losses = read_losses(run)
+    models = tuple(losses)
+    numbers = np.array([[
+        _numbers(text, found) for text, found in zip(losses.texts, dump.texts)
+    ] for dump in losses.values()])
+    units = [(kind, k, text) for k, kind in enumerate((LOSSES, ANSWERS))
+             for text in range(len(losses.texts))]
+    ids = losses.texts.ids
+    kept = [
+        unit for unit in units
+        if not np.isnan(numbers[:, unit[2], unit[1]]).any()
+    ]
+    _write_losses(folder, models, [f'{kind}: {ids[s]}' for kind, _, s in kept],
+                  np.stack([numbers[:, s, k] for _, k, s in kept], axis=1))
+    _write_accuracies(run / 'outputs' / RUN / 'predictions', models, folder)
+
+
+def _write_losses(folder: Path, models: Sequence[str], units: Sequence[str],
+                  values: NDArray[np.float64]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({'losses': values.astype(np.float16)},
+              folder / 'losses.safetensors',
+              {'models': json.dumps(list(models))})
+    (folder / 'units.txt').write_text('\n'.join(units), 'utf-8')
+
+
+def _write_accuracies(root: Path, models: Iterable[str], folder: Path) -> None:
+    names = list(BENCHMARKS)
+    answers = {
+        m: {
+            b: _rows(root / m / f'{b}.json')
+            for b in names
+        }
+        for m in models
+    }
+    write_csv(folder / 'scores.csv', ['model', *names],
+              [[m, *(_accuracy(rows[b]) for b in names)]
+               for m, rows in answers.items()])
+    write_csv(folder / 'models.csv', ['model', 'family', 'split'],
+              [[m, _FAMILIES[m], KINDS[m] or 'as it is'] for m in answers])
+    some = next(iter(answers.values()))
+    write_csv(folder / 'benchmarks.csv', ['benchmark', 'chance', 'n_items'],
+              [[b, _blind(some[b]), len(some[b])] for b in names])
+
+
+def _rows(file: Path) -> list[Mapping]:
+    return list(json.loads(file.read_text()).values())
+
+
+def _accuracy(rows: Sequence[Mapping]) -> float:
+    right = np.mean([row['prediction'] == row['gold'] for row in rows])
+    return round(float(right), 6)
+
+
+def _blind(rows: Sequence[Mapping]) -> float:
+    """Accuracy of a blind choice."""
+    return round(float(np.mean([1 / len(row['losses']) for row in rows])), 6)
+
+
+def _numbers(text: cp.Text, found: cp.TokenLosses) -> tuple[float, float]:
+    """Nats a byte: loss of a text, and of its answer, NaN without one."""
+    whole = found.losses.sum() / len(text.text.encode())
+    if text.answer is None:
+        return whole, np.nan
+    start, end = text.answer
+    inside = (found.spans.starts < end) & (found.spans.ends > start)
+    n_bytes = len(text.text[start:end].encode())
+    return whole, found.losses[inside].sum() / n_bytes
