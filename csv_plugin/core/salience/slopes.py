@@ -16,7 +16,7 @@ from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve, accuracy_at, slope_at
 
 #: Standard deviation of the logarithm of a slope around the median.
-SPREAD = 0.5
+SPREAD = 1.0
 #: Smaller mean squared errors count as this.
 LEAST_ERROR = 1e-8
 #: Slopes whose logarithms differ less are equal.
@@ -85,23 +85,23 @@ def _pull(exponents: NDArray, accuracy: NDArray, floor: float, change: float,
     The weight is that of the mean squared error; `change` is the logarithm of
     the factor that leads to the typical slope.
     """
-    from scipy.optimize import least_squares
-    centre, share = exponents.mean(), (weight / len(accuracy))**0.5
+    from scipy.optimize import minimize
+    centre, share = exponents.mean(), weight / len(accuracy)
     around = exponents - centre
 
-    def residuals(place: NDArray) -> NDArray:
-        fitted = accuracy_at(place[0] + np.exp(place[1]) * around, floor)
-        return np.append(share * (fitted - accuracy), place[1] - change)
-
-    def gradients(place: NDArray) -> NDArray:
+    def penalised(place: NDArray) -> tuple[float, NDArray]:
         moves = np.exp(place[1]) * around
-        steps = share * slope_at(place[0] + moves, floor)
-        return np.vstack([np.stack([steps, steps * moves], axis=1), [0, 1]])
+        off = accuracy_at(place[0] + moves, floor) - accuracy
+        steps = share * off * slope_at(place[0] + moves, floor)
+        lag = place[1] - change
+        return ((share * off @ off + lag**2) / 2,
+                np.array([steps.sum(), steps @ moves + lag]))
 
-    found = least_squares(
-        residuals, [centre, change / 2],
-        gradients,
-        bounds=([-np.inf, min(change, 0)], [np.inf, max(change, 0)]),
-        x_scale='jac')
+    found = minimize(
+        penalised, [centre, change / 2],
+        jac=True,
+        method='L-BFGS-B',
+        bounds=[(None, None), (min(change, 0), max(change, 0))],
+        options=dict(ftol=1e-14, gtol=1e-9))
     factor = float(np.exp(found.x[1]))
     return factor, float(found.x[0] - factor * centre)
