@@ -15,7 +15,7 @@ from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import TextSet
 
-#: Nats by which rounding may make a loss or an entropy negative. In
+#: Nats by which rounding may make a loss negative. In
 #: float32, `-log p` is the difference of two numbers of the size of the
 #: logits: those of 1000 are rounded by 3e-5, and an engine rounds a few times.
 ROUNDING = 1e-3
@@ -36,23 +36,19 @@ class TokenLosses:
         n_chars (int): Characters (code points) of the raw text.
         token_ids (Optional[NDArray]): Vocabulary index of each token, None if
             not recorded. `(n,)`.
-        entropy (Optional[NDArray]): Entropy of the prediction of each token,
-            nats; NaN where unscored, None if not recorded. `(n,)`.
         sha256 (str): Hash of the UTF-8 text, 64 hexadecimal digits; empty if
             not recorded.
 
     Raises:
-        InputError: There is not one loss, id and entropy per token, one of
-            them is out of its range, entropies are not those of the scored
-            tokens, the hash is malformed, or no text has that many characters
-            in that many bytes.
+        InputError: There is not one loss and id per token, one of them is
+            out of its range, the hash is malformed, or no text has that many
+            characters in that many bytes.
     """
     text_id: str
     losses: NDArray[np.float64]
     spans: TokenSpans
     n_chars: int
     token_ids: Optional[NDArray[np.int64]] = None
-    entropy: Optional[NDArray[np.float64]] = None
     sha256: str = ''
 
     def __post_init__(self) -> None:
@@ -82,7 +78,7 @@ class TokenLosses:
         if array.shape != (len(self.spans), ):
             raise InputError(where, f'shape {(len(self.spans), )}',
                              str(array.shape), 'Give one value per token.')
-        sound = _sound({'losses': self.losses, name: array}, name)
+        sound = _sound(array)
         if not sound.all():
             token = int(np.argmin(sound))
             raise InputError(
@@ -114,17 +110,14 @@ class TokenLosses:
 
 
 #: Columns of numbers, one per token, and their types.
-_COLUMNS = {'losses': np.float64, 'token_ids': np.int64, 'entropy': np.float64}
+_COLUMNS = {'losses': np.float64, 'token_ids': np.int64}
 
 
-def _sound(columns: Mapping[str, NDArray], name: str) -> NDArray[np.bool_]:
+def _sound(column: NDArray) -> NDArray[np.bool_]:
     """Finite numbers of 0 or more except for rounding; NaN where unscored."""
     # In 32 bits, the bound itself would be another.
-    values = np.asarray(columns[name], np.float64)
-    sound = ~(values < -ROUNDING) & ~np.isinf(values)
-    if name == 'entropy':
-        sound &= np.isnan(values) == np.isnan(columns['losses'])
-    return sound
+    values = np.asarray(column, np.float64)
+    return ~(values < -ROUNDING) & ~np.isinf(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +146,7 @@ class TextLosses(Sequence[TokenLosses]):
     def __post_init__(self) -> None:
         n_bytes = self.spans.n_bytes
         sound = [(self.n_chars <= n_bytes) & (n_bytes <= 4 * self.n_chars)]
-        sound += [_sound(self.columns, name) for name in self.columns]
+        sound += [_sound(column) for column in self.columns.values()]
         if not all(part.all() for part in sound):
             list(self)  # raises an error that names the text
 

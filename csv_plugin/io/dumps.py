@@ -35,7 +35,6 @@ _OF_TOKENS = {
     'ends': _INT,
     'losses': _FLOAT,
     'token_ids': _INT,
-    'entropy': _FLOAT,
 }
 _SPANS = ('starts', 'ends')
 #: Types of the fields of `DumpInfo` in JSON; others are texts.
@@ -50,7 +49,7 @@ _REMEDY = 'Fetch an intact copy, or score the texts again.'
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     """Write a dump; the file appears whole or not at all.
 
-    Losses and entropies are rounded to float32; texts keep their order. Equal
+    Losses are rounded to float32; texts keep their order. Equal
     dumps make equal files, with one version of zlib.
 
     Raises:

@@ -58,7 +58,6 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 texts: TextSet,
                 part: Optional[Sequence[Text]] = None,
                 name: Optional[str] = None,
-                entropy: bool = False,
                 context: Optional[int] = None,
                 folder: Optional[FilePath] = None,
                 progress: Progress = iter) -> TokenLossDump:
@@ -82,32 +81,26 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
 
     def scored(some: Sequence[Text],
                progress: Progress = iter) -> TokenLossDump:
-        losses = token_losses(engine, tokenizer, some, entropy, context,
-                              progress)
+        losses = token_losses(engine, tokenizer, some, context, progress)
         return TokenLossDump(info, tuple(losses))
 
     if folder is None:
         return scored(wanted, progress)
-    return score_in_chunks(scored, wanted, Path(folder), entropy, progress)
+    return score_in_chunks(scored, wanted, Path(folder), progress)
 
 
 def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
     """Return a dump of all texts with the losses on their answers alone.
 
     Scored: the tokens that touch the answer of their text; the others are
-    NaN, and their entropies too.
+    NaN.
     """
     losses = TextLosses.of(dump.texts)
     inside = answer_mask(texts, losses.spans)
     columns = {
-        name: np.where(inside, column, np.nan)
-        for name, column in losses.columns.items() if name != 'token_ids'
+        **losses.columns, 'losses': np.where(inside, losses.losses, np.nan)
     }
-    return replace(
-        dump, texts=replace(losses, columns={
-            **losses.columns,
-            **columns
-        }))
+    return replace(dump, texts=replace(losses, columns=columns))
 
 
 def score(model: Union[PreTrainedModel, Engine],
@@ -150,15 +143,14 @@ def score(model: Union[PreTrainedModel, Engine],
 def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
                     texts: Sequence[Text],
                     folder: Path,
-                    entropy: bool = False,
                     progress: Progress = iter) -> TokenLossDump:
     """Score texts, but read what an interrupted run has scored.
 
     `score` scores some texts; for no texts it returns the information about
     the scoring. The folder gets a small dump for every chunk of texts. Dumps
-    that are damaged, or of another model, engine or version, of other texts,
-    or without the entropies that `score` records, are replaced. The caller
-    deletes the folder once the losses are safe. `progress` wraps the chunks.
+    that are damaged, or of another model, engine or version, or of other
+    texts, are replaced. The caller deletes the folder once the losses are
+    safe. `progress` wraps the chunks.
 
     Losses are in nats, in the order of the texts and as exact as in a dump;
     the same to the last bit as if the run had not been interrupted. Errors are
@@ -172,7 +164,7 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
         # take about the same time and never change.
         part = texts[chunk::n_chunks]
         file = folder / f'{chunk}.safetensors'
-        dump = _recall(file, info, part, entropy)
+        dump = _recall(file, info, part)
         if dump is None:
             scored = score(part)
             folder.mkdir(parents=True, exist_ok=True)
@@ -183,8 +175,8 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
     return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
 
 
-def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],
-            entropy: bool) -> Optional[TokenLossDump]:
+def _recall(file: Path, info: DumpInfo,
+            texts: Sequence[Text]) -> Optional[TokenLossDump]:
     """The dump of these texts, if it was made as this run would make it."""
     try:
         dump = read_dump(file)
@@ -192,7 +184,5 @@ def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],
         return None
     losses = TextLosses.of(dump.texts)
     wanted = [(text.text_id, text.sha256) for text in texts]
-    same = (
-        dump.info == info and ('entropy' in losses.columns) == entropy
-        and wanted == list(zip(losses.ids, losses.hashes)))
-    return dump if same else None
+    found = list(zip(losses.ids, losses.hashes))
+    return dump if dump.info == info and found == wanted else None

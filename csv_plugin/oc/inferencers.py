@@ -76,18 +76,16 @@ class TokenLossInferencer(_LossInferencer):
     file, whose entry for a text names the text's row in the dump. Scored: as
     in `models.get_token_loss`, which takes the model.
 
-    `context` is the longest window in tokens, by default the model's own;
-    `entropy` records the entropy of each prediction.
+    `context` is the longest window in tokens, by default the model's own.
     Other arguments that OpenCompass gives every inferencer are unused.
     """
 
     def __init__(self,
                  model: Any,
-                 entropy: bool = False,
                  context: Optional[int] = None,
                  **unused: Any) -> None:
         self.model = model
-        self.settings: dict[str, Any] = dict(entropy=entropy, context=context)
+        self.context = context
 
     def _rows(self, path: Path, retriever: Any, *_:
               Any) -> list[dict[str, Any]]:
@@ -111,13 +109,13 @@ class TokenLossInferencer(_LossInferencer):
         texts = texts_of(retriever.index_ds)
 
         def score(part: Sequence[Text]) -> TokenLossDump:
-            return get_token_loss(self.model, texts, part, **self.settings)
+            return get_token_loss(
+                self.model, texts, part, context=self.context)
 
         return score_in_chunks(
             score,
             texts_of(retriever.test_ds).texts,
             chunks,
-            self.settings['entropy'],
             progress=partial(tqdm, unit='chunk', desc=one_line(chunks.name)))
 
 

@@ -127,7 +127,7 @@ def get_token_loss(model: Any,
 
     The model is as in `engine_of`, or has a method `get_token_loss(texts,
     part, **settings)`. A part of the validation set may be scored. Settings
-    are `entropy`, `context` and `progress` of `lm.dumping.dump_losses`.
+    are `context` and `progress` of `lm.dumping.dump_losses`.
 
     Raises:
         InputError: As in `engine_of` and `lm.engines.token_losses`.

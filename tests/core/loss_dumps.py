@@ -37,14 +37,13 @@ def row(name, **changes):
         spans=SPANS[index],
         n_chars=len(text.text),
         token_ids=[5, 2**31 - 1][:len(losses)],
-        entropy=losses,
         sha256=text.sha256)
     return TokenLosses(**{**fields, **changes})
 
 
 def bare(name, **changes):
     """Losses on one of the texts, with nothing else recorded."""
-    return row(name, **{'token_ids': None, 'entropy': None, **changes})
+    return row(name, **{'token_ids': None, **changes})
 
 
 def dump(*texts, **changes):
@@ -87,7 +86,7 @@ def nats(low):
 
 
 @st.composite
-def rows(draw, text_id, optional):
+def rows(draw, text_id, has_ids):
     """Losses on any text; numbers that float32 can hold."""
     text = Text(text_id, draw(strategies.texts))
     spans = draw(strategies.any_spans(len(text.text.encode())))
@@ -100,9 +99,7 @@ def rows(draw, text_id, optional):
 
     counts = st.integers(0, 2**31 - 1)
     fields = {'losses': tokens(nats(0), NAN)}
-    if 'entropy' in optional:
-        fields['entropy'] = tokens(nats(0), NAN)
-    if 'token_ids' in optional:
+    if has_ids:
         ids = draw(st.lists(counts, min_size=n, max_size=n))
         fields['token_ids'] = ids
     return TokenLosses(
@@ -117,5 +114,5 @@ def rows(draw, text_id, optional):
 def dumps(draw):
     """Any dump of at most four texts."""
     ids = draw(st.lists(strategies.texts, max_size=4, unique=True))
-    optional = draw(st.sets(st.sampled_from(['token_ids', 'entropy'])))
-    return dump(*[draw(rows(text_id, optional)) for text_id in ids])
+    has_ids = draw(st.booleans())
+    return dump(*[draw(rows(text_id, has_ids)) for text_id in ids])

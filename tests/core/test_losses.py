@@ -53,7 +53,7 @@ def test_bad_token_losses_are_refused(losses, n_chars, message):
 
 
 def recorded(**changes):
-    fields = dict(token_ids=[7, 0], entropy=[NAN, 0.5], sha256='0a' * 32)
+    fields = dict(token_ids=[7, 0], sha256='0a' * 32)
     return TokenLosses('en', [NAN, 1.0], TARGET[0], 5, **{**fields, **changes})
 
 
@@ -61,7 +61,6 @@ def test_token_losses_keep_what_else_was_recorded():
     assert recorded().n_scored == 1
     text = recorded(token_ids=np.int32([7, 0]))
     assert text.token_ids.tolist() == [7, 0]
-    np.testing.assert_array_equal(text.entropy, [NAN, 0.5])
     empty = TokenLosses('', [], TokenSpans([], [], 0), 0, [])
     assert empty.token_ids.dtype == text.token_ids.dtype == np.int64
 
@@ -71,8 +70,6 @@ def test_token_losses_keep_what_else_was_recorded():
     (dict(token_ids=[1.0, 2.0]),
      "token_ids of text 'en': .* the type float64"),
     (dict(token_ids=[1, -1]), "token_ids of text 'en': .*found -1 at token 1"),
-    (dict(entropy=[NAN, NAN]), 'entropy of .* found nan at token 1'),
-    (dict(entropy=[0.5, 0.5]), 'entropy of .* found 0.5 at token 0'),
     (dict(sha256='0A' * 32), "sha256 of text 'en': .*'0A0A"),
 ])
 def test_bad_records_are_refused(changes, message):

@@ -65,15 +65,14 @@ def test_layout(path):
     }
     for name, values in whole_numbers.items():
         assert column(arrays, name, '<i4') == values
-    for name in ('losses', 'entropy'):
-        assert str(column(arrays, name, '<f4')) == '[2.5, nan, 0.125]'
-    assert arrays.keys() == {*whole_numbers, 'losses', 'entropy', 'sha256'}
+    assert str(column(arrays, 'losses', '<f4')) == '[2.5, nan, 0.125]'
+    assert arrays.keys() == {*whole_numbers, 'losses', 'sha256'}
     assert read_dump_info(path) == INFO
-    # Losses and entropies are rounded to float32.
-    write_dump(path, dump(row('zh', losses=[1 / 3], entropy=[1 / 3])))
+    # Losses are rounded to float32.
+    write_dump(path, dump(row('zh', losses=[1 / 3])))
     text, = read_dump(path).texts
-    assert text.losses.dtype == text.entropy.dtype == np.float64
-    assert text.losses == text.entropy == [float(np.float32(1 / 3))] != [1 / 3]
+    assert text.losses.dtype == np.float64
+    assert text.losses == [float(np.float32(1 / 3))] != [1 / 3]
 
 
 def test_equal_dumps_make_equal_files(tmp_path):

@@ -53,13 +53,12 @@ def test_only_tokenizers_of_transformers():
 
 def test_parts_join_to_the_whole(tmp_path):
     model = models.make('llama')
-    whole = dump_losses(model, TOKENIZER, TEXTS, entropy=True)
+    whole = dump_losses(model, TOKENIZER, TEXTS)
     shards = []
     for k in range(2):
         path = tmp_path / f'{k}.safetensors'
         part = TEXTS.texts[k::2]
-        write_dump(path,
-                   dump_losses(model, TOKENIZER, TEXTS, part, entropy=True))
+        write_dump(path, dump_losses(model, TOKENIZER, TEXTS, part))
         shards.append(read_dump(path))
     joined = merge_dumps(shards[::-1], TEXTS)
     assert joined.info == whole.info
@@ -67,7 +66,6 @@ def test_parts_join_to_the_whole(tmp_path):
         assert text.text_id == expected.text_id
         assert text.sha256 == expected.sha256
         np.testing.assert_allclose(text.losses, expected.losses, atol=1e-5)
-        np.testing.assert_allclose(text.entropy, expected.entropy, atol=1e-4)
         np.testing.assert_array_equal(text.token_ids, expected.token_ids)
 
 
@@ -207,19 +205,10 @@ def test_chunks_of_other_weights_are_not_read(tmp_path, small_chunks):
         np.testing.assert_allclose(kept.losses, computed.losses, atol=1e-4)
 
 
-def test_entropies_that_are_missing_are_scored(tmp_path, small_chunks):
-    model = models.make('llama')
-    plain = dump_losses(model, TOKENIZER, MANY, folder=tmp_path)
-    assert plain.texts[0].entropy is None
-    dump = dump_losses(model, TOKENIZER, MANY, entropy=True, folder=tmp_path)
-    assert np.isfinite(dump.texts[0].entropy).all()
-
-
-def test_answers_alone_have_entropies():
+def test_answers_alone():
     texts = TextSet((Text('t', 'a cat sat', answer=(6, 9)), ))
-    dump = dump_losses(models.make('llama'), TOKENIZER, texts, entropy=True)
+    dump = dump_losses(models.make('llama'), TOKENIZER, texts)
     text, = answers_alone(dump, texts).texts
     inside = text.spans.ends > 6
     assert 0 < inside.sum() < len(inside)
-    assert np.isfinite(text.entropy).tolist() == inside.tolist()
     assert np.isfinite(text.losses).tolist() == inside.tolist()

@@ -27,11 +27,10 @@ def share_of_memory():
 @pytest.mark.parametrize('name', MODELS)
 def test_losses_in_fp32_are_those_of_the_cpu(name):
     model = make(name)
-    expected = token_losses(model, tokenizer(), TEXTS, entropy=True)
-    found = token_losses(model.to('cuda'), tokenizer(), TEXTS, entropy=True)
+    expected = token_losses(model, tokenizer(), TEXTS)
+    found = token_losses(model.to('cuda'), tokenizer(), TEXTS)
     for one, other in zip(found, expected):
         np.testing.assert_allclose(one.losses, other.losses, atol=1e-4)
-        np.testing.assert_allclose(one.entropy, other.entropy, atol=1e-4)
 
 
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])

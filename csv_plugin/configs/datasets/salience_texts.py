@@ -23,7 +23,7 @@ def salience_texts(path: str, **inferencer: object) -> dict:
     Args:
         path (str): The file, relative to where OpenCompass is started.
         inferencer (object): Arguments of `TokenLossInferencer`, such as
-            `entropy=True`.
+            `context=2048`.
     """
     # Imports at the top of a config are lazy: they give names, not modules.
     datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])

@@ -1,4 +1,4 @@
-"""Losses and entropies of tokens, without all logits in memory at once.
+"""Losses of tokens, without all logits in memory at once.
 
 Logits are computed and used in blocks, always in fp32: with bf16 logits a
 loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden states by
@@ -82,32 +82,28 @@ def block_starts(logits: Logits) -> range:
     return range(0, logits.n_columns, COLUMNS_ON_GPU if on_gpu else COLUMNS)
 
 
-def columns_of_targets(logits: Logits, rows: Tensor, targets: Tensor,
-                       entropy: bool) -> dict[str, NDArray[np.float32]]:
-    """`losses` of N target tokens and, if asked for, `entropy`, nats. `(N,)`.
+def losses_of_targets(logits: Logits, rows: Tensor,
+                      targets: Tensor) -> NDArray[np.float32]:
+    """Losses of N target tokens, nats. `(N,)`.
 
     `rows` are the positions whose logits predict each target, and `targets`
-    token ids, both `(N,)`. Entropies are those of the predictions.
+    token ids, both `(N,)`.
     """
     parts = [
-        _columns_of_rows(logits.rows(index), target, entropy)
+        _losses_of_rows(logits.rows(index), target)
         for index, target in zip(rows.split(ROWS), targets.split(ROWS))
     ]
-    return {
-        name: torch.cat([part[name] for part in parts]).cpu().numpy()
-        for name in parts[0]
-    }
+    return torch.cat(parts).cpu().numpy()
 
 
-def _columns_of_rows(logits: Logits, targets: Tensor,
-                     entropy: bool) -> dict[str, Tensor]:
-    """Columns of one target a row. `(N,)`.
+def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
+    """Losses of one target a row. `(N,)`.
 
     Exponentials are taken of differences from the largest logit, so that
     large logits neither overflow nor cancel.
     """
     target_logit = torch.zeros(targets.shape, device=targets.device)
-    peaks, totals, entropies = [], [], []
+    peaks, totals = [], []
     starts = block_starts(logits)
     for start in starts:
         block = logits.block(start, min(start + starts.step, logits.n_columns))
@@ -117,18 +113,9 @@ def _columns_of_rows(logits: Logits, targets: Tensor,
         target_logit = in_block.where(inside, target_logit)
         peaks.append(block.amax(dim=1))
         block -= peaks[-1][:, None]
-        weights = block.exp_()
-        totals.append(weights.sum(dim=1))
-        if entropy:
-            # The entropy of weights whose sum is not 1; masked ones have 0.
-            entropies.append(torch.special.entr(weights).sum(dim=1))
+        totals.append(block.exp_().sum(dim=1))
     peak = torch.stack(peaks).amax(dim=0)
     below = torch.stack(peaks) - peak
-    shares = below.exp() * torch.stack(totals)
-    total = shares.sum(dim=0)
-    columns = {'losses': total.log() + (peak - target_logit)}
-    if entropy:
-        parts = below.exp() * torch.stack(entropies) - shares * below
-        columns['entropy'] = total.log() + parts.sum(dim=0) / total
+    total = (below.exp() * torch.stack(totals)).sum(dim=0)
     # An outer `autocast`, as of a model in training, makes them bfloat16.
-    return {name: column.float() for name, column in columns.items()}
+    return (total.log() + (peak - target_logit)).float()

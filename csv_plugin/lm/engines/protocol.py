@@ -41,9 +41,8 @@ class EngineFacts:
     versions: Mapping[str, str]
 
 
-#: Windows, and columns of their targets, one window after the other: `losses`
-#: and, if asked for, `entropy`, nats.
-Scored = tuple[Sequence[Window], Mapping[str, NDArray[np.floating]]]
+#: Windows, and losses of their targets, one window after the other, nats.
+Scored = tuple[Sequence[Window], NDArray[np.floating]]
 
 
 class Engine(Protocol):
@@ -53,14 +52,13 @@ class Engine(Protocol):
     def facts(self) -> EngineFacts:
         """Properties of the engine and its model."""
 
-    def score(self, windows: Sequence[Window], entropy: bool,
+    def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
         """Losses of the targets of windows, which come in any order.
 
         Yields some of the windows at a time, every window once, in any order.
         `progress` wraps the batches. An `InputError` if the answers of the
-        engine are not those of a language model, or if it gives no entropies
-        and these are asked for.
+        engine are not those of a language model.
         """
 
 

@@ -61,25 +61,19 @@ class RowEngine(ABC):
         Rows have two ids or more, at most one more than the context.
         """
 
-    def score(self, windows: Sequence[Window], entropy: bool,
+    def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
         """See `Engine`."""
-        if entropy:
-            raise InputError(
-                f'engine {self.facts.engine!r}',
-                'entropy=False: it returns losses only', 'entropy=True',
-                'Leave it out, or run the model with transformers.')
         if windows and not self._is_tried:
             _try_engine(self, [window.row for window in windows])
             self._is_tried = True
         for start in progress(range(0, len(windows), WINDOWS)):
             batch = windows[start:start + WINDOWS]
             answers = _log_probs(self, [window.row for window in batch])
-            losses = -np.concatenate([
+            yield batch, -np.concatenate([
                 log_probs[-len(window.targets):]
                 for window, log_probs in zip(batch, answers)
             ])
-            yield batch, {'losses': losses}
 
 
 def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:

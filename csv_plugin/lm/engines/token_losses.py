@@ -38,7 +38,6 @@ def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
 def token_losses(model: Union[PreTrainedModel, Engine],
                  tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text],
-                 entropy: bool = False,
                  context: Optional[int] = None,
                  progress: Progress = iter) -> list[TokenLosses]:
     """Losses of a causal LM on every token of every text.
@@ -57,7 +56,6 @@ def token_losses(model: Union[PreTrainedModel, Engine],
             padding, truncation and special tokens are not used.
         texts (Sequence[Text]): The texts to score. Their losses do not
             depend on their neighbours in a batch.
-        entropy (bool): Record the entropy of each prediction.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
@@ -80,31 +78,23 @@ def token_losses(model: Union[PreTrainedModel, Engine],
         window for index, tokens in enumerate(tokenized)
         for window in cut_windows(index, tokens.ids, prefix, limit)
     ]
-    names = ('losses', 'entropy') if entropy else ('losses', )
-    columns = [{
-        name: np.full(len(tokens.ids), np.nan)
-        for name in names
-    } for tokens in tokenized]
+    losses = [np.full(len(tokens.ids), np.nan) for tokens in tokenized]
     # An error must leave the model as it was, whoever keeps the error.
-    with closing(engine.score(windows, entropy, progress)) as batches:
+    with closing(engine.score(windows, progress)) as batches:
         for batch, found in batches:
             ends = np.cumsum([len(window.targets) for window in batch])
-            losses = found['losses']
-            if len(losses) != ends[-1]:
+            if len(found) != ends[-1]:
                 raise InputError(f'engine {engine.facts.engine!r}',
                                  f'losses of {ends[-1]} tokens',
-                                 str(len(losses)), 'Update the engine.')
-            for window, end in zip(batch, ends):
-                size = len(window.targets)
-                tokens = slice(window.first, window.first + size)
-                for name, column in columns[window.text].items():
-                    column[tokens] = found[name][end - size:end]
-                _check_finite(engine, texts[window.text], window,
-                              losses[end - size:end])
+                                 str(len(found)), 'Update the engine.')
+            for window, part in zip(batch, np.split(found, ends[:-1])):
+                _check_finite(engine, texts[window.text], window, part)
+                end = window.first + len(part)
+                losses[window.text][window.first:end] = part
     return [
-        TokenLosses(text.text_id, spans=tokens.spans, n_chars=len(text.text),
-                    token_ids=tokens.ids, sha256=text.sha256, **values)
-        for text, tokens, values in zip(texts, tokenized, columns)
+        TokenLosses(text.text_id, values, tokens.spans, len(text.text),
+                    tokens.ids, text.sha256)
+        for text, tokens, values in zip(texts, tokenized, losses)
     ]  # yapf: disable
 
 

@@ -15,7 +15,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              in_halves, input_device,
                                              logits_of, plain_head)
-from csv_plugin.lm.engines.logit_losses import columns_of_targets
+from csv_plugin.lm.engines.logit_losses import losses_of_targets
 from csv_plugin.lm.engines.protocol import EngineFacts, Scored
 from csv_plugin.lm.engines.windows import (Window, default_max_tokens,
                                            group_batches, pad, target_rows)
@@ -53,7 +53,7 @@ class TransformersEngine:
                 'transformers': transformers.__version__
             })
 
-    def score(self, windows: Sequence[Window], entropy: bool,
+    def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
         """See `Engine`."""
         if not windows:
@@ -67,19 +67,19 @@ class TransformersEngine:
             head = self._heads[0]
             size = self.max_tokens or default_max_tokens(
                 device, all_logits=head is None)
-            run = partial(self._columns, head=head, entropy=entropy)
+            run = partial(self._losses, head=head)
             for batch in progress(list(group_batches(windows, size))):
                 yield from in_halves(model, batch, run)
 
-    def _columns(self, batch: Sequence[Window], head: Optional[nn.Linear],
-                 entropy: bool) -> dict[str, NDArray[np.float32]]:
+    def _losses(self, batch: Sequence[Window],
+                head: Optional[nn.Linear]) -> NDArray[np.float32]:
         device = input_device(self.model)
         logits = logits_of(self.model, head, pad(batch).to(device))
         targets = torch.from_numpy(
             np.concatenate([window.targets for window in batch]))
-        return columns_of_targets(logits,
-                                  target_rows(batch).to(logits.device),
-                                  targets.to(logits.device), entropy)
+        return losses_of_targets(logits,
+                                 target_rows(batch).to(logits.device),
+                                 targets.to(logits.device))
 
 
 def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:

@@ -57,22 +57,30 @@ def test_an_error_leaves_the_model_in_training():
 
 
 def test_what_a_model_keeps_for_later_can_train():
-    """Such as a table of positions that is made when it is first needed."""
-    learner = make('llama').train()
-    rotary = learner.model.rotary_emb
-    forward, kept = rotary.forward, []
+    """Such as a table of positions, made when it first is too short."""
 
-    def remembering(*args, **settings):
-        if not kept:
-            kept.extend(part.clone() for part in forward(*args, **settings))
-        places = settings.get('position_ids', args[-1])
-        length = places.shape[-1]
-        return tuple(part[:, :length] for part in kept)
+    def gradient(scored):
+        learner = make('llama').train()
+        rotary = learner.model.rotary_emb
+        forward, tables = rotary.forward, []
 
-    rotary.forward = remembering
-    losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
-    ids = torch.arange(4)[None]
-    learner(input_ids=ids, labels=ids).loss.backward()
+        def remembering(states, position_ids):
+            length = position_ids.shape[1]
+            if not tables or tables[-1][0].shape[1] < length:
+                tables.append(forward(states, position_ids))
+            return tuple(part[:, :length] for part in tables[-1])
+
+        rotary.forward = remembering
+        if scored:
+            losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
+        n_tables = len(tables)
+        ids = torch.arange(4)[None]
+        learner(input_ids=ids, labels=ids).loss.backward()
+        # The table of the scoring is used.
+        assert len(tables) == max(n_tables, 1)
+        return learner.get_input_embeddings().weight.grad
+
+    assert torch.equal(gradient(scored=True), gradient(scored=False))
 
 
 def test_autocast_keeps_no_weights_without_gradients():

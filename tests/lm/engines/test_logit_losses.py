@@ -1,4 +1,4 @@
-"""Losses and entropies against a full softmax in float64."""
+"""Losses against a full softmax in float64."""
 import numpy as np
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch import nn
 
 from csv_plugin.lm.engines import logit_losses
 from csv_plugin.lm.engines.logit_losses import (FullLogits, HeadLogits,
-                                                columns_of_targets)
+                                                losses_of_targets)
 
 
 @pytest.fixture(autouse=True)
@@ -18,21 +18,18 @@ def small_blocks(monkeypatch):
 
 
 def truth(logits, targets):
-    """Losses and entropies of `(n, V)` logits, float64."""
+    """Losses of `(n, V)` logits, float64."""
     log_p = logits.double().log_softmax(dim=1)
-    losses = -log_p.gather(1, targets[:, None])[:, 0]
-    return losses, -(log_p.exp() * log_p).sum(dim=1)
+    return -log_p.gather(1, targets[:, None])[:, 0]
 
 
 def of_all(logits, targets):
     rows = torch.arange(len(targets))
-    return columns_of_targets(logits, rows, targets, entropy=True)
+    return losses_of_targets(logits, rows, targets)
 
 
-def check(columns, expected, tolerance):
-    for name, values in zip(('losses', 'entropy'), expected):
-        np.testing.assert_allclose(
-            columns[name], values, rtol=1e-6, atol=tolerance)
+def check(losses, expected, tolerance):
+    np.testing.assert_allclose(losses, expected, rtol=1e-6, atol=tolerance)
 
 
 def linear(n_in, n_out, bias, dtype=torch.float32):
@@ -53,13 +50,8 @@ def test_any_logits(n, vocabulary, seed, scale):
     logits = logits.round() if seed % 2 else logits
     targets = torch.randint(vocabulary, (n, ), generator=draw)
     before = logits.clone()
-    columns = of_all(FullLogits(logits), targets)
-    check(columns, truth(logits, targets), 2e-6)
+    check(of_all(FullLogits(logits), targets), truth(logits, targets), 2e-6)
     assert torch.equal(logits, before)
-    rows = torch.arange(n)
-    plain = columns_of_targets(FullLogits(logits), rows, targets, False)
-    assert plain.keys() == {'losses'}
-    assert plain['losses'].tobytes() == columns['losses'].tobytes()
 
 
 @pytest.mark.parametrize('lowest', [-1e4, torch.finfo(torch.float32).min])
@@ -69,24 +61,23 @@ def test_one_logit_far_above_the_others(peak, lowest):
     logits = torch.full((2, 24), lowest)
     logits[:, peak] = 1e4
     targets = torch.tensor([peak, (peak + 1) % 24])
-    columns = of_all(FullLogits(logits), targets)
-    assert columns['losses'].tolist() == [0, 1e4 - np.float32(lowest)]
-    assert columns['entropy'].tolist() == [0, 0]
+    losses = of_all(FullLogits(logits), targets)
+    assert losses.tolist() == [0, 1e4 - np.float32(lowest)]
 
 
 def test_masked_logits():
     logits = torch.tensor([[0., 0., -torch.inf, 0.]])
-    columns = of_all(FullLogits(logits), torch.tensor([1]))
-    assert columns['losses'] == columns['entropy'] == np.log(np.float32(3))
+    losses = of_all(FullLogits(logits), torch.tensor([1]))
+    assert losses == np.log(np.float32(3))
 
 
 def test_confident_predictions_at_large_logits_lose_no_digits():
     """A loss of 1e-3 beside logits of 1e4, whose float32 step is 1e-3."""
     logits = torch.zeros(1, 24)
     logits[0, 3], logits[0, 20] = 10000., 9993.
-    columns = of_all(FullLogits(logits), torch.tensor([3]))
-    for name, exact in zip(columns, truth(logits, torch.tensor([3]))):
-        np.testing.assert_allclose(columns[name], exact, rtol=1e-4)
+    targets = torch.tensor([3])
+    np.testing.assert_allclose(
+        of_all(FullLogits(logits), targets), truth(logits, targets), rtol=1e-4)
 
 
 @pytest.mark.parametrize('vocabulary', [1, 8, 17])
@@ -115,10 +106,9 @@ def test_half_precision_states_are_no_worse_than_naive_and_exact_to_fp32(
     targets = torch.randint(50, (200, ))
     logits = hidden.double() @ head.weight.double().T
     logits = logits + head.bias.double() if bias else logits
-    exact, _ = truth(logits, targets)
+    exact = truth(logits, targets)
     naive = -head(hidden).log_softmax(dim=1).gather(1, targets[:, None])
-    columns = of_all(HeadLogits(hidden, head), targets)
-    ours = torch.from_numpy(columns['losses'])
+    ours = torch.from_numpy(of_all(HeadLogits(hidden, head), targets))
     error = (ours - exact).abs()
     naive_error = (naive[:, 0] - exact).abs()
     assert (error <= naive_error + 1e-6 * scale).all()
@@ -140,8 +130,8 @@ def test_rows_are_looked_up():
     logits = torch.randn(20, 11)
     rows = torch.tensor([17, 3, 3, 0, 9, 12, 5])
     targets = torch.randint(11, (7, ))
-    columns = columns_of_targets(FullLogits(logits), rows, targets, True)
-    check(columns, truth(logits[rows], targets), 2e-6)
+    losses = losses_of_targets(FullLogits(logits), rows, targets)
+    check(losses, truth(logits[rows], targets), 2e-6)
 
 
 def test_never_more_logits_than_a_block(monkeypatch):

@@ -85,11 +85,6 @@ def test_a_model_may_be_sure():
     assert losses.min() == pytest.approx(-np.log(.9))
 
 
-def test_only_losses():
-    with pytest.raises(InputError, match='it returns losses only'):
-        token_losses(Exact(), tokenizer(), TEXTS, entropy=True)
-
-
 @pytest.mark.parametrize('text, context, words',
                          [('a word99', None, 'out of vocabulary.*own token'),
                           (300 * 'a ', 500, 'too long.*max_model_len')])

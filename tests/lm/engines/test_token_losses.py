@@ -103,12 +103,11 @@ def test_first_tokens(name, names, prefix):
     """Behind BOS, else EOS, else not scored."""
     model, made = make(name), tokenizer(**names)
     lead = [] if prefix is None else [made.convert_tokens_to_ids(prefix)]
-    for result in losses_of(model, TEXTS, made, entropy=True):
+    for result in losses_of(model, TEXTS, made):
         expected = reference_losses(model, lead + result.token_ids.tolist())
         unscored = 1 - len(lead)
         assert_losses(result.losses[unscored:], expected)
-        for values in result.losses, result.entropy:
-            assert np.isnan(values[:unscored]).all()
+        assert np.isnan(result.losses[:unscored]).all()
         assert result.n_scored == len(result.losses) - unscored
 
 
@@ -190,20 +189,6 @@ def test_the_context_is_the_models_own(name):
         whole, = losses_of(model, [LONG], context=0)
         assert_losses(whole.losses,
                       reference_losses(model, [BOS, *result.token_ids]))
-
-
-@pytest.mark.parametrize('name', ['llama', 'gemma2'])
-def test_entropies(name):
-    model = make(name)
-    results = losses_of(model, TEXTS, entropy=True)
-    for result, plain in zip(results, losses_of(model, TEXTS)):
-        assert plain.entropy is None
-        assert result.losses.tobytes() == plain.losses.tobytes()
-        ids = torch.tensor([[BOS, *result.token_ids]])
-        with torch.no_grad():
-            logits = model(input_ids=ids).logits[0, :-1].double()
-        log_p = logits.log_softmax(-1)
-        assert_losses(result.entropy, -(log_p.exp() * log_p).sum(-1))
 
 
 def test_plain_heads_run_without_all_logits():
@@ -320,7 +305,7 @@ def test_another_number_of_losses_than_of_tokens_is_refused(change):
 
         def score(self, *args):
             for batch, found in super().score(*args):
-                yield batch, {'losses': change(found['losses'])}
+                yield batch, change(found)
 
     with pytest.raises(InputError, match=r'losses of \d+ tokens, found \d+'):
         losses_of(Changing(make('llama')), TEXTS)

@@ -17,7 +17,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.causal_lm import (evaluating, input_device,
                                              prefix_token)
-from csv_plugin.lm.engines.logit_losses import HeadLogits, columns_of_targets
+from csv_plugin.lm.engines.logit_losses import HeadLogits, losses_of_targets
 from csv_plugin.lm.engines.windows import default_max_tokens
 
 
@@ -132,10 +132,10 @@ def _losses(model: PreTrainedModel,
         use_cache=False)[0]
     places, targets = zip(*(row.scored for row in batch))
     flat = [r * width + place for r, row in enumerate(places) for place in row]
-    losses = columns_of_targets(
+    losses = losses_of_targets(
         HeadLogits(hidden.flatten(0, 1), model.get_output_embeddings()),
         torch.tensor(flat, device=device),
-        torch.tensor(sum(targets, []), device=device), False)['losses']
+        torch.tensor(sum(targets, []), device=device))
     ends = np.cumsum([len(ids) for row in batch for ids in row.options])
     sums = np.array(
         [part.sum(dtype=np.float64) for part in np.split(losses, ends[:-1])])
