@@ -31,16 +31,13 @@ from csv_plugin.lm.tokens.tokenization import tokenize_all
 PART = 50
 
 
-def hidden_states(model: PreTrainedModel,
-                  tokenizer: PreTrainedTokenizerBase,
-                  texts: Sequence[Text],
-                  context: Optional[int] = None,
-                  progress: Progress = iter) -> Tensor:
+def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
+                  texts: Sequence[Text]) -> Tensor:
     """Final hidden states of a causal LM at every token of every text.
 
     The state *at* a token has read that token and those to its left, behind
-    the prefix token. Texts longer than `context`, by default the model's own,
-    are cut into windows; 0 is no limit.
+    the prefix token. Texts longer than the model's context are cut into
+    windows.
 
     Returns:
         Tensor: float32, shape `(T, H)`, tokens of all texts in order.
@@ -51,7 +48,7 @@ def hidden_states(model: PreTrainedModel,
             no room for one window.
     """
     prefix, _ = prefix_token(tokenizer)
-    limit = context_length(model) if context is None else context
+    limit = context_length(model)
     tokenized = tokenize_all(tokenizer, texts)
     offsets = np.cumsum([0, *(len(tokens.ids) for tokens in tokenized)])
     # The state at a token is where the next one is predicted from, so the
@@ -63,7 +60,7 @@ def hidden_states(model: PreTrainedModel,
     ]
     result: Optional[NDArray[np.float32]] = None
     size = default_max_tokens(input_device(model))
-    for batch in progress(list(group_batches(windows, size))):
+    for batch in group_batches(windows, size):
         for part, states in in_halves(model, batch, partial(_states, model)):
             if result is None:
                 result = np.zeros((offsets[-1], states.shape[1]), np.float32)

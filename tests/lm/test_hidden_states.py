@@ -53,7 +53,8 @@ def test_windows_of_long_texts(name, context, bos):
     model, special = make(name), dict(bos=bos, eos=bos)
     lead = [] if bos is None else [BOS]
     texts = [Text('long', ' '.join(CORPUS[:2])), TEXTS[0]]
-    found = hidden_states(model, tokenizer(**special), texts, context=context)
+    model.config.max_position_embeddings = context
+    found = hidden_states(model, tokenizer(**special), texts)
     for text, states in zip(texts, by_text(found, texts)):
         row, half = [*lead, *ids_of(text)], context // 2
         assert len(row) > context
