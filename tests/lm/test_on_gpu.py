@@ -7,7 +7,6 @@ from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines import transformers_engine as module
 from csv_plugin.lm.engines.logit_losses import HeadLogits
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from tests.lm.models import MODELS, make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 
@@ -63,13 +62,14 @@ def test_a_full_gpu_takes_smaller_batches(monkeypatch, share_of_memory):
         return plain(model, head, inputs)
 
     monkeypatch.setattr(module, 'logits_of', logits_of)
-    engine = TransformersEngine(model, max_tokens=len(texts) * 128)
-    expected = token_losses(engine, tokenizer(), texts)
+    monkeypatch.setattr(module, 'default_max_tokens',
+                        lambda *args, **settings: len(texts) * 128)
+    expected = token_losses(model, tokenizer(), texts)
     assert rows == [len(texts)]
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(0).total_memory
     share_of_memory((torch.cuda.memory_reserved() + 600 * 2**20) / total)
-    halved = token_losses(engine, tokenizer(), texts)
+    halved = token_losses(model, tokenizer(), texts)
     assert min(rows) < len(texts)
     for one, other in zip(halved, expected):
         np.testing.assert_allclose(one.losses, other.losses, atol=1e-4)

@@ -28,15 +28,12 @@ class TransformersEngine:
     the logits itself (see `plain_head`). The model is put into evaluation mode
     and back.
 
-    `max_tokens` are the most inputs of a batch, padding included. If the
-    position encoding depends on the length (some RoPE variants), a batch takes
-    that of its longest text.
+    If the position encoding depends on the length (some RoPE variants), a
+    batch takes that of its longest text.
     """
 
-    def __init__(self,
-                 model: PreTrainedModel,
-                 max_tokens: Optional[int] = None) -> None:
-        self.model, self.max_tokens = model, max_tokens
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.model = model
         self._heads: list[Optional[nn.Linear]] = []
 
     @property
@@ -65,8 +62,7 @@ class TransformersEngine:
                 probe = pad(windows[:1]).to(device)
                 self._heads.append(plain_head(model, probe))
             head = self._heads[0]
-            size = self.max_tokens or default_max_tokens(
-                device, all_logits=head is None)
+            size = default_max_tokens(device, all_logits=head is None)
             run = partial(self._losses, head=head)
             for batch in progress(list(group_batches(windows, size))):
                 yield from in_halves(model, batch, run)

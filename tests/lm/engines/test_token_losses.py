@@ -19,12 +19,15 @@ TEXTS = [Text(f't{i}', text) for i, text in enumerate(SHORT)]
 LONG = Text('long', ' '.join(2 * CORPUS))
 
 
-def losses_of(model, texts, made=None, max_tokens=None, **settings):
-    if max_tokens:
-        model = TransformersEngine(model, max_tokens)
+def losses_of(model, texts, made=None, **settings):
     results = token_losses(model, made or tokenizer(), texts, **settings)
     assert [one.text_id for one in results] == [one.text_id for one in texts]
     return results
+
+
+def take_batches_of(max_tokens, monkeypatch):
+    monkeypatch.setattr(module, 'default_max_tokens',
+                        lambda *args, **settings: max_tokens)
 
 
 def assert_losses(found, expected, tolerance=1e-5):
@@ -51,7 +54,7 @@ def calls_of(model):
 
 
 @pytest.mark.parametrize('name', MODELS)
-def test_losses_are_those_of_an_unbatched_pass(name):
+def test_losses_are_those_of_an_unbatched_pass(name, monkeypatch):
     """No special token is added; each text as if it were alone."""
     model = make(name)
     together = losses_of(model, TEXTS)
@@ -64,7 +67,8 @@ def test_losses_are_those_of_an_unbatched_pass(name):
         assert result.sha256 == text.sha256
         assert result.n_chars == len(text.text) and result.spans.tiles
     for max_tokens in (1, 90, 10**6):
-        again = losses_of(model, TEXTS[::-1], max_tokens=max_tokens)
+        take_batches_of(max_tokens, monkeypatch)
+        again = losses_of(model, TEXTS[::-1])
         check_same(again[::-1], together)
 
 
@@ -235,7 +239,8 @@ def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
         return plain(model, head, inputs)
 
     monkeypatch.setattr(module, 'logits_of', logits_of)
-    check_same(losses_of(model, TEXTS, max_tokens=10**6), expected)
+    take_batches_of(10**6, monkeypatch)
+    check_same(losses_of(model, TEXTS), expected)
     assert max(shapes) > most
     most = 20
     with pytest.raises(
