@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--params', 'NUMBER', 'parameters of a model that does not '
         'exist, forecast from the losses and sizes (params_b, tokens) of the '
         'models of --fit (default: forecast runs)', positive)
-    add_option(parser, '--tokens', 'NUMBER', 'training tokens of this model',
+    add_option(parser, '--tokens', 'NUMBER',
+               'training tokens of this model (required with --params)',
                positive)
     add_out(parser, 'the tables and the picture')
     add_wide(parser)

@@ -14,8 +14,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.held_out_errors import (ErrorsByReach, FoldPredictions,
-                                             HeldOutFamily, errors_by_reach,
+from csv_plugin.core.held_out_errors import (FoldPredictions, HeldOutFamily,
                                              held_out_families, mean_unseen)
 from csv_plugin.core.intervals import (LOSS_EXPONENT, TIMES_COMPUTE, Intervals,
                                        deviation, learn_rate, mean_distances,
@@ -73,13 +72,6 @@ class Fitted:
         return held_out_families(self.task.families.tolist(),
                                  self.task.accuracy,
                                  held_out_predictions(self.task, self.fit))
-
-    @property
-    def errors_by_reach(self) -> Optional[ErrorsByReach]:
-        """Errors within the reach of most families and beyond."""
-        return errors_by_reach(
-            self.fit.model.predict(self.task.values), self.folds,
-            self.fit.held_out)
 
 
 def fit_predictor(
@@ -223,7 +215,7 @@ def _fit(task: Task, solver: Solver, masks: NDArray,
     if not (nested and len(masks) and isinstance(solver, ChoosingSolver)):
         return fit
     held_out = solver.held_out(task, masks)
-    error = float(np.mean((held_out.predicted - task.accuracy)**2))
+    error = float(np.mean((held_out - task.accuracy)**2))
     note = f'MSE {error:.2e} on families that had no part in the choice'
     return replace(
         fit, cv_mse=error, held_out=held_out, notes=(*fit.notes, note))
@@ -379,12 +371,13 @@ def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
     measures = {}
     if label is not None:
         measures[LABEL_TOKEN_LOSS] = np.eye(1, len(task.uniform), label)[0]
-    return BenchmarkPredictor(
-        benchmark, task.chance, int(accuracies.n_items[index]),
-        tuple(features.models[row] for row in rows), fit.solver, fit.penalty,
-        fit.cv_mse, fit.model, intervals, fit.notes, part.families,
-        learn_references(part, measures) if measures else (),
-        part.errors_by_reach, benchmark in accuracies.main)
+    references = learn_references(part, measures) if measures else ()
+    return BenchmarkPredictor(benchmark, task.chance,
+                              int(accuracies.n_items[index]),
+                              tuple(features.models[row] for row in rows),
+                              fit.solver, fit.penalty, fit.cv_mse, fit.model,
+                              intervals, fit.notes, part.families, references,
+                              benchmark in accuracies.main)
 
 
 def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,

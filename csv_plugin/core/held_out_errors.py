@@ -1,24 +1,15 @@
-"""Held-out predictions and cross-validated errors.
-
-Errors on held-out families are a mixture: of models within the reach of most
-other families, and of better ones. Both are reported apart.
-"""
+"""Held-out predictions and cross-validated errors."""
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience_model import SalienceModel, outside
 
 #: With fewer families there is no error.
 LEAST_FAMILIES = 3
-#: The share of families that are most of them. On the eight series of the zoo
-#: 1 divided errors slightly better than 3/4, and 3/4 better than 1/2; but
-#: hardly any accuracy is reached by all families of the 89 public models.
-MOST = 3 / 4
 #: Columns of tables of benchmarks (see `error_cells`), and their legend.
 ERROR_HEADER = ('error', 'typical family', '3 times the compute', '10 times',
                 '30 times')
@@ -30,18 +21,6 @@ ERROR_LEGEND = (
     'error. The last columns are errors to expect at 3, 10 and 30 times the '
     'compute of the best training model, with losses 6, 13 and 18 % lower. '
     'Benchmarks at chance have none: they are not predictable yet.')
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Predictions of n models by fits to other families, `(n,)`.
-
-    `beyond` is True for those above the `reach` of these families.
-    """
-    predicted: NDArray[np.float64]
-    beyond: NDArray[np.bool_]
-
-    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,102 +137,3 @@ def typical_error(families: Sequence[HeldOutFamily]) -> float:
     if len(families) < LEAST_FAMILIES:
         return float('nan')
     return float(np.median([family.error for family in families]))
-
-
-def reach(predicted: NDArray, families: NDArray) -> float:
-    """Return the prediction that most families reach with their best models.
-
-    A fraction from predictions and families of n training models, `(n,)`;
-    infinite without a model.
-    """
-    best = sorted((predicted[families == family].max()
-                   for family in np.unique(families)),
-                  reverse=True)
-    return float(best[int(np.ceil(MOST * len(best))) - 1]) if best else np.inf
-
-
-def is_beyond(predicted: NDArray, limit: ArrayLike) -> NDArray[np.bool_]:
-    """Return True for predictions above a `reach`; both of any shape."""
-    # The last bits of a prediction depend on the models beside it.
-    return predicted > np.asarray(limit) + 1e-9
-
-
-@dataclass(frozen=True)
-class CrossValidatedError:
-    """Cross-validated mean squared error on some models.
-
-    NaN with fewer than three families.
-    """
-    mse: float
-    n_models: int
-    n_families: int
-
-    @classmethod
-    def of(cls, squares: NDArray, models: NDArray,
-           families: NDArray) -> 'CrossValidatedError':
-        """Make the error of N predictions as in `ErrorsByReach.of`."""
-        n_families = len(np.unique(families))
-        enough = n_families >= LEAST_FAMILIES
-        return cls(
-            float(squares.mean()) if enough else np.nan,
-            len(np.unique(models)), n_families)
-
-
-@dataclass(frozen=True)
-class ErrorsByReach:
-    """Cross-validated errors within the reach of most families, and beyond.
-
-    `reach` is the predicted accuracy that most training families reach, a
-    fraction.
-    """
-    reach: float
-    within: CrossValidatedError
-    beyond: CrossValidatedError
-
-    @classmethod
-    def of(cls, limit: float, squares: NDArray, models: NDArray,
-           families: NDArray, beyond: NDArray) -> 'ErrorsByReach':
-        """Make errors of N predictions of held-out models.
-
-        Squared errors, models, their families and `beyond` are `(N,)`; a model
-        may occur several times. `beyond` is True for predictions beyond the
-        reach of the families that were fitted to.
-        """
-        kinds = (
-            CrossValidatedError.of(squares[rows], models[rows], families[rows])
-            for rows in (~beyond, beyond))
-        return cls(limit, *kinds)
-
-    def is_beyond(self, predicted: NDArray) -> NDArray[np.bool_]:
-        """Return True for accuracies beyond the reach of most families."""
-        return is_beyond(predicted, self.reach)
-
-
-def errors_by_reach(
-        fitted: NDArray,
-        folds: FoldPredictions,
-        nested: Optional[HeldOut] = None) -> Optional[ErrorsByReach]:
-    """Return cross-validated errors of a fit; None if nothing was held out.
-
-    A held-out model is beyond the reach of most families if the fit to the
-    other families predicts more than most of these reach. `fitted` are
-    predictions of the n training models, `(n,)`. `nested` replaces the
-    predictions of the folds if the solver was chosen by them.
-    """
-    if not len(folds.masks):
-        return None
-    families = folds.families
-    if nested is not None:
-        models = np.arange(len(fitted))
-        errors, beyond = nested.predicted - folds.accuracy, nested.beyond
-    else:
-        fold, models = folds.unseen
-        reaches = [
-            reach(row[mask], families[mask])
-            for row, mask in zip(folds.predicted, folds.masks)
-        ]
-        errors = folds.errors
-        beyond = is_beyond(folds.predicted[fold, models],
-                           np.array(reaches)[fold])
-    return ErrorsByReach.of(
-        reach(fitted, families), errors**2, models, families[models], beyond)

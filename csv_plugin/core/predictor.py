@@ -11,8 +11,7 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.formatting import number, percent, short_repr, shortened
-from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOutFamily,
-                                             typical_error)
+from csv_plugin.core.held_out_errors import HeldOutFamily, typical_error
 from csv_plugin.core.intervals import FAR, Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
@@ -38,8 +37,8 @@ class BenchmarkPredictor:
     or NaN. `model` contains the salience weights and the curve; `intervals`
     gives the prediction intervals. `notes` are remarks on the fit for users.
     `families` contains the errors of each family, predicted by the others;
-    `references` are reference predictors. `errors_by_reach` is None if nothing
-    was held out. `main` is False if means leave the benchmark out.
+    `references` are reference predictors. `main` is False if means leave the
+    benchmark out.
     """
     benchmark: str
     chance: float
@@ -53,7 +52,6 @@ class BenchmarkPredictor:
     notes: tuple[str, ...]
     families: tuple[HeldOutFamily, ...] = ()
     references: tuple[ReferencePredictor, ...] = ()
-    errors_by_reach: Optional[ErrorsByReach] = None
     main: bool = True
 
     def __repr__(self) -> str:

@@ -17,9 +17,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
-from csv_plugin.core.held_out_errors import (ErrorsByReach, HeldOut,
-                                             held_out_families, is_beyond,
-                                             reach)
+from csv_plugin.core.held_out_errors import held_out_families
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Task, fold_masks
@@ -224,7 +222,7 @@ def nested_predictions(features: FeatureTable,
                        by: Sequence[str],
                        solver: Solver,
                        seed: int = 0,
-                       progress: Progress = iter) -> HeldOut:
+                       progress: Progress = iter) -> NDArray:
     """Predict each model by n units that were chosen by other families.
 
     `by` names the benchmarks to choose them by. Returns `(M, B)`, NaN where
@@ -233,9 +231,8 @@ def nested_predictions(features: FeatureTable,
     groups = _families_of(accuracies, families)
     models = np.asarray(accuracies.models, object)
     predicted = np.full(accuracies.values.shape, np.nan)
-    beyond = np.zeros(predicted.shape, bool)
     if len(set(groups)) < 2:
-        return HeldOut(predicted, beyond)
+        return predicted
     folds = grouped_folds(groups.tolist(), N_NESTED, seed)
     for fold in progress(range(folds.max() + 1)):
         out = folds == fold
@@ -252,17 +249,13 @@ def nested_predictions(features: FeatureTable,
         fitted = fit_models(chosen, others, list(groups[~out]), solver, seed)
         values = chosen.select(accuracies.models).values
         for b, model in enumerate(fitted):
-            every = model.predict(values)
-            rows = ~out & ~np.isnan(accuracies.values[:, b])
-            predicted[out, b] = every[out]
-            beyond[out, b] = is_beyond(every[out],
-                                       reach(every[rows], groups[rows]))
-    return HeldOut(predicted, beyond)
+            predicted[out, b] = model.predict(values)[out]
+    return predicted
 
 
 def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
                        families: Mapping[str,
-                                         str], nested: HeldOut) -> Predictor:
+                                         str], nested: NDArray) -> Predictor:
     """Return a predictor with intervals as wide as nested errors are large.
 
     The cross-validated error of a benchmark becomes that of the nested
@@ -272,23 +265,19 @@ def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
     return replace(
         predictor,
         benchmarks=tuple(
-            _with_error(part, accuracies.values[:, b], groups,
-                        HeldOut(nested.predicted[:, b], nested.beyond[:, b]))
+            _with_error(part, accuracies.values[:, b], groups, nested[:, b])
             for b, part in enumerate(predictor.benchmarks)))
 
 
 def _with_error(part: BenchmarkPredictor, accuracy: NDArray, families: NDArray,
-                nested: HeldOut) -> BenchmarkPredictor:
+                nested: NDArray) -> BenchmarkPredictor:
     """The part of one benchmark, of which accuracies `(M,)` may be NaN."""
-    squares = np.square(nested.predicted - accuracy)
+    squares = np.square(nested - accuracy)
     known = np.flatnonzero(~np.isnan(squares))
     error = float(squares[known].mean()) if len(known) else np.nan
     # Also where one of them is not known.
     if not error > part.cv_mse > 0:
         return part
-    errors = part.errors_by_reach and ErrorsByReach.of(
-        part.errors_by_reach.reach, squares[known], known, families[known],
-        nested.beyond[known])
     factor = np.sqrt(error / part.cv_mse)
     # The errors of intervals are in standard deviations.
     intervals = replace(
@@ -299,7 +288,6 @@ def _with_error(part: BenchmarkPredictor, accuracy: NDArray, families: NDArray,
         part,
         cv_mse=error,
         families=held_out_families(families[known].tolist(), accuracy[known],
-                                   nested.predicted[known]),
+                                   nested[known]),
         intervals=intervals,
-        notes=(*part.notes, note),
-        errors_by_reach=errors)
+        notes=(*part.notes, note))

@@ -17,8 +17,7 @@ from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns
-from csv_plugin.core.held_out_errors import (CrossValidatedError,
-                                             ErrorsByReach, HeldOutFamily)
+from csv_plugin.core.held_out_errors import HeldOutFamily
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
@@ -51,7 +50,6 @@ _HEADER_FIELDS = {
 _BENCHMARK_FIELDS = {
     'families': 'a list',
     'references': 'a list of texts',
-    'errors_by_reach': 'an object or null',
 }
 #: How the types of dataclasses are called in JSON.
 _TYPES = {
@@ -190,24 +188,14 @@ def load_predictor(path: FilePath) -> Predictor:
                          header['scoring_lm'], scores, header['licences'])
 
 
-def _reach_scalars(errors: ErrorsByReach) -> dict[str, Any]:
-    return {
-        'reach': errors.reach,
-        'within': _to_json(errors.within),
-        'beyond': _to_json(errors.beyond)
-    }
-
-
 def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
     """The JSON part of a benchmark."""
     intervals = _to_json(part.intervals)
-    errors = part.errors_by_reach
     return {
         **_to_json(part),
         **{name: intervals[name] for name in _OF_INTERVALS},
         'families': [_to_json(family) for family in part.families],
         'references': [reference.name for reference in part.references],
-        'errors_by_reach': None if errors is None else _reach_scalars(errors),
     }  # yapf: disable
 
 
@@ -269,7 +257,6 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
         _from_json(where, f'a family of {what}', HeldOutFamily, family)
         for family in scalars['families']
     ]
-    errors = scalars['errors_by_reach']
     with errors_name(where, f'a sound {what}', _REMEDY):
         intervals = Intervals(
             _model(part, 'fold_', part['fold_curves']),
@@ -287,18 +274,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             model=_model(part, '', part['curve']),
             intervals=intervals,
             families=tuple(HeldOutFamily(**family) for family in families),
-            references=_unpack_references(scalars['references'], part),
-            errors_by_reach=None if errors is None else _errors_by_reach(
-                where, f'errors_by_reach of {what}', errors))
-
-
-def _errors_by_reach(where: str, what: str, values: Any) -> ErrorsByReach:
-    within, beyond = (
-        CrossValidatedError(**_from_json(
-            where, f'{name}, {what}', CrossValidatedError, values.get(name)))
-        for name in ('within', 'beyond'))
-    reach = _from_json(where, what, ErrorsByReach, values)
-    return ErrorsByReach(reach['reach'], within, beyond)
+            references=_unpack_references(scalars['references'], part))
 
 
 def _check_folds(intervals: Intervals) -> None:

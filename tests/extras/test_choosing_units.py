@@ -8,7 +8,6 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.held_out_errors import HeldOut
 from csv_plugin.core.salience import Uniform
 from csv_plugin.extras.choosing_units import (_ablest, _Factors,
                                               _held_out_rest, _most_telling,
@@ -145,10 +144,8 @@ def test_families_are_predicted_without_a_part_in_the_choice():
     others = replace(
         tables, accuracies=replace(tables.accuracies, values=values))
     before, after = nested(tables), nested(others)
-    assert np.isfinite(before.predicted).all()
-    np.testing.assert_array_equal(after.predicted[out], before.predicted[out])
-    np.testing.assert_array_equal(after.beyond[out], before.beyond[out])
-    assert before.beyond.any() and not before.beyond.all()
+    assert np.isfinite(before).all()
+    np.testing.assert_array_equal(after[out], before[out])
 
 
 def test_one_family_has_nobody_to_choose_for_it():
@@ -156,13 +153,13 @@ def test_one_family_has_nobody_to_choose_for_it():
     alone = nested_predictions(tables.features, tables.accuracies,
                                dict.fromkeys(tables.families, 'one'), 2,
                                tables.accuracies.benchmarks, Uniform())
-    assert np.isnan(alone.predicted).all()
+    assert np.isnan(alone).all()
 
 
 def test_nothing_to_choose_by():
     """Benchmarks on which nothing can be learned."""
     alone = nested(small_tables(), benchmarks=['same'])
-    assert np.isnan(alone.predicted).all()
+    assert np.isnan(alone).all()
 
 
 @pytest.mark.parametrize('factor', [0.5, 2.0])
@@ -173,11 +170,8 @@ def test_intervals_grow_as_the_error_does(factor):
     before = fit_predictor(tables.features, tables.accuracies, tables.groups,
                            Uniform())
     root = np.array([part.cv_mse for part in before.benchmarks])**0.5
-    beyond = np.arange(len(real)) % 2 == 1
-    after = with_nested_errors(
-        before, tables.accuracies, tables.families,
-        HeldOut(real + factor * root,
-                np.broadcast_to(beyond[:, None], real.shape)))
+    after = with_nested_errors(before, tables.accuracies, tables.families,
+                               real + factor * root)
     if factor < 1:
         assert after.benchmarks == before.benchmarks
         return
@@ -193,8 +187,3 @@ def test_intervals_grow_as_the_error_does(factor):
         assert len(new.notes) > len(old.notes)
         assert [family.error for family in new.families
                 ] == pytest.approx([new.cv_mse**.5] * len(old.families))
-        rows = ~np.isnan(real[:, b])
-        for error, kind in ((new.errors_by_reach.within, ~beyond),
-                            (new.errors_by_reach.beyond, beyond)):
-            assert error.n_models == (rows & kind).sum()
-            assert error.mse == pytest.approx(new.cv_mse)

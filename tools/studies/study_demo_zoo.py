@@ -40,8 +40,6 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from tools.studies.disagreement_study import (Flags, SeriesDisagreements,
                                               disagreements_left_out)
-from tools.studies.expected_and_found import (BEYOND, WITHIN, ExpectedAndFound,
-                                              errors_by_kind)
 from tools.studies.options import parser_of
 from tools.studies.resampling import error_ratio
 from tools.studies.zoo.building import LABELLED
@@ -100,7 +98,6 @@ def run(args: argparse.Namespace) -> None:
     if not args.items:
         predictor = load_predictor(shipped.PREDICTOR)
         print(f'\n{cross_validated_in_all(whole, predictor)}')
-        print(f'\n{cross_validated_beside_found(whole, predictor)}')
 
 
 def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
@@ -153,14 +150,14 @@ def _ratio(squares: NDArray, reference: NDArray, mask: NDArray,
 def series_left_out(study: ZooStudy) -> str:
     """A row of errors x 1e-3 per series and exam, in Markdown.
 
-    The last rows have geometric means and plain means over the others. A
-    second table has the errors that are expected within the reach of most
-    families and beyond, beside those found there.
+    The last rows have geometric means and plain means over the others.
     """
     series = sorted({*study.collection.families.values()})
     exams = study.collection.accuracies.benchmarks
-    left = {name: study.left_out(name) for name in tqdm(series, desc='series')}
-    found = {name: errors.mse for name, errors in left.items()}
+    found = {
+        name: study.left_out(name)
+        for name in tqdm(series, desc='series')
+    }
     kinds = list(found[series[0]])
     errors = 1e3 * np.array([[row[kind] for kind in kinds]
                              for row in found.values()])
@@ -169,10 +166,8 @@ def series_left_out(study: ZooStudy) -> str:
     of_cells = errors.transpose(1, 0, 2).reshape(len(kinds), -1)
     rows += [['geometric mean', '', *map(geometric_mean, of_cells)],
              ['mean', '', *of_cells.mean(axis=1)]]
-    table = tabulate(
+    return tabulate(
         rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
-    by_reach = [part for name in series for part in left[name].by_reach]
-    return f'{table}\n\n{errors_by_kind(series, by_reach)}'
 
 
 def cross_validated_in_all(study: ZooStudy, predictor: Predictor) -> str:
@@ -195,49 +190,6 @@ def cross_validated_in_all(study: ZooStudy, predictor: Predictor) -> str:
         *zip(accuracies.benchmarks, *errors), ('mean', *errors.mean(axis=1))
     ]
     return tabulate(rows, ['exam', *columns], tablefmt='pipe', floatfmt='.2f')
-
-
-def cross_validated_beside_found(study: ZooStudy, predictor: Predictor) -> str:
-    """Errors x 1e-3 of a predictor of the exams, by exam and kind.
-
-    In brackets, how many models (of how many families) they are of. The last
-    rows have means over the exams that state an error of the kind and have
-    predictions of it: of the errors found, and in brackets of those expected.
-    """
-    parts = study.expected_and_found(predictor)
-    rows = [[
-        part.exam, part.kind, f'{_thousandths([part.expected.mse])} '
-        f'({part.expected.n_models} of {part.expected.n_families})',
-        *(f'{_thousandths(squares)} ({len(squares)})'
-          for squares in part.found.values())
-    ] for part in parts]
-    groups = list(parts[0].found)
-    for kind in (WITHIN, BEYOND):
-        alike = [part for part in parts if part.kind == kind]
-        rows.append(
-            ['mean', kind, '', *(_mean_cell(alike, name) for name in groups)])
-    return tabulate(
-        rows, ['exam', 'kind', 'cross-validated', *groups],
-        tablefmt='pipe',
-        colalign=['left', 'left', *['right'] * (1 + len(groups))],
-        disable_numparse=True)
-
-
-def _mean_cell(parts: Iterable[ExpectedAndFound], group: str) -> str:
-    """Means over the exams that have a group's errors of both kinds."""
-    both = [
-        part for part in parts
-        if len(part.found[group]) and not np.isnan(part.expected.mse)
-    ]
-    found = [part.found[group].mean() for part in both]
-    expected = [part.expected.mse for part in both]
-    return f'{_thousandths(found)} (cross-validated {_thousandths(expected)})'
-
-
-def _thousandths(squares: Iterable[float]) -> str:
-    """The mean x 1e-3 of what is known; '-' where nothing is."""
-    known = [square for square in squares if not np.isnan(square)]
-    return f'{1e3 * np.mean(known):.2f}' if known else '-'
 
 
 def disagreements(found: Iterable[SeriesDisagreements]) -> str:

@@ -30,8 +30,6 @@ from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from tools.studies import world
-from tools.studies.expected_and_found import (ExpectedAndFound, both_kinds,
-                                              errors_by_kind)
 from tools.studies.options import add_jobs, parser_of
 from tools.studies.resampling import error_ratio
 from tools.studies.zoo import building
@@ -118,22 +116,6 @@ class FreshSeries:
             rows,
             [*map(geometric_mean, rows[:, :4].T), *rows[:, 4:].mean(axis=0)]
         ])
-
-    def expected_and_found(self,
-                           predictor: Predictor) -> list[ExpectedAndFound]:
-        """Errors of a predictor by kind, beside those it states, by series."""
-        values = self.predictions(predictor).values[:, :, 0]
-        squares = np.square(values - self.accuracies)
-        groups = {
-            name: np.array(self.series) == name
-            for name in dict.fromkeys(self.series)
-        }
-        return [
-            part for b, exam in enumerate(world.KINDS)
-            for part in both_kinds(exam,
-                                   predictor.benchmark(exam).errors_by_reach,
-                                   values[:, b], squares[:, b], groups)
-        ]
 
 
 def read_fresh_series(runs: Sequence[Path],
@@ -237,8 +219,7 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
             header,
             tablefmt='pipe',
             floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f', '.2f')),
-        f'auto has {ratios} times the error of the {BASELINE}.',
-        errors_by_kind(names, fresh.expected_and_found(auto))
+        f'auto has {ratios} times the error of the {BASELINE}.'
     ])
 
 

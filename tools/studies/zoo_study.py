@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Optional
+from typing import Optional
 
 import numpy as np
 import torch
@@ -29,7 +29,6 @@ from csv_plugin.lm.hidden_states import hidden_states
 from csv_plugin.lm.loading import load_scoring_lm
 from csv_plugin.lm.methods import feature_sets
 from csv_plugin.lm.tokens.tokenization import target_tokens
-from tools.studies.expected_and_found import ExpectedAndFound, both_kinds
 
 #: These settings predict the validation models best, of SGD at 1e-3 (the
 #: paper's), 1 and 100 and Adam at 1e-3, 3e-3, 1e-2, 3e-2 and 1e-1.
@@ -39,23 +38,6 @@ FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE, LABEL = 'all-token loss', 'label-token loss'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
-
-
-class SeriesErrors(NamedTuple):
-    """Errors of fits to all other series on the models of one series.
-
-    Args:
-        mse (dict[str, NDArray]): Mean squared errors of the B exams by what
-            they are, `(B,)`. Those of the all-token loss, the label-token loss
-            and `auto` are found on the series. 'cross-validated' is the error
-            that `auto` expects, 'of the typical series' the one that half
-            of the fitted series stay below, and 'chosen by' is the
-            cross-validated error of what it chose.
-        by_reach (list[ExpectedAndFound]): What `auto` expects of each exam
-            within the reach of most families and beyond, and what is found.
-    """
-    mse: dict[str, NDArray]
-    by_reach: list[ExpectedAndFound]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,22 +175,15 @@ class ZooStudy:
         return predictor.predict(self.table).select(
             benchmarks=self.collection.accuracies.benchmarks).values[:, :, 0]
 
-    def expected_and_found(self,
-                           predictor: Predictor) -> list[ExpectedAndFound]:
-        """What a predictor of the exams states, and its errors."""
-        predicted = self.predicted(predictor)
-        squares = (predicted - self.collection.accuracies.values)**2
-        return [
-            part
-            for b, exam in enumerate(self.collection.accuracies.benchmarks)
-            for part in both_kinds(exam,
-                                   predictor.benchmark(exam).errors_by_reach,
-                                   predicted[:, b], squares[:, b],
-                                   self.test_models())
-        ]
+    def left_out(self, series: str) -> dict[str, NDArray]:
+        """Errors on a series of which no model takes part in a fit.
 
-    def left_out(self, series: str) -> SeriesErrors:
-        """Errors on a series of which no model takes part in a fit."""
+        Mean squared errors of the B exams by what they are, `(B,)`. Those of
+        the all-token loss, the label-token loss and `auto` are found on the
+        series. 'cross-validated' is the error that `auto` expects, 'of the
+        typical series' the one that half of the fitted series stay below, and
+        'chosen by' is the cross-validated error of what it chose.
+        """
         fitted = [
             model for model, row in self.collection.info.items()
             if row.family != series
@@ -223,16 +198,12 @@ class ZooStudy:
             [row.family == series for row in self.collection.info.values()])
         predicted = np.empty(real.shape)
         expected: dict[str, list[float]] = {}
-        by_reach = []
         for b, exam in enumerate(exams):
             task, masks = self._task(features, fitted, b)
             fit = _fit_with_nested(source.auto(exam), task, masks)
             predicted[:, b] = fit.fit.model.predict(features.values)
             for name, error in _expected(fit).items():
                 expected.setdefault(name, []).append(error)
-            by_reach += both_kinds(exam, fit.errors_by_reach, predicted[:, b],
-                                   (predicted[:, b] - real[:, b])**2,
-                                   {series: rows})
         tested = {
             BASELINE: self._predict(features, [Uniform()] * len(exams),
                                     fitted),
@@ -243,11 +214,10 @@ class ZooStudy:
             name: np.mean((values - real)[rows]**2, axis=0)
             for name, values in tested.items()
         }
-        return SeriesErrors(
-            mse | {
-                name: np.array(errors)
-                for name, errors in expected.items()
-            }, by_reach)
+        return mse | {
+            name: np.array(errors)
+            for name, errors in expected.items()
+        }
 
     def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
         """Accuracies predicted from the answers of each exam's own texts."""
@@ -294,7 +264,7 @@ def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> Fitted:
 
 
 def _expected(fit: Fitted) -> dict[str, float]:
-    """Mean squared errors of `SeriesErrors` that are not found on a series."""
+    """Mean squared errors of `left_out` that are not found on the series."""
     return {
         'cross-validated':
         metrics.mse(fit.task.accuracy, held_out_predictions(fit.task,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.held_out_errors import HeldOut
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
@@ -186,7 +185,7 @@ class SalienceFit:
     cv_mse: float
     notes: tuple[str, ...] = field(default=())
     path: Optional[RegularisationPath] = None
-    held_out: Optional[HeldOut] = None
+    held_out: Optional[NDArray] = None
 
     def __repr__(self) -> str:
         return (f'SalienceFit({self.solver}, penalty {self.penalty:g}, '
@@ -230,8 +229,8 @@ class ChoosingSolver(Solver, Protocol):
     choice.
     """
 
-    def held_out(self, task: Task, masks: NDArray) -> HeldOut:
-        """Predict families that took no part in any choice.
+    def held_out(self, task: Task, masks: NDArray) -> NDArray:
+        """Predict families that took no part in any choice, `(n,)`.
 
         Nested cross-validation: each fold is predicted by a solver that was
         chosen by cross-validation over the other folds. There are two families

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.held_out_errors import (LEAST_FAMILIES, HeldOut,
-                                             is_beyond, mean_unseen, reach)
+from csv_plugin.core.held_out_errors import LEAST_FAMILIES, mean_unseen
 from csv_plugin.core.salience.base import (SalienceFit, Solver, Task,
                                            held_out_mse)
 from csv_plugin.core.salience.nonnegative import NonNegative
@@ -129,11 +128,10 @@ class Auto:
                 return fit
         return best
 
-    def held_out(self, task: Task, masks: NDArray) -> HeldOut:
+    def held_out(self, task: Task, masks: NDArray) -> NDArray:
         """See `ChoosingSolver.held_out`."""
         folds = _one_partition(task, masks)
         predicted = np.empty(len(task.accuracy))
-        beyond = np.zeros(len(predicted), bool)
         for fold, mask in enumerate(folds):
             part = task.select(mask)
             # The other folds of the partition hold out the other families.
@@ -143,11 +141,8 @@ class Auto:
             else:
                 fit = self._best(part,
                                  self._fits(part, inner[inner.any(axis=1)]))
-            every = fit.model.predict(task.values)
-            predicted[~mask] = every[~mask]
-            limit = reach(every[mask], part.families)
-            beyond[~mask] = is_beyond(every[~mask], limit)
-        return HeldOut(predicted, beyond)
+            predicted[~mask] = fit.model.predict(task.values)[~mask]
+        return predicted
 
 
 def _one_partition(task: Task, masks: NDArray) -> NDArray:
@@ -174,7 +169,7 @@ def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
     A choice of the solver excluded them, too. NaN where nothing was held out.
     """
     if fit.held_out is not None:
-        return fit.held_out.predicted
+        return fit.held_out
     return mean_unseen(fit.folds.predict(task.values), fit.masks)
 
 

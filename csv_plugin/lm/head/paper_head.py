@@ -203,7 +203,6 @@ def _with_head(mean: BenchmarkPredictor, fitted: Fitted,
         model=fit.model,
         intervals=intervals,
         families=fitted.families,
-        errors_by_reach=fitted.errors_by_reach,
         notes=fit.notes)
 
 

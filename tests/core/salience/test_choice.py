@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.held_out_errors import HeldOut, reach
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge, Task,
                                       Uniform, fold_masks, predicts_better)
 from csv_plugin.core.salience.choice import ONE_BY_ONE, OnColumns
@@ -81,7 +80,7 @@ def test_held_out_families_have_no_part_in_the_choice(n_families):
     task, auto = noise_only(n_families=n_families, n_candidates=2)
     masks = fold_masks(task.families, 0)
     held_out = auto.held_out(task, masks)
-    assert np.isfinite(held_out.predicted).all()
+    assert np.isfinite(held_out).all()
     partition = fold_masks(task.families, 0, n_repeats=1)
     if n_families <= ONE_BY_ONE:
         partition = task.families != np.unique(task.families)[:, None]
@@ -91,18 +90,11 @@ def test_held_out_families_have_no_part_in_the_choice(n_families):
         inner = np.array([rows for rows in inner if rows.any()])
         chosen = auto.fit(part, inner.reshape(-1, mask.sum()))
         every = chosen.model.predict(task.values)
-        np.testing.assert_array_equal(held_out.predicted[~mask], every[~mask])
-        limit = reach(every[mask], task.families[mask])
-        np.testing.assert_array_equal(held_out.beyond[~mask], every[~mask]
-                                      > limit + 1e-9)
+        np.testing.assert_array_equal(held_out[~mask], every[~mask])
         # Other accuracies of these families change nothing.
         other = replace(task, accuracy=np.where(mask, task.accuracy, .9))
         again = auto.held_out(other, masks)
-        np.testing.assert_array_equal(again.predicted[~mask],
-                                      held_out.predicted[~mask])
-        np.testing.assert_array_equal(again.beyond[~mask],
-                                      held_out.beyond[~mask])
-    assert 0 < held_out.beyond.sum() < len(task.accuracy)
+        np.testing.assert_array_equal(again[~mask], held_out[~mask])
 
 
 def test_a_family_without_which_nothing_can_be_learned():
@@ -112,7 +104,7 @@ def test_a_family_without_which_nothing_can_be_learned():
         task,
         accuracy=np.where(task.families == family, task.accuracy, .25),
         chance=.25)
-    held_out = auto.held_out(same, fold_masks(task.families, 0)).predicted
+    held_out = auto.held_out(same, fold_masks(task.families, 0))
     np.testing.assert_allclose(held_out[task.families == family], .25)
 
 
@@ -126,7 +118,7 @@ def test_it_takes_three_families_to_tell_who_predicts_better(n_families):
     right, wrong = (
         replace(
             Constant().fit(task, fold_masks(families, 0)),
-            held_out=HeldOut(task.accuracy + error, families < 0))
+            held_out=task.accuracy + error)
         for error in (0 * families, .1 + families / 1000))
     assert predicts_better(task, right, wrong) == (n_families >= 3)
     assert not predicts_better(task, wrong, right)

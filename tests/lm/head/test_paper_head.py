@@ -7,7 +7,6 @@ import torch
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.held_out_errors import reach
 from csv_plugin.core.intervals import USUAL_RATE, worse_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import fold_masks
@@ -181,21 +180,10 @@ def test_errors_are_those_on_families_held_out(head, name):
     features = head.predictor.features(table_of(benchmark.fit_models))
     by_fold = benchmark.intervals.folds.predict(features.values)
     fitted = np.isin(FITTED, benchmark.fit_models)
-    masks, families = MASKS[:, fitted], GROUPS[fitted]
+    masks = MASKS[:, fitted]
     accuracy = ACCURACIES.select(benchmark.fit_models).column(name)
     squares = ((by_fold - accuracy)**2)[~masks]
     assert benchmark.cv_mse == pytest.approx(squares.mean())
-    # Those within and beyond the reach of a fold's models, apart.
-    limits = np.array([
-        reach(row[mask], families[mask]) for row, mask in zip(by_fold, masks)
-    ])
-    beyond = (by_fold > limits[:, None] + 1e-9)[~masks]
-    by_reach = benchmark.errors_by_reach
-    for error, kind in ((by_reach.within, ~beyond), (by_reach.beyond, beyond)):
-        assert error.n_models == kind.sum() > 0
-        if not np.isnan(error.mse):
-            assert error.mse == pytest.approx(squares[kind].mean())
-    assert not np.isnan(by_reach.within.mse)
     # Every model is held out once, by the fold of its family.
     assert benchmark.intervals.fold.tolist() == np.nonzero(~masks)[0].tolist()
     assert sorted(np.nonzero(~masks)[1]) == list(range(len(accuracy)))

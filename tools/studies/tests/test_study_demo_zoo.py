@@ -1,14 +1,10 @@
 """Tables of the study of the zoo, of made-up errors."""
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.held_out_errors import CrossValidatedError
 from tools.studies import study_demo_zoo as script
-from tools.studies.expected_and_found import (BEYOND, WITHIN, ExpectedAndFound,
-                                              errors_by_kind)
 from tools.studies.zoo_study import BASELINE, LABEL
 
 #: Four models of four runs, of which the last two are larger sizes.
@@ -46,28 +42,6 @@ def test_methods_by_their_errors():
     assert rows['auto'][-1].startswith('0.88 (')
 
 
-def expected_and_found():
-    """Of two exams, one of which states nothing beyond reach."""
-    found = [.001, .003], [.009], [.002], []
-    expected = .004, .02, .001, np.nan
-    return [
-        ExpectedAndFound(exam, kind, CrossValidatedError(mse, 6, 3),
-                         {'series s': np.array(squares)})
-        for (exam, kind), mse, squares in zip(
-            product('xy', (WITHIN, BEYOND)), expected, found)
-    ]
-
-
-def test_expected_errors_beside_those_found_by_series():
-    """Each prediction counts once, where an error is expected."""
-    parts = expected_and_found()
-    parts[-1].found['series s'] = np.array([.5])
-    rows = cells(errors_by_kind(['series s'], parts))
-    assert rows['series s'] == rows['all'] == [
-        '3.00', '2.00', '3', '20.00', '9.00', '1'
-    ]
-
-
 def test_errors_cross_validated_in_all():
     accuracies = AccuracyTable(('m1', 'm2', 'm3'), ('x', 'y'),
                                np.full((3, 2), 0.5), np.zeros(2),
@@ -86,15 +60,3 @@ def test_errors_cross_validated_in_all():
     assert rows['x'] == ['4.00', '2.50', '5.00']
     assert rows['y'] == ['8.00', '10.00', '20.00']
     assert rows['mean'] == ['6.00', '6.25', '12.50']
-
-
-def test_expected_errors_beside_those_found_by_exam():
-    study = SimpleNamespace(
-        expected_and_found=lambda path: expected_and_found())
-    lines = script.cross_validated_beside_found(study, None).splitlines()[2:]
-    rows = [[cell.strip() for cell in line.strip('|').split('|')]
-            for line in lines]
-    assert rows[0] == ['x', WITHIN, '4.00 (6 of 3)', '2.00 (2)']
-    assert rows[3] == ['y', BEYOND, '- (6 of 3)', '- (0)']
-    assert rows[4:] == [['mean', WITHIN, '', '2.00 (cross-validated 2.50)'],
-                        ['mean', BEYOND, '', '9.00 (cross-validated 20.00)']]
