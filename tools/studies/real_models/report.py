@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 
 import csv_plugin as cp
 from csv_plugin.core.salience import SOLVERS
-from tools.studies.real_models.analysis import (Errors, Method, TokenStudy,
-                                                compare, method_on,
-                                                text_methods)
+from tools.studies.real_models.analysis import (Errors, Fold, Method,
+                                                TokenStudy, compare, errors,
+                                                folds, method_on, text_methods)
 from tools.studies.real_models.tables import RealModels
 
-#: Texts and models of the smaller studies, and draws of each number.
-FEWER_TEXTS = (50, 100, 200, 400, 800)
-FEWER_MODELS = (10, 15, 20, 30)
-DRAWS = 5
+#: Numbers of texts and models, 0 = all, and draws of each.
+ALL = 0
+FEWER_TEXTS, FEWER_MODELS = (50, 150, 450), (8, 16)
+DRAWS = 3
 
 
 def protocols(models: RealModels) -> dict[str, Sequence[str]]:
@@ -47,35 +47,57 @@ def table(found: Mapping[str, Mapping[str, Errors]]) -> str:
         cells = [method]
         for by_method in found.values():
             e = by_method[method]
-            cells += [f'{e.error:.2f}', f'{100 * e.coverage:.0f}',
-                      f'{e.width:.1f}', f'{e.spearman:.2f}']  # yapf: disable
+            cells += [
+                f'{e.error:.2f}', f'{100 * e.coverage:.0f}', f'{e.width:.1f}',
+                '-' if np.isnan(e.spearman) else f'{e.spearman:.2f}'
+            ]
         lines.append(cells)
     return '\n'.join(f'| {" | ".join(cells)} |' for cells in lines)
 
 
 def fewer(models: RealModels) -> str:
-    """Errors with fewer texts, families left out, mean over draws."""
+    """Errors with fewer texts or models, families left out, in Markdown."""
     generator = np.random.default_rng(0)
+    parts = list(folds(models.models, models.families))
+    lines = ['| texts | models | error |', '|---:|---:|---:|']
+    sizes = [(n, ALL) for n in FEWER_TEXTS] + [(ALL, n) for n in FEWER_MODELS]
+    for n_texts, n_models in sizes:
+        found = [
+            _error_with_fewer(models, parts, n_texts, n_models, generator)
+            for _ in range(DRAWS)
+        ]
+        lines.append(f'| {n_texts or "all"} | {n_models or "all"} | '
+                     f'{np.mean(found):.2f} |')
+    return '\n'.join(lines)
+
+
+def _error_with_fewer(models: RealModels, parts: Sequence[Fold], n_texts: int,
+                      n_models: int, generator: np.random.Generator) -> float:
+    method = method_on(models, _some_texts(models, n_texts, generator),
+                       SOLVERS['averaged'])
+    chosen = []
+    for part in parts:
+        rows = sorted(
+            generator.permutation(len(part.train))[:n_models or None])
+        chosen.append(
+            part._replace(
+                train=[part.train[i] for i in rows],
+                groups=[part.groups[i] for i in rows]))
+    return errors(models.accuracies, parts, list(map(method, chosen))).error
+
+
+def _some_texts(models: RealModels, n_texts: int,
+                generator: np.random.Generator) -> cp.FeatureTable:
+    """The columns of texts that are drawn; 0 = all."""
     units = models.losses.columns.units
     ids = sorted({unit.split(': ')[1] for unit in units})
-    lines = ['| texts | error |', '|---:|---:|']
-    for n_texts in FEWER_TEXTS:
-        found = []
-        for _ in range(DRAWS):
-            kept = set(generator.choice(ids, n_texts, replace=False))
-            columns = [
-                i for i, unit in enumerate(units)
-                if unit.split(': ')[1] in kept
-            ]
-            features = cp.FeatureTable.of_losses(
-                models.models, [units[i] for i in columns],
-                models.losses.values[:, columns])
-            method = method_on(models, features, SOLVERS['averaged'])
-            found.append(
-                compare(models, {'texts': method},
-                        models.families)['texts'].error)
-        lines.append(f'| {n_texts} | {np.mean(found):.2f} |')
-    return '\n'.join(lines)
+    kept = set(generator.permutation(ids)[:n_texts or None])
+    columns = [
+        i for i, unit in enumerate(units) if unit.split(': ')[1] in kept
+    ]
+    return cp.FeatureTable.of_losses(models.models,
+                                     [units[i] for i in columns],
+                                     models.losses.values[:, columns])
 
 
 def picture(found: Mapping[str, Mapping[str, Errors]], file: Path) -> None:
@@ -85,10 +107,10 @@ def picture(found: Mapping[str, Mapping[str, Errors]], file: Path) -> None:
     with style.context(['default', {'font.size': 10}]):
         figure = Figure((8, 4.2), dpi=150, layout='constrained')
         axes = figure.subplots()
-        for (name, errors), colour, marker in zip(found.items(),
-                                                  ('#0072B2', '#D55E00'),
-                                                  'os'):
-            axes.plot([errors[m].error for m in methods],
+        for (name, by_method), colour, marker in zip(found.items(),
+                                                     ('#0072B2', '#D55E00'),
+                                                     'os'):
+            axes.plot([by_method[m].error for m in methods],
                       methods,
                       marker,
                       color=colour,
@@ -106,8 +128,8 @@ def picture(found: Mapping[str, Mapping[str, Errors]], file: Path) -> None:
         figure.savefig(file, metadata={'Software': None})
 
 
-def _finding(errors: Mapping[str, Errors]) -> str:
-    best = min(errors, key=lambda name: errors[name].error)
-    return (f'Real models: {errors[best].error:.1f} points by {best}, '
-            f'{errors["loss on Wikipedia"].error:.1f} by the loss on '
+def _finding(found: Mapping[str, Errors]) -> str:
+    best = min(found, key=lambda name: found[name].error)
+    return (f'Real models: {found[best].error:.1f} points by {best}, '
+            f'{found["loss on Wikipedia"].error:.1f} by the loss on '
             'Wikipedia')
