@@ -242,7 +242,7 @@ def test_wheel_alone_predicts_from_bits_per_character(site, here):
     # Outside of the range fitted on, where nothing is promised.
     assert all(predicted[name].endswith(' (any)>') for name in names)
     board = max(summary.parent.glob('leaderboard_*.txt')).read_text('utf-8')
-    assert 'most predictions of MODEL_hf lie outside' in board
+    assert 'far from the training models (>): MODEL_hf' in board
 
 
 def write_corpora(folder):

@@ -183,11 +183,10 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
                    for method, models in zip(predictions.methods, mostly.T)
                    if models.any())
     for models, methods in alike.items():
-        yield (f'{", ".join(methods)}: '
-               f'{_named(models, predictions.models, "models")} lie far from '
-               'the training models (>). Errors are expected to be more than '
-               'half as large again as next to these: fit to models that are '
-               'more like them.')
+        yield (f'{", ".join(methods)}: far from the training models (>): '
+               f'{_named(models, predictions.models, "models")}. Errors are '
+               'expected to be more than half as large again as next to '
+               'these: fit to models that are more like them.')
 
 
 def _filled_notes(predictions: Predictions) -> Iterator[str]:

@@ -248,10 +248,10 @@ def test_models_outside_the_range_are_told():
     cells.predicted['p', 'm1', 'a'] = outside
     board = cells.board()
     note, = outside_notes(board.predictions)
-    assert note.startswith('p, q: m0 lie far from the training models')
+    assert note.startswith('p, q: far from the training models (>): m0.')
     assert note in board.notes
     # The only prediction that is left of this model is outside.
     cells.predicted['p', 'm1', 'b'] = NO_DUMP
     first, second = outside_notes(cells.board().predictions)
-    assert first.startswith('p: m0, m1 lie far')
-    assert second.startswith('q: m0 lie far')
+    assert '(>): m0, m1.' in first
+    assert '(>): m0.' in second

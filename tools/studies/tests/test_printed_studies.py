@@ -1,4 +1,5 @@
 """Studies that print their tables run, at sizes that say little."""
+import itertools
 import re
 
 import numpy as np
@@ -28,11 +29,10 @@ def test_intervals_are_measured_on_simulated_families():
     rows = [[cell.strip() for cell in line.split('|')[1:-1]]
             for line in printed.splitlines()[2:]
             if '| uniform' in line]  # yapf: disable
-    assert [row[:2] for row in rows
-            ] == [[situation, families]
-                  for situation in ('inside', 'saturating', 'emerging')
-                  for families in ('3', '6', '12')]
-    assert all(0 <= float(cell) <= 1 for row in rows for cell in row[3::2])
+    cells = itertools.product(('inside', 'saturating', 'emerging'),
+                              ('3', '6', '12'), ('1', '3', '10', '30'))
+    assert [tuple(row[:3]) for row in rows] == [*cells]
+    assert all(0 <= float(cell) <= 1 for row in rows for cell in row[4::2])
 
 
 def test_laws_of_sizes_are_compared(tmp_path):
