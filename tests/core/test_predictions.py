@@ -82,7 +82,8 @@ def test_a_cell_is_a_prediction():
                               table.high[1, 1, 1], 0.9,
                               table.extrapolated[1, 1, 1], False)
     assert {type(value)
-            for value in vars(cell).values()} == {float, bool, type(None)}
+            for value in vars(cell).values()} == {float, bool,
+                                                  type(None)}
     # The first method is meant unless another is named.
     assert table.at('b', 'hard').value == table.values[1, 1, 0]
 

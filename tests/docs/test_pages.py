@@ -60,8 +60,9 @@ def problems(command):
                 yield word
         elif re.match(r'(tools|tests)(\.\w+)+$', word):
             path = ROOT / word.replace('.', '/')
-            path = (path / '__main__.py'
-                    if path.is_dir() else path.with_suffix('.py'))
+            path = (
+                path /
+                '__main__.py' if path.is_dir() else path.with_suffix('.py'))
             if not path.is_file() or '__main__' not in path.read_text():
                 yield word
     if 'salience' in words[:-1]:

@@ -424,7 +424,8 @@ def test_constant_scores_have_the_slope_0():
     scores = np.column_stack(
         [np.linspace(-1, 1, 12),
          np.zeros(12), np.full(12, .1)])
-    slopes, offsets = averaged.fit_lines(
-        scores, 1 / (1 + np.exp(2 * scores[:, 0])), np.zeros(1))
+    slopes, offsets = averaged.fit_lines(scores,
+                                         1 / (1 + np.exp(2 * scores[:, 0])),
+                                         np.zeros(1))
     np.testing.assert_allclose(slopes, [[-2, 0, 0]], atol=1e-3)
     np.testing.assert_allclose(offsets, 0, atol=1e-3)

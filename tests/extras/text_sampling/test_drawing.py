@@ -11,9 +11,11 @@ from transformers import AutoTokenizer
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
-from csv_plugin.extras.text_sampling.drawing import (
-    PAPER_RECIPE, REPEATED, SHOWN_AS_EXAMPLE, SOURCES, TextSource,
-    build_validation_set, recipe_of_samples, sample_texts)
+from csv_plugin.extras.text_sampling import drawing
+from csv_plugin.extras.text_sampling.drawing import (REPEATED, SOURCES,
+                                                     TextSource,
+                                                     build_validation_set,
+                                                     sample_texts)
 from csv_plugin.extras.text_sampling.host_datasets import (benchmark_name,
                                                            find_config)
 from csv_plugin.extras.text_sampling.prompts import Subtask
@@ -117,7 +119,7 @@ def test_questions_shown_as_examples_are_left_out():
     assert texts == [
         Text(f's/x/{i}', f'x {i}? yes', 's', (5, 8)) for i in range(2)
     ]
-    assert set(passed_over) <= {SHOWN_AS_EXAMPLE}
+    assert set(passed_over) <= {drawing.SHOWN_AS_EXAMPLE}
 
 
 def test_failures_are_reported():
@@ -212,7 +214,7 @@ def test_sources_that_cannot_be_loaded_are_named(invented_data):
     reason='the benchmark data is not at ../shared/data')
 def test_the_recipe_of_the_paper(monkeypatch):
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(SHARED))
-    built = build_validation_set(PAPER_RECIPE, skip_missing=True)
+    built = build_validation_set(drawing.PAPER_RECIPE, skip_missing=True)
     texts = built.texts
     n_texts = dict(mmlu=100, bbh=100, gsm8k=100, cmmlu=100, bbh_cot=50)
     if 'hellaswag' not in built.manifest['skipped']:
@@ -254,19 +256,22 @@ def check(text):
 
 
 def test_the_default_is_that_of_the_paper():
-    counts = Counter({source.name: source.count for source in PAPER_RECIPE})
+    counts = Counter(
+        {source.name: source.count
+         for source in drawing.PAPER_RECIPE})
     assert counts.total() == 550
     assert counts.pop('bbh_cot') == 50 and set(counts.values()) == {100}
     assert 'ceval' not in counts and len(counts) == 5
-    assert [s.name for s in PAPER_RECIPE if s.chain_of_thought] == ['bbh_cot']
+    assert [s.name for s in drawing.PAPER_RECIPE
+            if s.chain_of_thought] == ['bbh_cot']
 
 
 def test_samples():
-    assert recipe_of_samples(['bbh_cot=5', 'hellaswag_ppl_9dbb12=7'
-                              ]) == (TextSource('bbh_cot', 'bbh_gen_98fba6', 5,
-                                                True),
-                                     TextSource('hellaswag',
-                                                'hellaswag_ppl_9dbb12', 7))
+    assert drawing.recipe_of_samples([
+        'bbh_cot=5', 'hellaswag_ppl_9dbb12=7'
+    ]) == (TextSource('bbh_cot', 'bbh_gen_98fba6', 5,
+                      True), TextSource('hellaswag', 'hellaswag_ppl_9dbb12',
+                                        7))
 
 
 @pytest.mark.parametrize('samples, message', [
@@ -276,7 +281,7 @@ def test_samples():
 ])
 def test_bad_samples(samples, message):
     with pytest.raises(InputError, match=message):
-        recipe_of_samples(samples)
+        drawing.recipe_of_samples(samples)
 
 
 def test_known_configs_are_there_and_pinned():
