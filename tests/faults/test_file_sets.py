@@ -183,12 +183,20 @@ def whole_files(folder: Path) -> dict[str, bytes]:
     }
 
 
+def seen(is_time):
+    """Whether it is time; folders may vanish while they are looked through."""
+    try:
+        return is_time()
+    except FileNotFoundError:
+        return False
+
+
 def kill(write, folder: Path, is_time) -> None:
     """Call a verb in a process of its own, and kill it."""
     process = multiprocessing.get_context('fork').Process(
         target=write, args=(folder, 1))
     process.start()
-    while process.is_alive() and not is_time():
+    while process.is_alive() and not seen(is_time):
         time.sleep(.0005)
     process.kill()
     process.join()
