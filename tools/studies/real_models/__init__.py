@@ -13,3 +13,7 @@ second keeps tables without texts and weights; those of the documentation lie
 in the folder `kept`. The third compares ways to predict the accuracies,
 the last one ways to compute the losses of options.
 """
+from pathlib import Path
+
+#: The run of OpenCompass, in the folder of `collect`; it is always continued.
+RUN = Path('outputs', 'run')

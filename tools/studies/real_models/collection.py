@@ -19,14 +19,13 @@ from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.io.text_sets import write_texts
-from tools.studies.real_models.degradations import DEGRADATIONS, Degradation
+from tools.studies.real_models import RUN
+from tools.studies.real_models.degradations import Degradation
 from tools.studies.real_models.host import (ChoiceInferencer, DegradedModel,
                                             QuestionDataset)
-from tools.studies.real_models.models import fetch_model, fetch_requests
+from tools.studies.real_models.models import (fetch_model, fetch_requests,
+                                              model_names)
 from tools.studies.real_models.questions import BENCHMARKS, make_texts
-
-#: Name of the folder of OpenCompass's run, which is always continued.
-RUN = 'run'
 
 
 class Sizes(NamedTuple):
@@ -55,12 +54,12 @@ def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
     config = folder / 'config.py'
     settings = _config(folder, requests, names, sizes, workers)
     Config(_by_name(settings)).dump(config)
-    (folder / 'outputs' / RUN).mkdir(parents=True, exist_ok=True)
+    RUN.mkdir(parents=True, exist_ok=True)
     root = Path(__file__).parents[3]
     paths = [str(root), *filter(None, [os.environ.get('PYTHONPATH')])]
     command = [
         sys.executable, '-m', 'opencompass.cli.main', 'config.py', '-w',
-        'outputs', '-r', RUN, '--mode', stages
+        str(RUN.parent), '-r', RUN.name, '--mode', stages
     ]
     subprocess.run(
         command,
@@ -80,11 +79,6 @@ class State:
         steps = json.loads(self.path.read_text()) if self.path.exists() else {}
         steps.setdefault(step, time.strftime('%Y-%m-%d %H:%M:%S'))
         self.path.write_text(json.dumps(steps, indent=4))
-
-
-def model_names(name: str) -> dict[str, Optional[Degradation]]:
-    """Names of a model and its worse versions, with what was done to it."""
-    return {name: None} | {f'{name}-{d.name}': d for d in DEGRADATIONS}
 
 
 def _config(folder: Path, requests: Path, names: Sequence[str], sizes: Sizes,

