@@ -196,7 +196,10 @@ def kill(write, folder: Path, is_time) -> None:
     process = multiprocessing.get_context('fork').Process(
         target=write, args=(folder, 1))
     process.start()
-    while process.is_alive() and not seen(is_time):
+    # A fork of threads may wait forever.
+    latest = time.monotonic() + 30
+    while (process.is_alive() and not seen(is_time)
+           and time.monotonic() < latest):
         time.sleep(.0005)
     process.kill()
     process.join()
@@ -240,10 +243,11 @@ def test_killed_processes(tmp_path, write):
             is_time = partial(moment_passed, end)
         kill(write, tmp_path, is_time)
         found = whole_files(out)
-        # Killed among the renames, it leaves a part of the new files alone.
-        assert found == earlier or found.items() <= later.items()
-        if is_time is is_written:
-            assert found == earlier
+        # Killed while it removes or renames, it leaves a part of one call's
+        # files. The signal may come later than the moment, so this is all that
+        # can be said.
+        assert any(found.items() <= whole.items()
+                   for whole in (earlier, later))
         write(tmp_path, 1)
         assert whole_files(out) == later
 
