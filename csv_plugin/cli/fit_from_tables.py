@@ -5,9 +5,6 @@ Example (tables as docs/formats.md describes them):
     salience fit --losses losses.csv --scores scores.csv \\
         --models models.csv --benchmarks benchmarks.csv \\
         --fit train val --predict test --out outputs/study
-
-With --choose 100, the 100 units that predict best are named in units.csv, and
-the predictor takes losses on these alone.
 """
 import argparse
 from collections.abc import Sequence
@@ -17,9 +14,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_option, add_out, add_wide,
-                                      check_splits, into_folder, print_end,
-                                      whole_number)
+from csv_plugin.cli.arguments import (add_out, add_wide, check_splits,
+                                      into_folder, print_end)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars, models_of)
 from csv_plugin.core.conventions import InputError
@@ -31,7 +27,6 @@ from csv_plugin.core.study import Study
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_markdown
 from csv_plugin.report.notes import family_notes, shortage_notes
 from csv_plugin.report.study_tables import (leaderboard, summary,
@@ -50,10 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'penalties on losses and their logarithms, auto the best of uniform, '
         'ridge and nonnegative by cross-validation, plain is for few columns '
         f'(default {DEFAULT_SOLVER})')
-    add_option(
-        parser, '--choose', 'N', 'fit to the N units that predict best, '
-        'chosen by the models fitted to and the main benchmarks (default: to '
-        'all)', partial(whole_number, least=1))
     add_out(parser, 'the predictor and the tables')
     add_wide(parser)
 
@@ -62,11 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if not args.leave_family_out:
         check_splits(args, 'Take it out of one, or use --leave-family-out.')
-    elif args.choose:
-        raise InputError('--choose',
-                         'a split to predict that had no part in the choice',
-                         '--leave-family-out',
-                         'Leave it out, and name the splits.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit, predict = models_of(args, tables)
@@ -116,11 +102,7 @@ def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
     if args.leave_family_out:
         return (f'{len(tables.features.models)} models, each predicted from '
                 'other families')
-    title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
-    if args.choose:
-        n_units = len(tables.features.columns.units)
-        title += f' by {args.choose} chosen units of {n_units:,}'
-    return title
+    return f'{counted(len(predict), "model")} predicted from {len(fit)}'
 
 
 def _study(args: argparse.Namespace, tables: ModelTables,
@@ -134,31 +116,8 @@ def _study(args: argparse.Namespace, tables: ModelTables,
             solver,
             args.seed,
             progress=partial(tqdm, desc='folds'))
-    if args.choose:
-        return _study_of_chosen(args, tables, fit)
     return split_study(tables.features, tables.accuracies, tables.families,
                        fit, solver, args.seed, fit_bars())
-
-
-def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
-                     fit: Sequence[str]) -> Study:
-    """The same with chosen units, and errors that no choice has seen."""
-    from csv_plugin.extras.choosing_units import (choose_columns,
-                                                  nested_predictions,
-                                                  with_nested_errors)
-    solver, accuracies = SOLVERS[args.solver], tables.accuracies.select(fit)
-    chosen = choose_columns(tables, fit, args.choose, args.seed)
-    nested = nested_predictions(tables.features, accuracies, tables.families,
-                                args.choose, tables.accuracies.main, solver,
-                                args.seed, partial(tqdm, desc='choice'))
-    return split_study(
-        chosen.features, tables.accuracies, tables.families, fit, solver,
-        args.seed, fit_bars(),
-        partial(
-            with_nested_errors,
-            accuracies=accuracies,
-            families=tables.families,
-            nested=nested))
 
 
 def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
@@ -166,11 +125,7 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
     """Write all files; the path of the predictor."""
     splits = {model: row.split for model, row in tables.info.items()}
     predictor: Path = args.out / 'predictor.safetensors'
-    units = args.out / 'units.csv'
-    with file_set(units):
-        if args.choose:
-            write_csv(units, ('unit', ),
-                      ((unit, ) for unit in study.predictor.columns.units))
+    with file_set():
         write_predictions(args.out, study, splits)
         write_markdown(args.out / 'leaderboard.md', leaderboard(study, shown))
         write_report(args.out / 'report.md', study, title, args.command)

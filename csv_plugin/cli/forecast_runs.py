@@ -13,7 +13,8 @@ and they are the history of those of --predict, which are judged as by
 forecast in place of those of --predict.
 """
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Optional
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from csv_plugin.cli.arguments import (add_json, add_option, add_out, add_wide,
 from csv_plugin.cli.predict_accuracies import show_leaderboard
 from csv_plugin.cli.table_arguments import (TEST, add_checkpoints,
                                             add_fit_and_predict, add_tables,
-                                            checkpoints_of, fit_bars)
+                                            fit_bars)
 from csv_plugin.cli.triage_checkpoints import write_and_print
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -32,11 +33,14 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.triage.checkpoints import last_checkpoints, read_checkpoints
+from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
+                                           last_checkpoints, read_checkpoints)
 from csv_plugin.triage.judging import judge
 from csv_plugin.triage.size_laws import (check_sizes, forecast_sizes,
                                          log_compute, targets_of)
 
+#: What a table states about checkpoints, by model.
+_Points = Optional[Mapping[str, Checkpoint]]
 #: How many times more compute errors were measured for, on few models beyond.
 FAR = 30
 
@@ -69,13 +73,15 @@ def run(args: argparse.Namespace) -> None:
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     past = tables.models_to_fit(args.fit, args.predict)
-    (_forecast_size if given else _forecast_runs)(args, tables, past)
+    points = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    forecast = _forecast_size if given else _forecast_runs
+    forecast(args, tables, past, points)
 
 
 def _forecast_runs(args: argparse.Namespace, tables: ModelTables,
-                   past: tuple[str, ...]) -> None:
+                   past: tuple[str, ...], points: _Points) -> None:
     """Forecast the runs of `--predict`."""
-    checkpoints = checkpoints_of(args, tables.features.models)
+    checkpoints = describe_checkpoints(tables.features.models, points)
     new, history = ({
         model: checkpoints[model]
         for model in models
@@ -100,10 +106,9 @@ def _fitted(tables: ModelTables, models: Sequence[str],
 
 
 def _forecast_size(args: argparse.Namespace, tables: ModelTables,
-                   past: tuple[str, ...]) -> None:
+                   past: tuple[str, ...], points: _Points) -> None:
     """Forecast a model by its size, of each family and of a new one."""
-    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
-    last = last_checkpoints(past, table)
+    last = last_checkpoints(past, points)
     if len({tables.info[model].tokens for model in last}) == 1:
         last = past
     models = {model: tables.info[model] for model in last}

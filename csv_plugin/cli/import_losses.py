@@ -8,14 +8,9 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
 
 `salience fit` learns from the tables and predicts. Without --texts, the
 accuracies alone are written.
-
-Of logs of training runs, for `salience forecast`:
-
-    salience import training-log mix1=runs/mix1/trainer_state.json \\
-        mix2=mix2.jsonl --out outputs/imported
 """
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -25,7 +20,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
                                       add_several, into_folder, named_number,
-                                      positive, print_end, refuse)
+                                      print_end, refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
@@ -37,9 +32,6 @@ from csv_plugin.extras.importers.importing import (OF_ITEMS, SOURCES,
                                                    import_losses)
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
-from csv_plugin.extras.importers.log_rows import run_name
-from csv_plugin.extras.importers.training_logs import (TrainingLogs,
-                                                       read_training_logs)
 from csv_plugin.io.files import FilePath, file_set
 from csv_plugin.io.measured_file import MEASURED, write_measured
 from csv_plugin.io.model_paths import named_path, paths_by_model
@@ -48,22 +40,19 @@ from csv_plugin.io.text_sets import read_texts
 
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
-#: Losses and accuracies of checkpoints.
-LOGS = 'training-log'
 LOSSES, SCORES, BENCHMARKS = 'losses.csv', 'scores.csv', 'benchmarks.csv'
-MODELS, CHECKPOINTS = 'models.csv', 'checkpoints.csv'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'source',
-        choices=(*SOURCES, RECORDS, LOGS),
+        choices=(*SOURCES, RECORDS),
         help='the program that measured the losses; accuracies alone '
         f'come from {RECORDS} (required)')
     add_several(
         parser, 'paths', 'PATH', 'file or folder of each model, which is '
         f'called after it, or NAME=PATH; of {RECORDS}, records or folders of '
-        f'them; of {LOGS}, the log of each run (required)')
+        'them (required)')
     add_option(
         parser, '--texts', 'JSONL', 'the validation set that was scored; not '
         'needed by lighteval and olmo-eval, whose losses are on items, nor '
@@ -84,22 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--chance', 'NAME=LEVEL', 'accuracy of random guessing on a '
         'task, a fraction (default: of common benchmarks as they are known)',
         named_number)
-    add_option(parser, '--tokens-per-step', 'N',
-               f'training tokens of a step of {LOGS} (default: as logged)',
-               positive)
     add_out(parser, 'the tables')
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
     chance = dict(args.chance or ())
-    if args.source == LOGS:
-        refuse(args, LOGS, 'texts', 'tasks')
-        logs = read_training_logs(
-            _named_paths(args.paths, run_name), chance, args.tokens_per_step)
-        _write_logs(args.out, logs)
-        return
-    refuse(args, args.source, 'tokens_per_step')
     metrics = dict(task.partition('=')[::2] for task in args.tasks or ())
     if args.source == RECORDS:
         refuse(args, RECORDS, 'texts')
@@ -143,50 +122,21 @@ def _of_models(
     return features, accuracies
 
 
-def _named_paths(
-        paths: Sequence[str],
-        name_of: Callable[[Path], str] = lambda _: '') -> dict[str, Path]:
-    """Paths by the names given, else those by `name_of`, else their own."""
-    named = [(name or name_of(Path(path)), path)
-             for name, path in map(named_path, paths)]
+def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
+    """Paths by the names given, else their own."""
+    named = [*map(named_path, paths)]
     rest = paths_by_model([path for name, path in named if not name])
     named = [(name, path) for name, path in named if name]
     check_unique('names of models', [*rest, *(name for name, _ in named)])
     return rest | {name: Path(path) for name, path in named}
 
 
-def _write_logs(out: Path, logs: TrainingLogs) -> None:
-    """Write the tables of training logs, and print what is in them.
-
-    In the table of models, each run is a family and a split of its own.
-    """
-    for note in logs.notes:
-        print(one_line(note))
-    points = logs.checkpoints
-    with file_set():
-        written = _write_tables(out, logs.features, logs.accuracies)
-        write_csv(out / MODELS, ('model', 'family', 'split'),
-                  ((model, point.run, point.run)
-                   for model, point in points.items()))
-        write_csv(out / CHECKPOINTS, ('model', 'run', 'step', 'tokens'),
-                  ((model, point.run, point.step, point.tokens)
-                   for model, point in points.items()))
-    written += [out / MODELS, out / CHECKPOINTS]
-    *finished, last = dict.fromkeys(point.run for point in points.values())
-    if not finished:
-        print_end(written)
-        return
-    print_end(written, 'salience', 'forecast', *_options(out, written),
-              '--checkpoints', out / CHECKPOINTS, '--fit', *finished,
-              '--predict', last, '--out', 'outputs/forecast')
-
-
 def _options(out: Path, written: Sequence[Path]) -> list[FilePath]:
     """The options that name the four tables; some may be the user's own."""
     return [
-        word
-        for option, name in (('losses', LOSSES), ('scores', SCORES),
-                             ('models', MODELS), ('benchmarks', BENCHMARKS))
+        word for option, name in (('losses', LOSSES), ('scores', SCORES),
+                                  ('models', 'models.csv'), ('benchmarks',
+                                                             BENCHMARKS))
         for word in (f'--{option}',
                      out / name if out / name in written else name)
     ]

@@ -55,8 +55,6 @@ VERBS = {
                     'judge pretraining runs by their checkpoints'),
     'forecast': _Verb('forecast_runs',
                       'say where pretraining runs will end, from tables'),
-    'benchmarks': _Verb('judge_benchmarks',
-                        'say which benchmarks tell pretraining runs apart'),
     'report': _Verb('render_report', 'make a page of a run', 'report'),
 }  # yapf: disable
 

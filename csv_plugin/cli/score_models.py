@@ -116,8 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f'the program that runs the models: {", ".join(ENGINES)} (default '
         'transformers)',
         choices=ENGINES)
-    add_loading(parser, 'model',
-                '; required with servers, CTranslate2 and llama.cpp')
+    add_loading(parser, 'model', '; required with servers')
     add_option(
         parser, '--config', 'PATH', 'model of the same architecture as '
         'distributed checkpoints of torch, a folder or a name on the hub '
@@ -134,9 +133,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         '--setting',
         'NAME=VALUE',
-        'further argument of the engine, such as context=2048, which '
-        'CTranslate2 and llama.cpp need, or of its own program; may be given '
-        'several times (default: none)',
+        'further argument of the engine, such as context=2048, or of its own '
+        'program; may be given several times (default: none)',
         setting,
         action='append',
         default=[])
@@ -324,12 +322,10 @@ class _Engine(NamedTuple):
     """How an engine is opened.
 
     `recorded` is its name in dumps; `start` opens it, from the model's path or
-    name and the options. `reads_folder` if the path has the model's tokenizer,
-    `is_server` if it has an address.
+    name and the options. `is_server` if it has an address.
     """
     recorded: str
     start: Callable[[str, argparse.Namespace], Any]
-    reads_folder: bool = False
     is_server: bool = False
 
 
@@ -358,31 +354,13 @@ def _vllm(model: str, args: argparse.Namespace) -> Any:
 def _server(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.extras.engines.completions import CompletionsEngine
     return CompletionsEngine(
-        args.url,
-        model,
-        args.engine.removesuffix('-server'),
-        dtype=args.dtype or 'unknown',
-        **args.setting)
-
-
-def _ctranslate2(model: str, args: argparse.Namespace) -> Any:
-    from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
-    return CTranslate2Engine(
-        model, compute_type=args.dtype or 'float32', **args.setting)
-
-
-def _llama_cpp(model: str, args: argparse.Namespace) -> Any:
-    from csv_plugin.extras.engines.llama_cpp import LlamaCppEngine
-    return LlamaCppEngine(model, **args.setting)
+        args.url, model, dtype=args.dtype or 'unknown', **args.setting)
 
 
 ENGINES = {
-    'transformers': _Engine('transformers', _transformers, reads_folder=True),
-    'vllm': _Engine('vllm', _vllm, reads_folder=True),
+    'transformers': _Engine('transformers', _transformers),
+    'vllm': _Engine('vllm', _vllm),
     'vllm-server': _Engine('vllm server', _server, is_server=True),
-    'sglang-server': _Engine('sglang server', _server, is_server=True),
-    'ctranslate2': _Engine('ctranslate2', _ctranslate2),
-    'llama-cpp': _Engine('llama.cpp', _llama_cpp)
 }
 
 #: Settings that lead to other files of a model than those that are checked
@@ -393,15 +371,12 @@ _ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
 
 def _check_engine(args: argparse.Namespace, n_models: int) -> None:
     engine, where = ENGINES[args.engine], f'--engine {args.engine}'
-    needed = ['url'] * engine.is_server
-    needed += ['tokenizer'] * (not engine.reads_folder)
-    for name in needed:
+    for name in ('url', 'tokenizer') if engine.is_server else ():
         if getattr(args, name) is None:
             raise InputError(where, f'--{name} beside it', 'none',
                              'See docs/engines.md.')
     ignored = ['revisions' if engine.is_server else 'url']
     ignored += ['config'] * (args.engine != 'transformers')
-    ignored += ['dtype'] * (args.engine == 'llama-cpp')
     for name in ignored:
         if getattr(args, name):
             raise InputError(where, f'no --{name} beside it',

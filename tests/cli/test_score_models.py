@@ -24,7 +24,7 @@ from tools.studies.zoo.building import LOSS_STEP
 dumping = pytest.importorskip('csv_plugin.lm.dumping')
 
 from csv_plugin.lm.engines.token_losses import token_losses  # noqa: E402
-from tests.extras.engines.servers import Server, SGLang, running  # noqa: E402
+from tests.extras.engines.servers import Server, running  # noqa: E402
 from tests.lm import code_folders  # noqa: E402
 from tests.lm.engines import stand_ins  # noqa: E402
 from tests.lm.models import make, tokenizer  # noqa: E402
@@ -193,8 +193,6 @@ def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
     (['..'], "model '..': expected a name without slashes"),
     (['x', '--url', 'u'], "expected no --url beside it, found 'u'"),
     (['x', '--engine', 'vllm-server'], 'expected --url beside it'),
-    (['x', '--engine', 'llama-cpp', '--dtype', 'float16'
-      ], 'no --dtype beside'),
     ([f'x={MODEL}', '--engine', 'vllm'], 'expected the package vllm'),
 ])
 def test_bad_input(texts, tmp_path, capsys, options, says):
@@ -204,8 +202,8 @@ def test_bad_input(texts, tmp_path, capsys, options, says):
 
 
 def test_engines_without_a_folder_need_a_tokenizer(texts, capsys):
-    options = ['--texts', 'texts.jsonl', '--out', 'out']
-    assert main(['losses', 'x', '--engine', 'llama-cpp', *options]) == 2
+    options = ['--url', 'u', '--texts', 'texts.jsonl', '--out', 'out']
+    assert main(['losses', 'x', '--engine', 'vllm-server', *options]) == 2
     assert 'expected --tokenizer beside it' in capsys.readouterr().err
 
 
@@ -256,24 +254,6 @@ def test_revisions(texts, tmp_path, monkeypatch, offline_hub):
     assert main([*call, 'a' * 40, '--', 'steps']) == 0
     assert main([*call, 'step99', '--', 'steps']) == 2
     assert main([*call, 'step99', '--', 'lab/mix']) == 2
-
-
-def test_ctranslate2(texts, tmp_path):
-    """An engine that is told its context, its format and its settings."""
-    pytest.importorskip('ctranslate2')
-    from ctranslate2.converters import TransformersConverter
-    shutil.copytree(MODEL, 'whole')
-    shutil.copytree(TOKENIZER[1], 'whole', dirs_exist_ok=True)
-    TransformersConverter('whole').convert('converted')
-    assert call('mine=converted', '--engine', 'ctranslate2', '--setting',
-                'context=512', '--setting', 'intra_threads=1'
-                ) == 0  # yapf: disable
-    dump = read_dump('out/mine.safetensors')
-    assert dump.info.engine == 'ctranslate2' and dump.info.context == 512
-    assert call(f'mine={MODEL}', out='peer') == 0
-    for one, other in zip(dump.texts,
-                          read_dump('peer/mine.safetensors').texts):
-        assert np.allclose(one.losses, other.losses, atol=2e-4)
 
 
 def test_right_answers_of_requests(tmp_path, monkeypatch, capsys):
@@ -365,22 +345,10 @@ def test_code_of_a_model_beside_another_tokenizer(folder, monkeypatch, capsys):
             ) in capsys.readouterr().err  # yapf: disable
 
 
-def test_llama_cpp(folder, monkeypatch):
-    package = stand_ins.package('llama_cpp', Llama=stand_ins.Llama)
-    monkeypatch.setitem(sys.modules, 'llama_cpp', package)
-    info = check('m.gguf', '--engine', 'llama-cpp', '--setting', 'context=64',
-                 '--tokenizer', 'tiny')
-    assert info.engine == 'llama.cpp' and info.context == 64
-
-
-@pytest.mark.parametrize('settings', [[], ['context=64', 'threads=2']])
-def test_settings_that_an_engine_needs_or_does_not_have(
-        folder, monkeypatch, capsys, settings):
-    package = stand_ins.package('llama_cpp', Llama=stand_ins.Llama)
-    monkeypatch.setitem(sys.modules, 'llama_cpp', package)
-    options = [word for each in settings for word in ('--setting', each)]
-    assert main(['losses', 'm.gguf', '--texts', 'texts.jsonl', '--out', 'out',
-                 '--engine', 'llama-cpp', '--tokenizer', 'tiny', *options]
+def test_settings_that_an_engine_does_not_have(folder, capsys):
+    assert main(['losses', 'm', '--texts', 'texts.jsonl', '--out', 'out',
+                 '--engine', 'vllm-server', '--url', 'http://127.0.0.1:1',
+                 '--tokenizer', 'tiny', '--setting', 'threads=2']
                 ) == 2  # yapf: disable
     assert ('expected the settings that it needs and knows, found the error'
             ) in capsys.readouterr().err  # yapf: disable
@@ -388,22 +356,18 @@ def test_settings_that_an_engine_needs_or_does_not_have(
 
 def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
 
-    def llama(model_path, **_):
-        if model_path == 'broken.gguf':
-            raise RuntimeError('Failed to load model\nfrom file')
-        return stand_ins.Llama(model_path, **_)
+    def llm(*_, **settings):
+        raise RuntimeError('Failed to load model\nfrom file')
 
-    package = stand_ins.package('llama_cpp', Llama=llama)
-    monkeypatch.setitem(sys.modules, 'llama_cpp', package)
-    assert main(['losses', 'a=broken.gguf', 'b=m.gguf', '--texts',
-                 'texts.jsonl', '--out', 'out', '--engine', 'llama-cpp',
-                 '--setting', 'context=64', '--tokenizer', 'tiny']
-                ) == 2  # yapf: disable
-    captured = capsys.readouterr()
-    assert ("expected an engine that starts with the model 'broken.gguf', "
-            'found RuntimeError: Failed to load model from'
-            ) in captured.err  # yapf: disable
-    assert captured.out.startswith('b: 2 texts')
+    package = stand_ins.package('vllm', LLM=llm)
+    monkeypatch.setitem(sys.modules, 'vllm', package)
+    assert main([
+        'losses', 'a=tiny', '--texts', 'texts.jsonl', '--out', 'out',
+        '--engine', 'vllm'
+    ]) == 2
+    assert ("expected an engine that starts with the model 'tiny', found "
+            'RuntimeError: Failed to load model from'
+            ) in capsys.readouterr().err  # yapf: disable
 
 
 @pytest.mark.parametrize('options, says', [
@@ -421,14 +385,12 @@ def test_what_is_refused_at_once(folder, capsys, options, says):
     assert says in error
 
 
-@pytest.mark.parametrize('kind, engine', [(Server, 'vllm-server'),
-                                          (SGLang, 'sglang-server')])
-def test_servers(folder, kind, engine):
-    with running(kind()) as server:
-        info = check('tiny', '--engine', engine, '--url', server.url,
+def test_a_server(folder):
+    with running(Server()) as server:
+        info = check('tiny', '--engine', 'vllm-server', '--url', server.url,
                      '--tokenizer', 'tiny', '--dtype', 'float16', '--setting',
                      'concurrency=2')
-    assert info.engine == engine.replace('-', ' ')
+    assert info.engine == 'vllm server'
     assert info.dtype == 'float16'
 
 

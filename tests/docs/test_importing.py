@@ -8,8 +8,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.tables import write_csv
 from tests.docs.blocks import ROOT
 from tests.docs.running import run_page
-from tests.extras.importers.outputs import (LIGHTEVAL, write_lm_eval_output,
-                                            write_rows)
+from tests.extras.importers.outputs import LIGHTEVAL, write_lm_eval_output
 
 PAGE = ROOT / 'docs/importing.md'
 MODELS = [
@@ -45,34 +44,8 @@ def outputs(tmp_path_factory):
         dump = losses[model].texts
         write_csv(root / f'{name}.csv', ('text_id', 'nats'),
                   ((text.text_id, text.losses.sum()) for text in dump))
-        write_rows(root / f'{name}.jsonl',
-                   [answer(*pair) for pair in zip(texts, dump)])
         shutil.copytree(LIGHTEVAL / 'c-l-80', root / 'details' / name)
     return root
-
-
-def answer(text, scored):
-    """The answer of a server that decodes every token by itself."""
-    data = text.text.encode()
-    words = [
-        data[start:end].decode(errors='replace')
-        for start, end in zip(scored.spans.starts, scored.spans.ends)
-    ]
-    logprobs = {
-        'tokens': ['<s>', *words],
-        'token_logprobs': [None, *(-scored.losses).tolist()]
-    }
-    body = {
-        'choices': [{
-            'index': 0,
-            'text': text.text,
-            'logprobs': logprobs
-        }],
-        'usage': {
-            'prompt_tokens': len(words) + 1
-        }
-    }
-    return {'custom_id': text.text_id, 'response': {'body': body}}
 
 
 def test_page(outputs, monkeypatch, capsys):

@@ -7,12 +7,9 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Uniform
 from csv_plugin.extras.choosing_units import (_ablest, _Factors,
                                               _held_out_rest, _most_telling,
-                                              choose_units, nested_predictions,
-                                              with_nested_errors)
+                                              choose_units)
 from tests.tables import CHANCE, Tables, small_tables
 
 #: Units that measure the first skill, and those that measure the second.
@@ -127,63 +124,3 @@ def test_nothing_can_be_learned():
 def test_a_family_is_missing(world):
     with pytest.raises(InputError, match="every model, found none of 'm0'"):
         choose_units(world.features, world.accuracies, {}, 2)
-
-
-def nested(tables, n=2, benchmarks=None):
-    by = benchmarks or tables.accuracies.benchmarks
-    return nested_predictions(tables.features, tables.accuracies,
-                              tables.families, n, by, Uniform())
-
-
-def test_families_are_predicted_without_a_part_in_the_choice():
-    """What they scored does not matter."""
-    tables = small_tables()
-    out = np.array(tables.groups) == tables.groups[0]
-    values = tables.accuracies.values.copy()
-    values[out] = 1 - values[out]
-    others = replace(
-        tables, accuracies=replace(tables.accuracies, values=values))
-    before, after = nested(tables), nested(others)
-    assert np.isfinite(before).all()
-    np.testing.assert_array_equal(after[out], before[out])
-
-
-def test_one_family_has_nobody_to_choose_for_it():
-    tables = small_tables()
-    alone = nested_predictions(tables.features, tables.accuracies,
-                               dict.fromkeys(tables.families, 'one'), 2,
-                               tables.accuracies.benchmarks, Uniform())
-    assert np.isnan(alone).all()
-
-
-def test_nothing_to_choose_by():
-    """Benchmarks on which nothing can be learned."""
-    alone = nested(small_tables(), benchmarks=['same'])
-    assert np.isnan(alone).all()
-
-
-@pytest.mark.parametrize('factor', [0.5, 2.0])
-def test_intervals_grow_as_the_error_does(factor):
-    """Of nested predictions that are all off alike."""
-    tables = small_tables()
-    real, values = tables.accuracies.values, tables.features.values
-    before = fit_predictor(tables.features, tables.accuracies, tables.groups,
-                           Uniform())
-    root = np.array([part.cv_mse for part in before.benchmarks])**0.5
-    after = with_nested_errors(before, tables.accuracies, tables.families,
-                               real + factor * root)
-    if factor < 1:
-        assert after.benchmarks == before.benchmarks
-        return
-    for b, (old, new) in enumerate(zip(before.benchmarks, after.benchmarks)):
-        if not old.cv_mse > 0:
-            continue
-        assert new.cv_mse == pytest.approx(4 * old.cv_mse)
-        larger = replace(old.intervals, errors=2 * old.intervals.errors)
-        away = np.zeros(len(values))
-        np.testing.assert_allclose(
-            new.intervals.bounds(new.model, values, away, .8),
-            larger.bounds(old.model, values, away, .8))
-        assert len(new.notes) > len(old.notes)
-        assert [family.error for family in new.families
-                ] == pytest.approx([new.cv_mse**.5] * len(old.families))

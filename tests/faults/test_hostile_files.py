@@ -245,9 +245,6 @@ READERS = {
         copied(RECORDS),
         lambda path: read_every_eval_ever([path], (), CHANCE),
         or_else='demo'),
-    'completions':
-    Reader(outputs.ANSWERS.name, copied(outputs.ANSWERS.parent),
-           imported('completions')),
 }
 
 #: Of the files of a collection: what an error may name in their place, and

@@ -22,7 +22,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import geometric_mean
-from csv_plugin.extras.choosing_units import choose_columns
+from csv_plugin.extras.choosing_units import choose_units
 from csv_plugin.io.model_tables import ModelTables
 from tools.studies.options import add_number, parser_of, tables_of
 
@@ -49,7 +49,10 @@ def measured(tables: ModelTables, fit: Sequence[str],
 def row(tables: ModelTables, fit: Sequence[str], predict: Sequence[str],
         number: int, n_draws: int) -> list[str]:
     """Errors with units that are chosen and drawn."""
-    best = choose_columns(tables, fit, number)
+    units = choose_units(tables.features,
+                         tables.accuracies.select(fit, tables.accuracies.main),
+                         tables.families, number)
+    best = tables.select_units(units)
     chosen, coverage, width = measured(best, fit, predict)
     units = tables.features.columns.units
     drawn = [

@@ -1,1 +1,1 @@
-"""Engines beside transformers and vLLM: servers, CTranslate2, llama.cpp."""
+"""The engine beside transformers and vLLM: a server."""

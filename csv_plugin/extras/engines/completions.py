@@ -1,4 +1,4 @@
-"""Servers of vLLM and SGLang as an engine."""
+"""The server of vLLM as an engine."""
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -6,7 +6,7 @@ from concurrent.futures import TimeoutError as TooLong
 from ipaddress import ip_address
 from threading import Thread
 from time import sleep
-from typing import Any, NamedTuple, Optional, TypeVar
+from typing import Any, Optional, TypeVar
 
 import numpy as np
 import requests
@@ -31,6 +31,7 @@ PATIENCE = 900, 120
 LARGEST = 2**27
 #: Of the server of vLLM, in place of minus infinity.
 _INFINITE = -9999.0
+_PATH = '/v1/completions'
 #: A request that meets a busy or restarting server is sent again so often:
 #: at once, and after 1, 2, 4, ... seconds.
 RETRIES = 6
@@ -42,62 +43,8 @@ _HIDDEN = 'one that is not shown, as a key is set'
 _T = TypeVar('_T')
 
 
-class _Dialect(NamedTuple):
-    """Request and answer of a server about a prompt.
-
-    `request` takes the model's name and the ids; `pairs` takes the answer
-    and returns each id but the first with its log-probability.
-    """
-    path: str
-    request: Callable[[str, list[int]], dict[str, Any]]
-    pairs: Callable[[Any], list[tuple[int, float]]]
-
-
-def _vllm_request(model: str, ids: list[int]) -> dict[str, Any]:
-    return {
-        'model': model,
-        'prompt': ids,
-        'max_tokens': 1,
-        'temperature': 0,
-        'prompt_logprobs': 0
-    }
-
-
-def _vllm_pairs(answer: Any) -> list[tuple[int, float]]:
-    # Each entry has one key, the id: further ids were not asked for.
-    _, *entries = answer['choices'][0]['prompt_logprobs']
-    pairs = [(int(index), float(values['logprob'])) for entry in entries
-             for index, values in entry.items()]
-    # JSON has no infinity: the server writes a number that is none.
-    return [(index, -np.inf if log_prob == _INFINITE else log_prob)
-            for index, log_prob in pairs]
-
-
-def _sglang_request(model: str, ids: list[int]) -> dict[str, Any]:
-    return {
-        'input_ids': ids,
-        'sampling_params': {
-            'max_new_tokens': 1,
-            'temperature': 0
-        },
-        'return_logprob': True,
-        'logprob_start_len': 0
-    }
-
-
-def _sglang_pairs(answer: Any) -> list[tuple[int, float]]:
-    _, *entries = answer['meta_info']['input_token_logprobs']
-    return [(int(index), float(log_prob)) for log_prob, index, _ in entries]
-
-
-_DIALECTS = {
-    'vllm': _Dialect('/v1/completions', _vllm_request, _vllm_pairs),
-    'sglang': _Dialect('/generate', _sglang_request, _sglang_pairs),
-}
-
-
 class CompletionsEngine(RowEngine):
-    """A model behind the server of vLLM or SGLang.
+    """A model behind the server of vLLM.
 
     Rows are sent as ids, never as text. The key is read from the environment
     variable `CSV_PLUGIN_API_KEY` and is sent to this server alone.
@@ -105,7 +52,6 @@ class CompletionsEngine(RowEngine):
     Args:
         url (str): The server, such as 'http://localhost:8000'.
         model (str): The model's name there.
-        server (str): 'vllm' or 'sglang'.
         context (Optional[int]): Most inputs of a window; by default from the
             server's longest row.
         dtype (str): Number format of the weights, which servers do not
@@ -113,24 +59,18 @@ class CompletionsEngine(RowEngine):
         concurrency (int): Most requests at a time.
 
     Raises:
-        InputError: The address or the kind of server is not known, or the
-            server cannot be reached, does not have the model, or does not
-            report its longest row.
+        InputError: The address is not one, or the server cannot be reached,
+            does not have the model, or does not report its longest row.
     """
 
     def __init__(self,
                  url: str,
                  model: str,
-                 server: str = 'vllm',
                  context: Optional[int] = None,
                  dtype: str = 'unknown',
                  concurrency: int = 8) -> None:
         self._key = _key()
         _check_address(url, self._key)
-        if server not in _DIALECTS:
-            raise InputError('kind of server', ' or '.join(_DIALECTS),
-                             repr(server), 'Use one of these two.')
-        self._dialect = _DIALECTS[server]
         self._url = url.rstrip('/').removesuffix('/v1')
         self._model = model
         self._concurrency = concurrency
@@ -146,7 +86,7 @@ class CompletionsEngine(RowEngine):
             # inputs.
             context = longest - 2
         self._facts = EngineFacts(
-            engine=f'{server} server',
+            engine='vllm server',
             model=model,
             dtype=dtype,
             cache_dtype='unknown',
@@ -167,17 +107,22 @@ class CompletionsEngine(RowEngine):
             return list(pool.map(self._row_scores, rows))
 
     def _row_scores(self, row: NDArray[np.int64]) -> RowScores:
-        request = self._dialect.request(self._model, row.tolist())
-        answer = self._ask('POST', self._dialect.path, request)
+        # A generated token is the least that the server takes.
+        answer = self._ask(
+            'POST', _PATH, {
+                'model': self._model,
+                'prompt': row.tolist(),
+                'max_tokens': 1,
+                'temperature': 0,
+                'prompt_logprobs': 0
+            })
         try:
-            pairs = self._dialect.pairs(answer)
+            pairs = _pairs(answer)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-            raise InputError(
-                self._url + self._dialect.path,
-                'log-probabilities of all ids of the prompt',
-                self._shown(answer),
-                'Give the right kind of server, or use another engine '
-                '(docs/engines.md).') from None
+            raise InputError(self._url + _PATH,
+                             'log-probabilities of all ids of the prompt',
+                             self._shown(answer),
+                             'Use another engine (docs/engines.md).') from None
         return RowScores(
             np.array([row[0], *(index for index, _ in pairs)]),
             np.array([log_prob for _, log_prob in pairs]))
@@ -273,6 +218,17 @@ class CompletionsEngine(RowEngine):
         if text is None or self._key and self._key in str(text):
             return default
         return str(text)
+
+
+def _pairs(answer: Any) -> list[tuple[int, float]]:
+    """Each id of the prompt but the first, with its log-probability."""
+    # Each entry has one key, the id: further ids were not asked for.
+    _, *entries = answer['choices'][0]['prompt_logprobs']
+    pairs = [(int(index), float(values['logprob'])) for entry in entries
+             for index, values in entry.items()]
+    # JSON has no infinity: the server writes a number that is none.
+    return [(index, -np.inf if log_prob == _INFINITE else log_prob)
+            for index, log_prob in pairs]
 
 
 def _within(seconds: float, function: Callable[[], _T]) -> _T:

@@ -9,7 +9,6 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.measured import check_measured
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
-from csv_plugin.extras.importers.completions import read_completions
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from csv_plugin.extras.importers.lm_eval import (read_lm_eval,
@@ -67,7 +66,6 @@ def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
 
 #: Readers of the losses of one model on given texts.
 _OF_TEXTS: dict[str, Callable[..., Any]] = {
-    'completions': read_completions,
     'lm-eval': read_lm_eval,
     'table': read_loss_table,
 }
@@ -96,9 +94,8 @@ def import_losses(source: str,
     Args:
         source (str): Which program: 'lm-eval' (output folders of
             lm-evaluation-harness), 'lighteval' (folders with its details),
-            'olmo-eval' (folders with its predictions), 'completions' (files
-            of answers by vLLM or another OpenAI-compatible server), or
-            'table' (CSV files).
+            'olmo-eval' (folders with its predictions), or 'table' (CSV
+            files).
         paths (Mapping | Iterable): File or folder of each of M models, by the
             name to call it, or those that are named after their models.
         texts (Optional[TextSet]): The validation set that was scored. Without

@@ -3,14 +3,13 @@ from csv_plugin.extras.pictures.accuracy_by_score import (CapabilityPoints,
                                                           capability_picture,
                                                           capability_points,
                                                           convergence_picture)
-from csv_plugin.extras.pictures.curves import (order_picture,
-                                               training_curve_picture,
+from csv_plugin.extras.pictures.curves import (training_curve_picture,
                                                trajectory_picture)
 from csv_plugin.extras.pictures.predicted_by_real import methods_picture
 from csv_plugin.extras.pictures.style import save
 
 __all__ = [
     'CapabilityPoints', 'capability_picture', 'capability_points',
-    'convergence_picture', 'methods_picture', 'order_picture', 'save',
-    'training_curve_picture', 'trajectory_picture'
+    'convergence_picture', 'methods_picture', 'save', 'training_curve_picture',
+    'trajectory_picture'
 ]

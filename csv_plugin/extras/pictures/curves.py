@@ -1,5 +1,5 @@
-"""Curves, a panel per benchmark: of a training, and of orders of runs."""
-from collections.abc import Mapping, Sequence
+"""Curves, a panel per benchmark: of a training and of runs."""
+from collections.abc import Mapping
 from typing import Any, Optional
 
 import numpy as np
@@ -10,11 +10,10 @@ from matplotlib.patches import Patch
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.training import TrainingCurve
-from csv_plugin.extras.benchmark_signal import SURE_ORDER, BenchmarkSignal
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
                                               explain, few_ticks, handle,
-                                              is_leftmost, log_axis, look,
-                                              looks, panels, picture, wrapped)
+                                              log_axis, look, looks, panels,
+                                              picture, wrapped)
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 
@@ -46,41 +45,6 @@ def training_curve_picture(curve: TrainingCurve) -> Figure:
         handle('models fitted on', **train),
         handle('held-out models', **held_out),
         handle('kept', **star)
-    ])
-    return figure
-
-
-@picture
-def order_picture(rows: Sequence[BenchmarkSignal]) -> Figure:
-    """Share of the pairs of runs in their final order, by part of training.
-    """
-    figure, (grid, ) = panels(len(rows))
-    with_losses = any(row.order_by_losses for row in rows)
-    percents = [100 * share for row in rows for share in row.shares]
-    right = [100 * r for row in rows for r in row.order + row.order_by_losses]
-    lowest = min((r for r in right if r == r), default=0) - 5
-    for place, (axes, row) in enumerate(zip(grid, rows)):
-        axes.axhline(100 * SURE_ORDER, color=GREY, ls=':')
-        for i, order in enumerate((row.order, row.order_by_losses)):
-            if order:
-                axes.plot(
-                    100 * np.array(row.shares),
-                    100 * np.array(order),
-                    ms=3.5,
-                    **look(i).marked_line)
-        axes.set_ylim(max(0, min(40, lowest)), 104)
-        axes.set_title(wrapped(row.benchmark))
-        if percents:
-            # A benchmark with equal scores everywhere has no order to draw.
-            axes.set_xlim(0.9 * min(percents), 110)
-            log_axis(axes.xaxis, min(percents), 100)
-        if not is_leftmost(place, len(rows)):
-            axes.tick_params(labelleft=False)
-    labels = ['scores', 'losses, fitted to other runs'][:1 + with_losses]
-    explain(figure, 'percent of the training', 'pairs of runs in order, %', [
-        *(handle(label,
-                 **look(i).marked_line) for i, label in enumerate(labels)),
-        handle(f'{SURE_ORDER:.0%}', color=GREY, ls=':')
     ])
     return figure
 

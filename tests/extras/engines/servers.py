@@ -1,4 +1,4 @@
-"""Servers on the loopback that answer like those of vLLM and SGLang."""
+"""Servers on the loopback that answer like that of vLLM."""
 import gzip
 import json
 from contextlib import contextmanager
@@ -115,31 +115,6 @@ def running(server):
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-class SGLang(Server):
-    """Answers like SGLang."""
-
-    def models(self):
-        answer = super().models()
-        answer['data'][0]['owned_by'] = 'sglang'
-        return answer
-
-    def version(self):
-        return 404, {'detail': 'Not Found'}
-
-    def answer(self, path, request):
-        assert path == '/generate'
-        assert request['return_logprob'] and request['logprob_start_len'] == 0
-        ids = request['input_ids']
-        entries = [(log_prob, index, None)
-                   for index, log_prob in self.pairs(ids)]
-        return 200, {
-            'text': 'a',
-            'meta_info': {
-                'input_token_logprobs': [(None, ids[0], None), *entries]
-            }
-        }, {}
 
 
 class Tokenizing(Server):

@@ -16,8 +16,6 @@ from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
 
 DATA = Path(__file__).parent / 'data'
 LM_EVAL, LIGHTEVAL = DATA / 'lm_eval', DATA / 'lighteval'
-ANSWERS = DATA / 'completions' / 'c-l-80.jsonl'
-SERVED = DATA / 'completions' / 'd-s-100.jsonl'
 TEXTS = LM_EVAL / 'texts.jsonl'
 MODELS = 'c-l-80', 'd-s-100'
 

@@ -7,8 +7,8 @@ import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.importing import read_loss_table
-from tests.extras.importers.outputs import (ANSWERS, LIGHTEVAL, LM_EVAL,
-                                            MODELS, TEXTS, write_rows)
+from tests.extras.importers.outputs import (LIGHTEVAL, LM_EVAL, MODELS, TEXTS,
+                                            write_rows)
 from tests.extras.importers.test_olmo_eval import answer, row
 
 
@@ -23,9 +23,6 @@ def test_every_source_by_its_name():
 
     table = cp.import_losses('lm-eval', folders, texts, progress)
     assert table.models == MODELS == tuple(seen)
-    answers = cp.import_losses('completions', [ANSWERS], texts)
-    assert answers.models == ('c-l-80', )
-    assert answers.values[0] == pytest.approx(table.values[0], rel=1e-6)
     items = cp.import_losses('lighteval',
                              [LIGHTEVAL / model for model in MODELS])
     assert items.models == MODELS and len(items.columns.units) == 4
@@ -59,11 +56,11 @@ def test_items_that_all_models_have(tmp_path):
 def test_wrong_calls():
     texts = cp.read_texts(TEXTS)
     with pytest.raises(InputError, match='the texts that were scored'):
-        cp.import_losses('table', [ANSWERS])
+        cp.import_losses('table', ['m.csv'])
     with pytest.raises(InputError, match='no texts, as they are on items'):
         cp.import_losses('lighteval', [LIGHTEVAL / 'c-l-80'], texts)
     with pytest.raises(InputError, match="'c-l-80' twice"):
-        cp.import_losses('completions', [ANSWERS, ANSWERS], texts)
+        cp.import_losses('table', ['a/c-l-80.csv', 'c-l-80.csv'], texts)
 
 
 TWO = TextSet((Text('a', 'one text'), Text('b', '潮井')))

@@ -12,7 +12,7 @@ from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
                                         convergence_picture, methods_picture,
-                                        order_picture, training_curve_picture,
+                                        training_curve_picture,
                                         trajectory_picture)
 from csv_plugin.triage.trajectories import RunTrajectory
 
@@ -109,18 +109,6 @@ def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
         })
 
 
-def some_orders(names: Sequence[str]) -> list[SimpleNamespace]:
-    """Of runs that scores, or losses, tell apart."""
-    return [
-        SimpleNamespace(
-            benchmark=name,
-            shares=(0.05, 0.2, 0.8),
-            order=(0.5, 0.75, 1.0),
-            order_by_losses=(0.6, nan, 0.9) if i % 2 == 0 else ())
-        for i, name in enumerate(names)
-    ]
-
-
 def figures(names: Sequence[str]) -> dict[str, Figure]:
     """Every picture, of benchmarks, families, runs and models so named."""
     n = len(names)
@@ -138,7 +126,6 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
                                             ('the last step', few)]),
         'methods': methods_picture(
             replace(some_predictions(n), benchmarks=tuple(names))),
-        'order': order_picture(some_orders(names)),
         'training': training_curve_picture(
             replace(some_curve(n), benchmarks=tuple(names))),
         'trajectory': trajectory_picture(some_triage(names, names))

@@ -10,9 +10,8 @@ from csv_plugin.extras import pictures
 from csv_plugin.extras.pictures.style import plain
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
-                                           some_curve, some_orders,
-                                           some_points, some_predictions,
-                                           some_triage)
+                                           some_curve, some_points,
+                                           some_predictions, some_triage)
 
 
 @pytest.mark.slow
@@ -170,18 +169,3 @@ def test_trajectories_and_forecasts():
     assert words(figure) == [
         'run-0', 'run-1', 'predicted', 'its interval', 'forecast'
     ]
-
-
-def test_order_picture():
-    rows = some_orders('ab')
-    # A benchmark with equal scores everywhere has no order to draw.
-    rows[1].shares = rows[1].order = ()
-    figure = pictures.order_picture(rows)
-    sure, scores, losses = figure.axes[0].lines
-    assert sure.get_ydata()[0] == 80
-    np.testing.assert_allclose(scores.get_xydata(),
-                               [[5, 50], [20, 75], [80, 100]])
-    np.testing.assert_allclose(losses.get_ydata(), [60, nan, 90])
-    assert len(figure.axes[1].lines) == 1
-    assert words(figure) == ['scores', 'losses, fitted to other runs', '80%']
-    assert words(pictures.order_picture(rows[1:])) == ['scores', '80%']

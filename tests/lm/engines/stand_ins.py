@@ -5,7 +5,6 @@ refuses what the real one refuses, and computes with the tests' models.
 """
 from types import ModuleType, SimpleNamespace
 
-import numpy as np
 import torch
 
 from tests.lm.models import CONTEXT, VOCABULARY, make, reference_losses
@@ -52,39 +51,3 @@ class LLM:
         return SimpleNamespace(
             prompt_token_ids=prompt_token_ids,
             prompt_logprobs=[None, *entries])
-
-
-class Llama:
-    """`llama_cpp.Llama`."""
-
-    def __init__(self,
-                 model_path,
-                 *,
-                 n_ctx=512,
-                 logits_all=False,
-                 flash_attn=False,
-                 type_k=None,
-                 type_v=None,
-                 verbose=True,
-                 sizes=None):
-        if not model_path.endswith('.gguf'):
-            raise ValueError(f'Model path does not exist: {model_path}')
-        # Those of 16 bits are the default.
-        assert (type_k, type_v, flash_attn, verbose) == (0, 0, False, False)
-        self.model = make('llama', **sizes or {})
-        self.metadata = {'general.file_type': '0'}
-        self.n_tokens, self.input_ids = 0, np.zeros(n_ctx, np.intc)
-        self.scores = np.zeros(
-            (n_ctx if logits_all else 1, self.model.config.vocab_size),
-            np.single)
-
-    def reset(self):
-        self.n_tokens = 0
-
-    @torch.no_grad()
-    def eval(self, tokens):
-        start, end = self.n_tokens, self.n_tokens + len(tokens)
-        self.input_ids[start:end] = tokens
-        ids = torch.from_numpy(self.input_ids[None, :end].astype(int))
-        self.scores[start:end] = self.model(input_ids=ids).logits[0, start:]
-        self.n_tokens = end
