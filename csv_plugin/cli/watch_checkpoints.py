@@ -20,7 +20,7 @@ from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
                                       into_folder, positive, print_end)
 from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.trackers import TRACKERS, TrackerLog
+from csv_plugin.extras.live.trackers import tensorboard_log
 from csv_plugin.report.comparison_report import sentence
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
@@ -50,27 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'another run: differences to it at the same steps are logged '
         '(default: none)')
     add_loading(parser, 'checkpoints')
-    add_option(
-        parser,
-        '--tracker',
-        'NAME',
-        'log the curves to mlflow, trackio or wandb; may be given several '
-        'times (default: none)',
-        action='append',
-        default=[],
-        choices=sorted({*TRACKERS} - {'tensorboard'}))
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
     from csv_plugin.extras.live.live_predictions import LivePredictions
     from csv_plugin.extras.live.new_checkpoints import CheckpointJob
-    logs = [
-        TrackerLog(name, 'salience') for name in dict.fromkeys(args.tracker)
-    ]
-    if args.tensorboard:
-        logs.append(TrackerLog('tensorboard', args.tensorboard))
     folder = Path(os.path.abspath(args.folder))
+    logs = []
+    if args.tensorboard:
+        logs.append(tensorboard_log(args.tensorboard / folder.name))
     live = LivePredictions(args.predictor[1], args.texts, args.out,
                            folder.name, args.budget, args.history, logs,
                            args.reference)
@@ -87,24 +76,18 @@ def run(args: argparse.Namespace) -> None:
         job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*[0-9]',
                             live, say, stop, args.tokenizer,
                             args.trust_remote_code)
-        try:
-            if args.once:
-                triage = job.update(saved=True)
-                if triage is not None:
-                    show(triage)
-                if job.failed:
-                    raise InputError(
-                        str(args.folder),
-                        'a new checkpoint that can be scored',
-                        'none, for the reasons above',
-                        'Check how they are saved.')
-            else:
-                say(f'watching {args.folder}, Ctrl-C to stop')
-                watch(job.update, show, say, stop, args.interval)
-                say('stopped')
-        finally:
-            for log in logs:
-                log.close()
+        if args.once:
+            triage = job.update(saved=True)
+            if triage is not None:
+                show(triage)
+            if job.failed:
+                raise InputError(
+                    str(args.folder), 'a new checkpoint that can be scored',
+                    'none, for the reasons above', 'Check how they are saved.')
+        else:
+            say(f'watching {args.folder}, Ctrl-C to stop')
+            watch(job.update, show, say, stop, args.interval)
+            say('stopped')
     history = ['--history', *args.history] if args.history else []
     print_end([args.out], 'salience', 'triage', '--predictor',
               args.predictor[1], '--dumps', live.losses, *history, '--out',

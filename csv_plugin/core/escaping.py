@@ -9,8 +9,6 @@ Usual names stay as they are.
 '=1+2 \\[a](http:\\//b.c)\\|\\\\u202e'
 >>> csv_cell(name) == "'" + name
 True
->>> file_name('../../a')
-'%2E.%2F..%2Fa'
 """
 import re
 from itertools import chain
@@ -111,9 +109,3 @@ def from_csv_cell(cell: str) -> str:
 def is_file_name(name: str) -> bool:
     """Return True if a file in a folder can have the name."""
     return name != '' and not _NOT_IN_FILE_NAMES.search(name)
-
-
-def file_name(name: str) -> str:
-    """Return a file name for a name; different names stay different."""
-    kept = name.replace('%', '%25')
-    return _NOT_IN_FILE_NAMES.sub(lambda m: f'%{ord(m[0]):02X}', kept)

@@ -10,7 +10,6 @@ from csv_plugin.core.comparing import compare
 from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
-from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.io.tables import read_rows, write_csv
 from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
@@ -165,11 +164,3 @@ def test_comparison(name):
     check_screen(comparison_report.as_text(found))
     check_screen(comparison_report.as_line(found))
     check_screen(comparison_report.sentence(found))
-
-
-def test_curves_stay_in_their_folder(triage, tmp_path):
-    logs = tmp_path / 'deep/logs'
-    TrackerLog('tensorboard', logs).add(triage)
-    files = {path for path in tmp_path.rglob('*') if path.is_file()}
-    assert files == {*logs.glob('*/events*')}
-    assert len([*logs.iterdir()]) == len(triage.runs)

@@ -23,7 +23,7 @@ from transformers import AutoTokenizer, Trainer, TrainingArguments
 
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
-from csv_plugin.extras.live.trackers import TrackerLog
+from csv_plugin.extras.live.trackers import tensorboard_log
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.extras.pictures import save
 from csv_plugin.extras.pictures.curves import plot_trajectories
@@ -139,7 +139,7 @@ def train(out):
         every,
         run=MODEL,
         history=[shipped.COLLECTION / '[abc]-s@*.safetensors'],
-        logs=[TrackerLog('tensorboard', out / 'tensorboard')])
+        logs=[tensorboard_log(out / 'tensorboard')])
     trainer_of(llama, tokenizer, batches, out / MODEL, every * READINGS,
                EXAMS * every, [callback]).train()
     return callback

@@ -17,7 +17,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
-from csv_plugin.extras.live.trackers import TrackerLog
+from csv_plugin.extras.live.trackers import CurveLog, Log
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.predictors import load_predictor
@@ -51,7 +51,8 @@ class LivePredictions:
         history (Optional[Sequence[FilePath]]): Losses of earlier, finished
             runs, as `salience triage --history` takes them. They are read at
             once.
-        logs (Sequence[TrackerLog]): Get the curves; see `trackers`.
+        logs (Sequence[Callable]): Each takes curves by name and their step,
+            as `wandb.log` and `mlflow.log_metrics` do; see `CurveLog`.
         reference (Optional[FilePath]): Folder of another run's
             `LivePredictions`, or a place of its dumps `<run>@<step>`. This
             run is compared with it wherever it has a dump of the same step.
@@ -78,7 +79,7 @@ class LivePredictions:
         run: str = 'run',
         budget: float = math.nan,
         history: Optional[Sequence[FilePath]] = None,
-        logs: Sequence[TrackerLog] = (),
+        logs: Sequence[Log] = (),
         reference: Optional[FilePath] = None,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')
@@ -90,7 +91,7 @@ class LivePredictions:
         self.folder, self.run = Path(folder), run
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
-        self.logs = tuple(logs)
+        self._logs = [CurveLog(log) for log in logs]
         self._job = TriageJob(predictor, [], history or (), budget=budget)
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '
@@ -208,16 +209,16 @@ class LivePredictions:
             read_dump(self.dump(step)), predictor)
 
     def _log(self, triage: Triage) -> None:
-        failed: dict[str, Exception] = {}
-        for log in self.logs:
+        failed: list[Exception] = []
+        for log in self._logs:
             try:
                 log.add(triage, self.comparison)
             # Trackers have errors of their own.
             except Exception as error:
-                failed[type(log).__name__] = error
-        for name, reason in failed.items():
+                failed.append(error)
+        for reason in failed:
             raise InputError(
-                name, 'a tracker that takes the curves',
+                'logs', 'trackers that take the curves',
                 f'{type(reason).__name__}: {reason}',
                 'Check the tracker; the curves are kept for the next '
                 'reading.') from reason

@@ -14,7 +14,7 @@ from csv_plugin.core.formatting import counted
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.live_predictions import LivePredictions
-from csv_plugin.extras.live.trackers import TrackerLog
+from csv_plugin.extras.live.trackers import Log
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.judging import Triage
 
@@ -37,7 +37,7 @@ class PredictionCallback(TrainerCallback):
             default the `processing_class` of the trainer.
         run (str): Name of the training.
         history (Optional[Sequence[FilePath]]): As in `LivePredictions`.
-        logs (Sequence[TrackerLog]): As there.
+        logs (Sequence[Callable]): As there.
         reference (Optional[FilePath]): As there.
 
     Raises:
@@ -57,13 +57,13 @@ class PredictionCallback(TrainerCallback):
         tokenizer: Optional[PreTrainedTokenizerBase] = None,
         run: str = 'run',
         history: Optional[Sequence[FilePath]] = None,
-        logs: Sequence[TrackerLog] = (),
+        logs: Sequence[Log] = (),
         reference: Optional[FilePath] = None,
     ) -> None:
         if every < 1:
             raise InputError('every', '1 step or more', str(every),
                              'Give the steps between two readings.')
-        self.every, self.tokenizer, self.logs = every, tokenizer, logs
+        self.every, self.tokenizer = every, tokenizer
         self._make = partial(
             LivePredictions,
             predictor,
@@ -102,13 +102,11 @@ class PredictionCallback(TrainerCallback):
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState,
                      control: TrainerControl, **kwargs: Any) -> None:
-        """Read a training that was stopped early, and end the logs."""
+        """Read a training that was stopped early."""
         # With the option, the model is no longer the one of the last step.
         if state.global_step > self._read_at and \
                 not args.load_best_model_at_end:
             self._read(state, kwargs)
-        for log in self.logs:
-            self._guarded(state, 'Ending a log of predictions', log.close)
         if state.is_world_process_zero and self.triage is not None:
             n_read = len(self.triage.predictions.models)
             print(f'Predictions at {counted(n_read, "step")} took '

@@ -19,30 +19,16 @@ from torch.distributed.fsdp import fully_shard
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.live_predictions import losses_in_training
-from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
                                         trainer, weights)
 
 
-class Points(TrackerLog):
-    """Steps of what is logged, and whether the log was ended."""
-
-    def __init__(self):
-        super().__init__('tensorboard', '')
-        self.steps, self.closed = [], False
-
-    def write(self, run, points):
-        self.steps += [step for step, _ in points]
-
-    def close(self):
-        self.closed = True
-
-
 def train(folder, predict):
     """What this rank has seen at the end of a training."""
-    log = Points()
-    callback = PredictionCallback(PREDICTOR, TEXTS, folder, 2, logs=[log])
+    steps = []
+    callback = PredictionCallback(
+        PREDICTOR, TEXTS, folder, 2, logs=[lambda _, step: steps.append(step)])
     learner = trainer(
         folder / 'run', [callback] if predict else [],
         ddp_backend='gloo',
@@ -51,8 +37,7 @@ def train(folder, predict):
     return {
         'steps': learner.state.global_step,
         'weights': weights(learner.model).tolist(),
-        'logged': log.steps,
-        'closed': log.closed
+        'logged': steps
     }
 
 

@@ -5,7 +5,6 @@ import torch
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.live_predictions import LivePredictions
-from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
@@ -16,16 +15,15 @@ from tests.scripts import csv_rows
 from tests.triage.pretraining import write_runs
 
 
-class Notes(TrackerLog):
+class Notes:
 
     def __init__(self, error=None):
-        super().__init__('tensorboard', '')
         self.error, self.points = error, []
 
-    def write(self, run, points):
+    def __call__(self, curves, step):
         if self.error:
             raise self.error
-        self.points += [(step, *sorted(scalars)) for step, scalars in points]
+        self.points.append((step, *sorted(curves)))
 
 
 def train(live=None, steps=4):
@@ -75,8 +73,8 @@ def test_files_and_a_resumed_training(tmp_path):
     # Without a budget, there is no point of a forecast at the last step.
     assert [step for step, *_ in log.points] == [2, 3]
     assert any('end of training is unknown' in note for note in triage.notes)
-    assert log.points[0][1:4] == ('predicted/easy', 'predicted/easy/high',
-                                  'predicted/easy/low')
+    assert log.points[0][1:4] == ('predicted/easy', 'predicted/easy.high',
+                                  'predicted/easy.low')
     with pytest.raises(InputError, match='step of 1 or more that was not'):
         live.read(model(), TOKENIZER, 3)
     assert live.read(model(), TOKENIZER,
@@ -86,7 +84,7 @@ def test_files_and_a_resumed_training(tmp_path):
 def test_a_log_that_fails_keeps_no_other_from_its_points(tmp_path):
     broken, sound = Notes(RuntimeError('no network')), Notes()
     live = LivePredictions(PREDICTOR, TEXTS, tmp_path, logs=[broken, sound])
-    with pytest.raises(InputError, match='Notes: .*RuntimeError: no network'):
+    with pytest.raises(InputError, match='logs: .*RuntimeError: no network'):
         live.read(model(), TOKENIZER, 2)
     assert live.triage.runs[0].checkpoints == ('run@2', )
     assert sound.points and (tmp_path / 'forecasts.csv').exists()
@@ -116,7 +114,7 @@ def test_differences_to_a_reference_run(tmp_path):
     assert names == [{'predicted'}, {'predicted'}, {'difference'}]
     assert log.points[-1] == (4, *sorted(
         f'difference/{name}{end}' for name in ('easy', 'hard', 'mean', 'loss')
-        for end in ('', '/low', '/high')))
+        for end in ('', '.low', '.high')))
 
 
 def test_a_reference_is_one_run_on_the_same_texts(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from csv_plugin.extras.live import live_predictions
-from csv_plugin.extras.live.trackers import TrackerLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.io.predictors import save_predictor
 from tests.extras.live.training import PREDICTOR, TEXTS, TOKENIZER, model
@@ -56,12 +55,7 @@ def test_every_few_steps_and_at_the_end(tmp_path, play, capsys, end):
 
 def test_differences_to_a_reference_are_logged(tmp_path, play):
 
-    class Log(TrackerLog):
-
-        def write(self, run, points):
-            self.last = points[-1]
-
-    log = Log('tensorboard', tmp_path)
+    points = []
     assert play(PredictionCallback(PREDICTOR, TEXTS, tmp_path / 'old',
                                    6)) == []
     assert play(
@@ -70,10 +64,10 @@ def test_differences_to_a_reference_are_logged(tmp_path, play):
             TEXTS,
             tmp_path / 'new',
             6,
-            logs=[log],
+            logs=[lambda curves, step: points.append((step, curves))],
             reference=tmp_path / 'old')) == []
-    step, scalars = log.last
-    assert step == 6 and scalars['difference/easy'] == 0
+    step, curves = points[-1]
+    assert step == 6 and curves['difference/easy'] == 0
 
 
 def test_readings_of_an_earlier_training_are_left_out(tmp_path, play):
