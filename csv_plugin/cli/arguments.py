@@ -55,10 +55,8 @@ class _Several(argparse.Action):
 def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
     """Run a command; bad input and warnings become lines on the screen.
 
-    Returns:
-        int: Its own exit code or 0, 2 after an `InputError` or an `OSError`,
-            or `UNREAD` if nobody reads what is printed any more, such as
-            behind `| head`.
+    Returns its own exit code or 0, 2 after an `InputError` or an `OSError`, or
+    `UNREAD` if nobody reads what is printed any more, as behind `| head`.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line

@@ -117,12 +117,8 @@ def _run(words: Sequence[str]) -> Optional[int]:
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command, by default with the words of the process.
 
-    Returns:
-        int: Exit code: 0 or that of a verdict, 2 after bad input, 130 after
-        Ctrl-C, or 141 if nobody reads what is printed any more.
-
-    Raises:
-        SystemExit: With code 2 for wrong options, or 0 for `--help`.
+    Returns the exit code: 0 or that of a verdict, 2 after bad input, 130 after
+    Ctrl-C, or 141 if nobody reads what is printed any more.
     """
     try:
         return exit_code(_run, sys.argv[1:] if argv is None else argv)

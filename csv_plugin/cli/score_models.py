@@ -195,10 +195,6 @@ def named_models(
     Models are such as `my/model` or `mine=my/model`, `checkpoints` is a
     pattern of folders. With revisions of each model, names are such as
     `my/model@step1000`.
-
-    Raises:
-        InputError: There are none, two have one name, or a name cannot be that
-            of a file.
     """
     named = [name_and_path(model) for model in models]
     if revisions:

@@ -49,11 +49,7 @@ def _line(text: str, width: int) -> str:
 
 
 def utf8_bytes(text: str, where: str = 'text') -> bytes:
-    """Return the UTF-8 bytes of a text, which errors call `where`.
-
-    Raises:
-        InputError: The text contains a lone surrogate.
-    """
+    """Return the UTF-8 bytes of a text, which errors call `where`."""
     try:
         return text.encode('utf-8')
     except UnicodeEncodeError as error:

@@ -26,10 +26,6 @@ class Columns:
     `fingerprint` is that of the validation set; see `texts.fingerprint`.
     `scored`, `(T,)`, is the mask of the tokens that the columns count; None if
     they were not made from tokens.
-
-    Raises:
-        InputError: A name occurs twice, or there is not one finite coefficient
-            per unit.
     """
     units: tuple[str, ...]
     uniform: NDArray[np.float64]

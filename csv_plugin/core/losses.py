@@ -133,9 +133,6 @@ class TextLosses(Sequence[TokenLosses]):
         spans (TextSpans): The T tokens.
         columns (Mapping[str, NDArray]): `losses`, and optional fields of
             `TokenLosses` if they are recorded, in any number format. `(T,)`.
-
-    Raises:
-        InputError: As in `TokenLosses`.
     """
     ids: tuple[str, ...]
     hashes: tuple[str, ...]
@@ -154,11 +151,7 @@ class TextLosses(Sequence[TokenLosses]):
     def of(cls,
            texts: Iterable[TokenLosses],
            where: str = 'token losses') -> 'TextLosses':
-        """Lay the losses on texts, which errors call `where`, end to end.
-
-        Raises:
-            InputError: A field is recorded for some texts only.
-        """
+        """Lay the losses on texts, which errors call `where`, end to end."""
         if isinstance(texts, cls):
             return texts
         parts = tuple(texts)
@@ -172,7 +165,7 @@ class TextLosses(Sequence[TokenLosses]):
     @classmethod
     def concatenate(cls, parts: Sequence['TextLosses'],
                     where: str) -> 'TextLosses':
-        """Join losses of one model, one part or more; errors as in `of`."""
+        """Join losses of one model, one part or more."""
         parts = [part for part in parts if len(part)] or parts[:1]
         return parts[0] if len(parts) == 1 else cls(
             tuple(text_id for part in parts for text_id in part.ids),
@@ -192,12 +185,7 @@ class TextLosses(Sequence[TokenLosses]):
 
     def in_order(self, where: str, ids: Sequence[str],
                  hashes: Sequence[str]) -> 'TextLosses':
-        """Return losses on all texts of a validation set, in its order.
-
-        Raises:
-            InputError: A text is missing, unknown, or of another wording. It
-                calls the losses `where`.
-        """
+        """Return losses on all texts of a validation set, in its order."""
         place = {text_id: row for row, text_id in enumerate(self.ids)}
         _refuse(where,
                 set(ids) - place.keys(), 'no losses on',

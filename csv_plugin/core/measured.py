@@ -125,10 +125,7 @@ def differing(records: Iterable[Measured],
               owner: str = 'name') -> str:
     """Return each value of a fact with one that has it; empty if they agree.
 
-    Args:
-        records (Iterable[Measured]): Those to compare.
-        fact (str): One of theirs.
-        owner (str): The field that tells records apart.
+    `owner` is the field that tells records apart.
     """
     records = tuple(records)
     commits = {record.facts.get('commit') for record in records}

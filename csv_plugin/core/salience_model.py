@@ -34,11 +34,7 @@ class LogTerms:
     __repr__ = short_repr
 
     def scores(self, values: NDArray) -> NDArray:
-        """Return the terms of feature columns `(M, K)`, shape `(..., M)`.
-
-        Raises:
-            InputError: A value is negative.
-        """
+        """Return the terms of feature columns `(M, K)`, shape `(..., M)`."""
         lowest = values.min(initial=0)
         if lowest < 0:
             raise InputError('losses',

@@ -133,9 +133,6 @@ class TextSpans(Sequence[TokenSpans]):
         ends (NDArray): Byte after the last of each token. `(T,)`.
         n_tokens (NDArray): Tokens of each text, T in all. `(S,)`.
         n_bytes (NDArray): Length of each text in bytes. `(S,)`.
-
-    Raises:
-        InputError: As in `TokenSpans`.
     """
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]

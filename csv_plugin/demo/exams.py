@@ -17,17 +17,9 @@ class TidewellExam(BaseDataset):
 
     @staticmethod
     def load(kind: str) -> Dataset:
-        """Read the rows of an exam.
+        """Read `question`, `label` and perhaps the options `A` to `D`.
 
-        Args:
-            kind (str): Name of a file of `demo.shipped.EXAMS`.
-
-        Returns:
-            Dataset: Columns `question` and `label`; also the options `A` to
-            `D` if the exam is multiple choice.
-
-        Raises:
-            InputError: There is no such exam.
+        `kind` is the name of a file of `demo.shipped.EXAMS`.
         """
         path = EXAMS / f'{kind}.jsonl'
         if not path.is_file():
@@ -42,9 +34,6 @@ def tidewell_final_answer(text: str) -> str:
     """Return the final answer of a worked solution, or '' if it has none.
 
     Further questions and answers that a model adds do not count.
-
-    Args:
-        text (str): What a model generated after the question.
 
     >>> tidewell_final_answer(' 2 + 3 = 5. The answer is 5.\\nQuestion: ...')
     '5'

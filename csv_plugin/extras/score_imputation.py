@@ -83,9 +83,8 @@ class ScoreImputation:
 def learn_imputation(predictor: Predictor) -> Optional[ScoreImputation]:
     """Learn from the scores that a predictor was fitted to.
 
-    Returns:
-        Optional[ScoreImputation]: Of the benchmarks with enough held-out
-        models; None if there are not two, or the file contains no scores.
+    None if its file contains none, or not two benchmarks have enough held-out
+    models.
     """
     scores = predictor.training_scores
     if scores is None:

@@ -183,11 +183,6 @@ def collect(texts: TextSet,
     `scores` is a table as in `read_accuracy_columns`, or 'paper' for Tables 3
     and 4 of the paper; None to read those of the runs. `progress` wraps the
     models.
-
-    Raises:
-        InputError: A model has no losses on these texts, no model has an
-            accuracy on a benchmark, or a file cannot be used. The error names
-            all models whose losses are missing.
     """
     if scores:
         table, where = _table(scores), f'accuracies of {os.fspath(scores)}'

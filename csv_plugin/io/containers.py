@@ -34,10 +34,6 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
     """Write a header of JSON values, and arrays; whole or not at all.
 
     `kind` is such as 'csv_plugin.dump'.
-
-    Raises:
-        InputError: The file cannot be written, or a value contains
-            `PLACEHOLDER`.
     """
     text = json.dumps(
         {
@@ -66,10 +62,6 @@ def read_container(path: FilePath, kind: str,
     """Return the header and the arrays of a container of a kind.
 
     `remedy` is what the user can do about a damaged file.
-
-    Raises:
-        InputError: The file is missing, damaged, of another kind or of another
-            format version.
     """
     where = os.fspath(path)
     data = read_bytes(where)

@@ -81,10 +81,6 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
     They are float64 with the float32 values of the file, NaN on tokens that
     the model did not score.
-
-    Raises:
-        InputError: The file is missing, damaged, not a dump or of another
-            format version; or a value in it is missing or wrong.
     """
     where = os.fspath(path)
     header, arrays = read_container(path, KIND, _REMEDY)
@@ -126,12 +122,7 @@ def _shared(value: Any) -> Any:
 
 
 def read_dump_info(path: FilePath) -> DumpInfo:
-    """Return how a dump was made; its losses are not unpacked.
-
-    Raises:
-        InputError: The file is missing, damaged, not a dump or of another
-            format version.
-    """
+    """Return how a dump was made; its losses are not unpacked."""
     return _info(os.fspath(path), read_container(path, KIND, _REMEDY)[0])
 
 
@@ -163,11 +154,6 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     Their order does not matter. A text may occur in several, if its losses
     there are equal. With an `expected` validation set, all of its texts must
     be there; the result has its order, else it is sorted by text id.
-
-    Raises:
-        InputError: There is no shard, shards were made in different ways or
-            contradict each other on a text, or their texts are not those of
-            the validation set.
     """
     shards = list(dumps)
     if not shards:

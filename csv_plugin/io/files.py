@@ -59,10 +59,6 @@ def atomic_path(path: FilePath, waits: bool = True) -> Iterator[Path]:
     before it is renamed. If the body of the `with` statement fails, it is
     removed and an earlier file at `path` stays as it was. With `waits`, it is
     renamed with the others of a `file_set`.
-
-    Raises:
-        InputError: As in `check_target`, or the file cannot be written, such
-            as on a full disk.
     """
     target = Path(path)
     check_target(target)
@@ -126,9 +122,6 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
 
     A new folder that stays empty is removed. File systems without locks keep
     nothing apart.
-
-    Raises:
-        InputError: Another call writes there.
     """
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, exist_ok=True)
@@ -172,33 +165,20 @@ def _plain_errors(target: Path, *written: Path) -> Iterator[None]:
 
 
 def write_text(path: FilePath, text: str) -> None:
-    """Write a text file in UTF-8; it appears whole or not at all.
-
-    Raises:
-        InputError: As in `atomic_path`.
-    """
+    """Write a text file in UTF-8; it appears whole or not at all."""
     with atomic_path(path) as temporary:
         # Names of files that are not Unicode are written as JSON writes them.
         temporary.write_bytes(text.encode('utf-8', 'backslashreplace'))
 
 
 def read_bytes(path: FilePath) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        InputError: It cannot be read, or is a pipe or a device, which may have
-            no end.
-    """
+    """Return the content of a file."""
     with _opened(path) as file:
         return file.read()
 
 
 def read_lines(path: FilePath) -> Iterator[bytes]:
-    """Yield the lines of a file, one at a time; `*.gz` is unpacked.
-
-    Raises:
-        InputError: As in `read_bytes`, or it is no whole gzip file.
-    """
+    """Yield the lines of a file, one at a time; `*.gz` is unpacked."""
     with _opened(path) as file:
         packed = os.fspath(path).endswith('.gz')
         yield from gzip.open(file) if packed else file
@@ -225,9 +205,6 @@ def _opened(path: FilePath) -> Iterator[BinaryIO]:
 
 def read_text(path: FilePath) -> str:
     """Return the text of a file in UTF-8, with or without a byte order mark.
-
-    Raises:
-        InputError: The file cannot be read or decoded, or contains a NUL.
     """
     data = read_bytes(path)
     try:

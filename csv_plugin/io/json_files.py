@@ -20,10 +20,6 @@ def parse_json(text: str | bytes,
 
     Bytes are UTF-8, with or without a byte order mark. With `finite`, NaN,
     infinite numbers, and whole numbers of more than 64 bits are refused.
-
-    Raises:
-        InputError: The text is not JSON or not such a value, or an object has
-            a key twice.
     """
     try:
         if isinstance(text, bytes):
@@ -47,11 +43,7 @@ def parse_json(text: str | bytes,
 
 
 def read_json(path: FilePath, remedy: str, finite: bool = True) -> Any:
-    """Return the value in a JSON file, as `parse_json` does.
-
-    Raises:
-        InputError: The file cannot be read, or as in `parse_json`.
-    """
+    """Return the value in a JSON file, as `parse_json` does."""
     return parse_json(read_bytes(path), os.fspath(path), remedy, finite)
 
 

@@ -15,11 +15,7 @@ _REMEDY = 'Import the numbers again, or remove the file.'
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
-    """Write `measured.json`, an object a record.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
+    """Write `measured.json`, an object a record."""
     path = Path(folder) / MEASURED
     rows = [asdict(record) for record in records]
     write_text(path, json.dumps(rows, indent=1) + '\n')
@@ -27,11 +23,7 @@ def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
 
 
 def read_measured(table: FilePath) -> tuple[Measured, ...]:
-    """Read the records beside a table; none without such a file.
-
-    Raises:
-        InputError: The file cannot be read or contains no records.
-    """
+    """Read the records beside a table; none without such a file."""
     path = Path(table).with_name(MEASURED)
     if not path.is_file():
         return ()

@@ -57,11 +57,7 @@ class ModelTables:
         return {model: info.family for model, info in self.info.items()}
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Return the models of some splits, in the order of the losses.
-
-        Raises:
-            InputError: A split has no model.
-        """
+        """Return the models of some splits, in the order of the losses."""
         return models_in(splits, self.features.models, self.info, self.source)
 
     def models_to_fit(
@@ -158,10 +154,6 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
 
     The file is CSV or Parquet. A cell is empty, and the value NaN, where the
     model was not run on the benchmark.
-
-    Raises:
-        InputError: The file is not such a table, or an accuracy is not a
-            number in 0..1.
     """
     file = os.fspath(path)
     table = _read(file, False)

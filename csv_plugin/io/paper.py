@@ -88,11 +88,7 @@ def named_models(table: Optional[FilePath],
 
     The table is as in `read_models`. With the split 'paper' it may be None:
     then the models are those of the paper with a split and accuracies, as in
-    configs/eval_csv_paper.py. Splits are as in `split_models`, whose errors
-    are raised, too.
-
-    Raises:
-        InputError: The table is missing or cannot be used.
+    configs/eval_csv_paper.py. Splits are as in `split_models`.
     """
     if table is not None:
         return split_models(read_models(table), split)
@@ -109,10 +105,6 @@ def split_models(info: Mapping[str, ModelInfo],
 
     'table' keeps them, 'family-size' splits each family by size (see
     `split_by_size`), 'paper' takes those of the paper's Table 2.
-
-    Raises:
-        InputError: The split needs sizes and the size of a model is unknown,
-            or it is that of the paper and a model is not in it.
     """
     if split == TABLE:
         return dict(info)

@@ -23,9 +23,6 @@ def read_rows_of(
     """Yield the rows of some columns, of any types, as dicts by column.
 
     All columns by default.
-
-    Raises:
-        InputError: A column is missing or twice there, or a page is damaged.
     """
     with _intact(path):
         file = _opened(path)
@@ -45,13 +42,8 @@ def read_numbers(
 ) -> tuple[list[Optional[str]], list[str], NDArray[np.float64]]:
     """Read a table with a column of names, and one of numbers for each unit.
 
-    Returns:
-        tuple: M names, None where there is none; names of the K other
-        columns; and their numbers, NaN where there is none, `(M, K)`.
-
-    Raises:
-        InputError: The column of names (`key`) is missing, a column is of
-            another type or twice there, or a page is damaged.
+    Returns M names, None where there is none; names of the K other columns;
+    and their numbers, NaN where there is none, `(M, K)`.
     """
     where = f'{path}'
     with _intact(path):

@@ -93,10 +93,6 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
     It has the given columns among others. The first of them is the key, which
     is never empty and differs from row to row. Blank lines are skipped.
-
-    Raises:
-        InputError: The file cannot be read or decoded, or is not such a table;
-            the error names the line.
     """
     file = os.fspath(path)
     (_, header), *records = list(_records(file)) or [(1, [])]
@@ -165,10 +161,6 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
 
     The last three may have empty cells. The split `val` means `validation`.
     Models are in the order of the file.
-
-    Raises:
-        InputError: The file is not such a table, a family is empty, or a size
-            is not positive.
     """
     models = {}
     for row in read_rows(path, ('model', 'family')):
@@ -189,10 +181,6 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
 
     An empty `n_items` means that the number is unknown. The column `main` may
     be missing, which means 1. Benchmarks are in the order of the file.
-
-    Raises:
-        InputError: The file is not such a table, or a cell is out of its
-            range.
     """
     benchmarks = {}
     for row in read_rows(path, ('benchmark', 'chance', 'n_items')):
@@ -229,11 +217,7 @@ def models_in(splits: Sequence[str],
               models: Sequence[str],
               info: Mapping[str, ModelInfo],
               where: str = 'models') -> tuple[str, ...]:
-    """Return the models that are in one of the splits, in their order.
-
-    Raises:
-        InputError: A split has no model; the error calls the table `where`.
-    """
+    """Return the models that are in one of the splits, in their order."""
     check_list('splits', splits)
     present = {info[model].split for model in models} - {''}
     for split in splits:
@@ -254,9 +238,6 @@ def models_to_fit(splits: Sequence[str],
     """Return the models of some splits, by default of all but the test split.
 
     Nor are those of the splits to predict among the default.
-
-    Raises:
-        InputError: A split has no model, or no model has a split.
     """
     present = {info[model].split for model in models}
     rest = sorted(present - {'', 'test', *predicted})
@@ -269,9 +250,6 @@ def write_csv(path: FilePath, header: Sequence[str],
 
     Floats are written with all their digits, NaN as an empty cell, texts by
     `csv_cell`.
-
-    Raises:
-        InputError: The file cannot be written.
     """
     # UTF-8 cannot hold names of files that are not Unicode.
     with atomic_path(path) as temporary, temporary.open(

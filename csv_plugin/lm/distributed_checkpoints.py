@@ -34,10 +34,6 @@ def as_folder(path: FilePath, config: Optional[FilePath],
     yielded as it is. `config` is a folder or a name on the hub of a model of
     this architecture; by default config.json lies beside the weights. The file
     `.metadata` is a pickle, which may run code and must be `trusted`.
-
-    Raises:
-        InputError: It is not trusted, there is no config, or its weights are
-            not called as in transformers.
     """
     if not (Path(path) / '.metadata').is_file():
         yield path

@@ -37,15 +37,7 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
 
     The state *at* a token has read that token and those to its left, behind
     the prefix token. Texts longer than the model's context are cut into
-    windows.
-
-    Returns:
-        Tensor: float32, shape `(T, H)`, tokens of all texts in order.
-
-    Raises:
-        InputError: If a text cannot be reproduced from its tokens, a state
-            is not finite, the model is wrapped by an adapter, or a GPU has
-            no room for one window.
+    windows. Returns float32, `(T, H)`, tokens of all texts in order.
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model)
@@ -116,8 +108,7 @@ def kept_states(path: Path,
     An existing file is used if it is not damaged and belongs to the same
     weights, of which a sample is compared, and to the same tokens. States are
     stored in bfloat16 if the model computes in bfloat16, else in float32. They
-    are mapped from the file if it was there, `(T, H)`. Errors as in
-    `hidden_states`.
+    are mapped from the file if it was there, `(T, H)`.
     """
     ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
     if not any(map(len, ids)):

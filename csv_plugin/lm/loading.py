@@ -186,10 +186,6 @@ def load_tokenizer(path: FilePath,
 
     `trust_remote_code` lets code run that comes with it; code that only the
     model needs never runs. `remedy`, one sentence, says what to do about it.
-
-    Raises:
-        InputError: There is no such tokenizer, it cannot be loaded, it comes
-            with code that may not run, or as in `check_gguf`.
     """
     folder, settings = _place(path)
     with _in_words('tokenizer', path), _needed_code_refused(path, remedy):

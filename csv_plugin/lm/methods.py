@@ -82,7 +82,7 @@ def train_auto(training: Training,
 
     States are those of a scoring LM at the target tokens, `(T, H)`; without
     them, columns are made of the losses alone. `validation` and `settings` are
-    not used. Raises InputError as `Training.fit` does.
+    not used.
     """
     fits: dict[str, tuple[Task, SalienceFit]] = {}
     sets = feature_sets(training.losses, training.texts, training.targets,
@@ -101,10 +101,6 @@ def train_paper(training: Training,
 
     It needs states, `(T, H)`, of a scoring LM at the target tokens. Settings
     are by default those of the paper.
-
-    Raises:
-        InputError: There are no states, the models are not of both kinds,
-            or as in `train_paper_head`.
     """
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import train_paper_head

@@ -25,9 +25,6 @@ class PredictedBpcSummarizer(PredictedSummarizer):
     """Predicts from bits per character; else as `PredictedSummarizer`.
 
     Its predictors take losses on the units of `CORPORA`.
-
-    Raises:
-        InputError: As there, or scores are to be imputed by `complete`.
     """
 
     def __init__(self,

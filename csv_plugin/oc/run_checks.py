@@ -147,12 +147,7 @@ def check_models(models: Sequence[Any]) -> None:
 
 
 def predictor_files(pairs: Any) -> dict[str, str]:
-    """Return the files of predictors by label, the main one first.
-
-    Raises:
-        InputError: The `predictors` of a config are not pairs of a label and a
-            path, there is none, or a label occurs twice.
-    """
+    """Return the files of predictors by label, the main one first."""
     pairs = _pairs('predictors', pairs,
                    "such as [('predicted', 'predictor.safetensors')]")
     if not pairs:

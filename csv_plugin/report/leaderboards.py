@@ -98,11 +98,9 @@ class Leaderboard:
         return f'{model} ({SCORING_LM})' if marked else model
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row for every model, benchmark and predictor, in this order.
+        """The `FIELDS` of every model, benchmark and predictor, in this order.
 
-        Yields:
-            dict: The `FIELDS`: percent, flags as 0 and 1, None without a
-            value, and the reasons why.
+        Accuracies are in percent, flags 0 and 1; None stands for no value.
         """
         for record in self.predictions.records():
             row = {**record, 'predictor': record['method']}
@@ -439,10 +437,6 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
 
 
 def write_markdown(path: FilePath, board: Leaderboard) -> None:
-    """Write a leaderboard as a Markdown table with its notes as a list.
-
-    Raises:
-        InputError: The folder does not exist.
-    """
+    """Write a leaderboard as a Markdown table with its notes as a list."""
     notes = [f'* {markdown(note)}' for note in board.notes]
     write_text(path, '\n'.join([as_markdown(board), '', *notes, '']))

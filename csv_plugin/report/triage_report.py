@@ -146,13 +146,7 @@ def _percent(fraction: float) -> str:
 
 
 def write_triage(folder: Path, triage: Triage) -> None:
-    """Write `triage.md`, `.json`, `checkpoints.csv` and `forecasts.csv`.
-
-    Args:
-        folder (Path): Created if it does not exist; files are replaced.
-        triage (Triage): Accuracies are fractions; `tokens` are steps where
-            no tokens are known.
-    """
+    """Write `triage.md`, `.json`, `checkpoints.csv` and `forecasts.csv`."""
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / 'triage.md', f'{as_markdown(triage)}\n')
     content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)

@@ -21,9 +21,6 @@ def chance_levels(names: Sequence[str], patterns: Iterable[str],
     """Return what is known about benchmarks with a chance level.
 
     Others are left out, unless `patterns` name them in full or none has one.
-
-    Raises:
-        InputError: As in `benchmark_infos`.
     """
     known = {*known_benchmarks(), *chance, *patterns}
     kept = [name for name in names if name in known] or names

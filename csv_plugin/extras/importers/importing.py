@@ -37,10 +37,6 @@ def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
 
     The CSV file has a column `text_id` and one of `_MEASURES`; `nats` and
     `bits` are sums over a text. Other columns are ignored.
-
-    Raises:
-        InputError: The file cannot be read, it has not one of these columns,
-            an id is not that of a text, or as in `TextLoss`.
     """
     by_id = {text.text_id: text.text for text in texts}
     file = os.fspath(path)

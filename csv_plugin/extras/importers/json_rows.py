@@ -79,11 +79,7 @@ def inside(value: Any, *names: str) -> Any:
 
 
 def read_json_part(path: FilePath, remedy: str) -> JsonPart:
-    """Return the object in a JSON file; its numbers may be of any size.
-
-    Raises:
-        InputError: The file cannot be read or contains no object.
-    """
+    """Return the object in a JSON file; its numbers may be of any size."""
     return JsonPart.of(
         os.fspath(path), read_json(path, remedy, finite=False), remedy)
 
@@ -93,10 +89,6 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
 
     Numbers may be of any size, and keys may occur twice: `parse_json`, which
     is strict, takes five times as long. One line is held at a time.
-
-    Raises:
-        InputError: The file cannot be read, has no line, or a line contains
-            no object.
     """
     file, where = os.fspath(path), ''
     for number, line in enumerate(read_lines(path), start=1):

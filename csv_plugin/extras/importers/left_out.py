@@ -57,9 +57,6 @@ def usable(read: Callable[[str], _Value],
     """Return what can be read of some parts, each a `noun`, by its name.
 
     `left_out` takes the others, with their errors.
-
-    Raises:
-        InputError: There are parts, but none can be read.
     """
     values, errors = {}, []
     for name in progress([*names]):
@@ -77,19 +74,11 @@ def usable(read: Callable[[str], _Value],
 def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
                tasks: Iterable[str], patterns: Sequence[str],
                left_out: LeftOut) -> dict[str, list[_Value]]:
-    """Read the items of tasks in a folder.
+    """Read the items of tasks in a folder, `where`.
 
-    Args:
-        where (FilePath): The folder, for errors.
-        read (Callable): Reads a task: its items, or why one cannot be used. A
-            task with an `InputError` is left out whole.
-        tasks (Iterable[str]): Names of all tasks.
-        patterns (Sequence[str]): Names or patterns of tasks, in full or
-            without hash or number of examples; none choose all.
-        left_out (LeftOut): Takes what cannot be used.
-
-    Raises:
-        InputError: A pattern matches no task, or no item can be used.
+    `read` returns the items of a task, or why one cannot be used; a task with
+    an `InputError` is left out whole. `patterns` are names or patterns of
+    tasks, in full or without hash or number of examples; none choose all.
     """
     tasks = [*tasks]
     chosen = set(() if patterns else tasks)

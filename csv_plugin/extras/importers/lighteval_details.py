@@ -35,8 +35,7 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     Scored: all tokens of the answer, given the question. Of several runs of a
     task, the newest of those with the most items counts. The path is that of
     the details of a model, or of a folder above them. An item is called
-    '<task>|<few-shot examples>/<id>'. Other args and errors are as in
-    `read_items`; details of several models are refused.
+    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`.
     """
     check_is_folder(path, 'the details of a model')
     files = [*Path(path).rglob('details_*.parquet')]

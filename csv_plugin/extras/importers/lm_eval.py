@@ -91,12 +91,6 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     the EOS token where there is none. In texts longer than the context of the
     model, each window of the harness begins without the text before. The path
     is as in `read_lm_eval_items`.
-
-    Raises:
-        InputError: There is no run of the task or it is of several models,
-            samples were not logged, a file is damaged, or the tokenizer put
-            BOS in front of the texts by itself, which the harness then
-            scores.
     """
     task = _task_name(texts)
     left_out = LeftOut()
@@ -158,8 +152,7 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     prompt, for which a hash stands in the text. Of several runs of a task, the
     newest whole one counts. The path is that of results, with
     `samples_*.jsonl` beside them, or of a folder. An item is called
-    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`, and
-    errors as there, in `read_runs` and in `samples_of`.
+    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`.
     """
     runs = read_runs(path, left_out)
     groups = {name for run in runs for name in run.results} & {*tasks}

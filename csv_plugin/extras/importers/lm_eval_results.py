@@ -258,7 +258,7 @@ def samples_of(runs: Sequence[Run], name: str, task: str,
                left_out: LeftOut) -> tuple[Path, Measured]:
     """Return the samples of the run that counts among those that have some.
 
-    Args and errors as in `runs_of`; samples may also be missing.
+    Args as in `runs_of`.
     """
     logged = [run for run in runs if os.path.lexists(run.samples(task))]
     found = runs_of(logged, name, task, left_out)

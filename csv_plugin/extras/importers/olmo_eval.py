@@ -41,8 +41,8 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
     Scored: all tokens of the answer, given the prompt, for which the hash in
     the name of a file stands. The path is `predictions/<model>`; files in
     `requests/<model>`, if there are, state what was scored, and `metrics.json`
-    the weights. An item is called '<task>_<hash>/<native_id>'. Other args and
-    errors are as in `read_items`.
+    the weights. An item is called '<task>_<hash>/<native_id>'. Other args are
+    as in `read_items`.
     """
     check_is_folder(path, 'the predictions of a model')
     files = sorted(Path(path).glob(f'*{_SUFFIX}'))
@@ -161,10 +161,6 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
     `read_items`. An item is called '<task>/<variant>/<doc_id>' or
     '<task>_<hash>/<doc_id>', and its task is the source. Warnings list what is
     left out.
-
-    Raises:
-        InputError: There is no such file, two are of one task, a pattern
-            matches no task, or no item has a right answer.
     """
     root = Path(path)
     files = [root]

@@ -32,10 +32,6 @@ class TextLoss:
         where (str): The file and the line, for errors.
         measured (Optional[Measured]): What the file states about the model
             and the task, where it states anything.
-
-    Raises:
-        InputError: The loss is no finite number of 0 or more, or beyond what
-            a language model can lose on so few bytes.
     """
     text_id: str
     text: str
@@ -130,11 +126,7 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
 
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
-    """Return the losses of models on the items that all of them have.
-
-    Raises:
-        InputError: No task is left, or as in `feature_table`.
-    """
+    """Return the losses of models on the items that all of them have."""
     tasks = dict.fromkeys(task for items in models.values() for task in items)
     shared = usable(lambda task: _shared(task, models, left_out), tasks,
                     'task', left_out)

@@ -159,11 +159,7 @@ def render(page: Page) -> str:
 
 
 def write_page(path: FilePath, page: Page) -> None:
-    """Write the page; the file appears whole or not at all.
-
-    Raises:
-        InputError: The folder does not exist.
-    """
+    """Write the page; the file appears whole or not at all."""
     write_text(path, render(page))
 
 
@@ -256,11 +252,7 @@ def method_errors(predictions: Predictions, label: str) -> MethodErrors:
 def heat_sections(
         predictor: Predictor,
         texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
-    """Return heat maps of every benchmark, or why there are none.
-
-    Raises:
-        InputError: The texts are not those of the predictor.
-    """
+    """Return heat maps of every benchmark, or why there are none."""
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')

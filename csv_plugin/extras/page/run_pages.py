@@ -54,19 +54,10 @@ def run_page(work_dir: FilePath,
              progress: Progress = iter) -> Page:
     """Predict the models of a run, beside their real accuracies.
 
-    Args:
-        work_dir (FilePath): Time-stamped folder of the run.
-        predictors (Sequence[tuple[str, str]]): Label and file of each
-            predictor, the main one first.
-        accuracies (Optional[FilePath]): Table of real accuracies, in place
-            of those of OpenCompass's newest summary.
-        models (Optional[FilePath]): Table of the models' families.
-        texts (Optional[FilePath]): Validation set of the first predictor.
-        progress (Progress): Wraps the models.
-
-    Raises:
-        InputError: A file cannot be read or does not fit the others, two
-            predictors have one label, or one was fitted to tables.
+    `predictors` are labels and files, the main one first. `accuracies` is a
+    table of real ones, in place of those of OpenCompass's newest summary,
+    `models` a table with families, and `texts` the validation set of the first
+    predictor. `progress` wraps the models.
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}

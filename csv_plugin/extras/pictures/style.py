@@ -165,10 +165,8 @@ def drawing(ax: Optional[Axes],
             size: Optional[tuple[float, float]] = None) -> Iterator[Axes]:
     """Yield the axes that a function for notebooks draws on, in this style.
 
-    Args:
-        ax (Optional[Axes]): The caller's; None for those of a new figure of
-            pyplot, which notebooks show.
-        size (Optional[tuple[float, float]]): Inches of a new figure.
+    They are the caller's, or those of a new figure of pyplot, which notebooks
+    show; `size` is in inches.
     """
     with _styled():
         if ax is None:
@@ -188,9 +186,6 @@ def save(figure: Figure, path: FilePath) -> None:
     """Write a picture as PNG or SVG, by the ending of the name.
 
     The file appears whole or not at all; equal pictures are equal bytes.
-
-    Raises:
-        InputError: The name has another ending, or its folder is missing.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in ('.png', '.svg'):
@@ -319,9 +314,7 @@ def diagonal(axes: Axes) -> None:
 def few_ticks(axes: Axes, shares: str = '') -> None:
     """Set at most five round numbers on each linear axis, far apart.
 
-    Args:
-        axes (Axes): The panel.
-        shares (str): Axes, such as 'y', without numbers outside of 0 to 1.
+    `shares` are axes, such as 'y', without numbers outside of 0 to 1.
     """
     for name, axis in (('x', axes.xaxis), ('y', axes.yaxis)):
         # Numbers other than shares are long and would touch.

@@ -68,10 +68,6 @@ def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
 
     The name is a key of `SOURCES`, or a dataset config, whose source is then
     called after its benchmark (`host_datasets.benchmark_name`).
-
-    Raises:
-        InputError: A sample has no count above 0, there is no such config,
-            or two samples have the same source.
     """
     recipe = []
     for sample in samples:
@@ -94,11 +90,6 @@ def build_validation_set(recipe: Sequence[TextSource],
 
     It is the same for the same data, recipe and seed. With `skip_missing`,
     sources that cannot be loaded are left out.
-
-    Raises:
-        InputError: A dataset config cannot be used, data is missing or a
-            loader fails (all such sources are named), or a source has too few
-            items.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
     subtasks, skipped = _load(recipe, configs, progress)
@@ -171,9 +162,6 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
     `seen` has all texts drawn before, `squeeze`d, and gets those drawn now.
     Returns texts with ids 'source/sub-task/place', in this order; and the ids
     of the items that were drawn and not used, by reason.
-
-    Raises:
-        InputError: There are too few usable items.
     """
     passed_over: dict[str, list[str]] = defaultdict(list)
     supplies = {

@@ -29,9 +29,6 @@ class LoadError(Exception):
 
 def find_config(dataset: str) -> Path:
     """Find the file of a dataset config: by a name of OpenCompass, or `*.py`.
-
-    Raises:
-        InputError: No config has that name, or more than one.
     """
     if dataset.endswith('.py'):
         files = [path for path in [Path(dataset)] if path.is_file()]
@@ -50,9 +47,6 @@ def find_config(dataset: str) -> Path:
 
 def benchmark_name(dataset: str) -> str:
     """Return the folder of a config of OpenCompass, of others the file's name.
-
-    Raises:
-        InputError: As in `find_config`.
     """
     path = find_config(dataset)
     if _FOLDER not in path.parents:
@@ -66,10 +60,6 @@ def read_config(dataset: str) -> dict[str, Any]:
     """Return configs of sub-tasks by name, or by abbr if names are not unique.
 
     A dataset that is in several lists counts once.
-
-    Raises:
-        InputError: As in `find_config`, the config contains no datasets, or
-            two different datasets have the same abbr.
     """
     path = find_config(dataset)
     try:

@@ -83,11 +83,7 @@ def load_subtask(name: str, config: Any) -> Subtask:
 
 
 def load_worked_examples(name: str, config: Any) -> Subtask:
-    """Read the worked examples in a dataset's prompt, which need no data.
-
-    Raises:
-        InputError: As in `worked_examples`.
-    """
+    """Read the worked examples in a dataset's prompt, which need no data."""
     prompts = _read_prompts(config)
     examples = worked_examples(prompts.head, prompts.item, prompts.columns)
     return Subtask(
@@ -201,10 +197,6 @@ def split_template(template: Any,
     last blank line before the first column. Messages of a chat are joined by
     line feeds, as OpenCompass does for models without a chat template.
 
-    Raises:
-        InputError: No column is named, a column is in front of the examples,
-            or the template is of an unknown form.
-
     >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
     ('Add.\n\nQ: 1+1\nA: 2\n\n', 'Q: {sum}\nA:')
     """
@@ -270,10 +262,6 @@ def worked_examples(head: str, item: Item,
     """Find the examples in a template's head that have the form of its item.
 
     Returns prompt and answer of each.
-
-    Raises:
-        InputError: There is no such example, or the template has an item for
-            each label.
     """
     if not isinstance(item, str):
         raise InputError('prompt template', 'a template that is answered in '

@@ -34,13 +34,6 @@ def failure_recorded(dump: Path) -> Iterator[None]:
     """Write errors to a file beside the dump that could not be made.
 
     The summary of the run quotes the file. That of an earlier run is removed.
-
-    Args:
-        dump (Path): The file that the body of the `with` statement makes.
-
-    Raises:
-        InputError: In place of an OSError, such as that of a full disk.
-            Other errors are raised as they are.
     """
     note = dump.with_suffix(_ERROR)
     note.unlink(missing_ok=True)
@@ -66,11 +59,7 @@ def _write(note: Path, reason: str) -> None:
 
 
 def run_models(work_dir: FilePath) -> list[str]:
-    """Return the abbreviations of models with predictions in a run, sorted.
-
-    Raises:
-        InputError: The run has no predictions.
-    """
+    """Return the abbreviations of models with predictions in a run, sorted."""
     folder = Path(work_dir, 'predictions')
     models = sorted(path.name for path in folder.glob('*') if path.is_dir())
     if not models:
@@ -81,11 +70,7 @@ def run_models(work_dir: FilePath) -> list[str]:
 
 
 class RunDumps:
-    """Reads the dumps of a run, and remembers how they were made.
-
-    Args:
-        work_dir (FilePath): Folder of the run.
-    """
+    """Reads the dumps of a run, and remembers how they were made."""
 
     def __init__(self, work_dir: FilePath) -> None:
         self.work_dir = work_dir
@@ -113,21 +98,9 @@ def read_run_dump(work_dir: FilePath, model: str,
                   fingerprint: str) -> TokenLossDump:
     """Read the losses of one model on one validation set from a run.
 
-    Args:
-        work_dir (FilePath): Folder of the run, which contains the folder
-            `predictions`.
-        model (str): The model's abbreviation in the run.
-        fingerprint (str): Of the validation set; its first 12 digits are
-            compared.
-
-    Returns:
-        TokenLossDump: Texts in any order. If a partitioned run was not
-        finished, only the texts of its finished parts.
-
-    Raises:
-        InputError: There is no dump on these texts, a dump was removed, the
-            parts contradict each other, the model's abbreviation leads out
-            of the run, or as in `read_model_dump`.
+    Of its fingerprint, the first 12 digits are compared. Texts are in any
+    order; of a partitioned run that was not finished, only those of its
+    finished parts.
     """
     check_file_names(f'model {model!r}, part', model.split('/'),
                      'Name a folder of predictions/ in the run.')
@@ -159,12 +132,7 @@ def read_run_dump(work_dir: FilePath, model: str,
 
 
 def read_model_dump(path: Path) -> TokenLossDump:
-    """Read a dump that lies in the folder of its model.
-
-    Raises:
-        InputError: The file cannot be read, or was made for the folder of
-            another model.
-    """
+    """Read a dump that lies in the folder of its model."""
     with _how_to_renew(path):
         dump = read_dump(path)
     _check_folder(path, dump.info)

@@ -20,21 +20,10 @@ _SLICE = re.compile(r'\[(\d*):(\d+)(?::([1-9]\d*))?\]')
 
 
 def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
-    """Return the datasets of each model of a run, from its config.
+    """Return the datasets of each model of a run, from its newest config.
 
-    The file is read and not run, so OpenCompass need not be installed.
-
-    Args:
-        work_dir (FilePath): Time-stamped folder of the run. Where it was
-            continued, the newest of its `configs/*.py` counts.
-
-    Returns:
-        dict[str, list[str]]: Abbreviations of datasets by that of the model.
-
-    Raises:
-        InputError: The run keeps no config, or one that cannot be read or is
-            without models, datasets or abbreviations that can be parts of
-            paths.
+    The file is read and not run, so OpenCompass need not be installed. Names
+    are abbreviations.
     """
     path = newest_config(work_dir)
     if path is None:
@@ -53,15 +42,7 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
 def read_most_items(work_dir: FilePath) -> dict[str, int]:
     """Return the numbers of items of the datasets that a run cuts short.
 
-    Args:
-        work_dir (FilePath): As in `read_run_plan`.
-
-    Returns:
-        dict[str, int]: By abbreviation of a dataset with a `test_range`;
-        empty where the run keeps no config.
-
-    Raises:
-        InputError: The config cannot be read.
+    They are by the abbreviation of a dataset with a `test_range`.
     """
     path = newest_config(work_dir)
     most: dict[str, int] = {}
@@ -91,12 +72,8 @@ def _most_items(test_range: Any) -> Optional[int]:
 class Gap:
     """A benchmark or a set of texts that a model was not evaluated on.
 
-    Args:
-        model (str): Abbreviation of the model.
-        dataset (str): Abbreviation of the benchmark or the texts.
-        texts (bool): True if losses on texts are missing, and not an
-            accuracy.
-        reason (str): What is missing, or what went wrong; one line.
+    `texts` is true if losses on texts are missing, and not an accuracy;
+    `reason` is one line.
     """
     model: str
     dataset: str
@@ -112,18 +89,9 @@ def is_texts(dataset: str) -> bool:
 def run_gaps(
         work_dir: FilePath,
         progress: Progress = iter) -> tuple[dict[str, list[str]], list[Gap]]:
-    """Return the plan of a run, and what is missing of it.
+    """Return the plan of a run, and what is missing of it, in this order.
 
-    Args:
-        work_dir (FilePath): Time-stamped folder of the run.
-        progress (Progress): Wraps the models.
-
-    Returns:
-        tuple[dict, list[Gap]]: Datasets by model, as in `read_run_plan`, and
-        the gaps in this order. Dumps are read whole, so damage is noticed.
-
-    Raises:
-        InputError: As in `read_run_plan`.
+    Dumps are read whole, so damage is noticed.
     """
     plan = read_run_plan(work_dir)
     gaps = []

@@ -19,12 +19,7 @@ _REMEDY = ('Write the summary again, with -m viz -r, or copy its CSV file and '
 
 
 def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
-    """Return the newest file of one kind in the summaries of a run.
-
-    Args:
-        work_dir (FilePath): Time-stamped folder of the run.
-        pattern (str): Names of these files, such as `SUMMARY`.
-    """
+    """Return the newest file of one kind in the summaries of a run."""
     return max(Path(work_dir, 'summary').glob(pattern), default=None)
 
 
@@ -41,19 +36,8 @@ def read_run_accuracies(
     The table is compared with that in `summary_*.txt`, as one that was cut
     off between two rows looks whole.
 
-    Args:
-        work_dir (FilePath): Time-stamped folder of the run.
-        benchmarks (Iterable[str]): Abbreviations of datasets or summary
-            groups.
-
-    Returns:
-        dict: Accuracies in 0..1 by model and benchmark, without those that
-        were not run.
-
-    Raises:
-        InputError: The run has no summary, the summary has other columns or
-            is damaged, the text file beside it is missing, or an accuracy is
-            not in percent.
+    Returns accuracies in 0..1 by model and benchmark, a dataset or a summary
+    group; those that were not run are left out.
     """
     path = newest_summary(work_dir, SUMMARY)
     if path is None:

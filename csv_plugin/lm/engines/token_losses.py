@@ -19,11 +19,7 @@ from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
 
 def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
-    """Return an engine that runs a model of `transformers`, or the engine.
-
-    Raises:
-        InputError: It is neither of them.
-    """
+    """Return an engine that runs a model of `transformers`, or the engine."""
     if isinstance(model, PreTrainedModel):
         return TransformersEngine(model)
     if not hasattr(model, 'facts'):

@@ -24,9 +24,6 @@ class HeadSettings:
         n_steps (int): Most gradient steps.
         patience (int): Steps without a better validation error after which
             a benchmark stops.
-
-    Raises:
-        InputError: If a number is not positive, or the optimiser unknown.
     """
     activation: str = 'softplus'
     optimiser: str = 'sgd'

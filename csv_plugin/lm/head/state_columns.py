@@ -64,10 +64,6 @@ class StateColumns:
         """Columns of the tokens that every model of a table scored.
 
         `part` are the tokens that get a weight, bool, `(T,)`; all by default.
-
-        Raises:
-            InputError: If there is not one state per token, or as in
-                `counted_losses`.
         """
         _, counted = counted_losses(table)
         if len(states) != len(counted):

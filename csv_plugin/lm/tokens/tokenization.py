@@ -49,10 +49,6 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
     Special tokens in a text are read as the tokenizer reads them; none is
     added. Truncation and padding that are on in its fast backend end up off,
     as after any call of it.
-
-    Raises:
-        InputError: None of the three ways accounts for every byte of a text,
-            or as in `tokenizer_checks`.
     """
     check_gguf(tokenizer)
     file = file_of(tokenizer)
@@ -65,11 +61,7 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
 
 def target_tokens(tokenizer: PreTrainedTokenizerBase,
                   texts: TextSet) -> TargetTokens:
-    """A validation set in the tokens of a scoring LM.
-
-    Raises:
-        InputError: As in `tokenize_all`.
-    """
+    """A validation set in the tokens of a scoring LM."""
     return TargetTokens.of(
         texts,
         [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
