@@ -102,8 +102,8 @@ def _packages_of(verb: str) -> Iterator[None]:
             raise
         raise InputError(
             f'salience {verb}', f'the package {package!r}', 'none',
-            f"Install it by pip install 'opencompass-csv-plugin[{extra}]'."
-        ) from error
+            f"Run pip install '.[{extra}]' in a clone, or install the wheel "
+            f"as 'NAME.whl[{extra}]'.") from error
 
 
 def _run(words: Sequence[str]) -> Optional[int]:

@@ -11,7 +11,8 @@ from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.formatting import ANY, predicted_cell, shortened
+from csv_plugin.core.formatting import (ANY, number, percent, predicted_cell,
+                                        shortened)
 
 #: Name of the real accuracy in `Predictions.missing`.
 REAL = 'real'
@@ -163,15 +164,18 @@ class Predictions:
                 f'{len(self.benchmarks)} benchmarks by {methods}{level})')
 
     def __str__(self) -> str:
-        """A table of the first predictions in percent, with intervals."""
+        """A table of the first accuracies in percent, with intervals."""
         columns = [[self.cells(benchmark, method) for method in self.methods]
                    for benchmark in self.benchmarks]
-        rows = [[model, benchmark, *(cells[m] for cells in columns[b])]
-                for m, model in enumerate(self.models)
-                for b, benchmark in enumerate(self.benchmarks)]
-        table = tabulate(
-            rows[:_PRINTED], ('model', 'benchmark', *self.methods),
-            disable_numparse=True)
+        has_real = self.has_real()
+        rows = []
+        for (m, model), (b, benchmark) in product(
+                enumerate(self.models), enumerate(self.benchmarks)):
+            real = [number(percent(self.real[m, b]))] * has_real
+            predicted = (cells[m] for cells in columns[b])
+            rows.append([model, benchmark, *real, *predicted])
+        header = ['model', 'benchmark', *[REAL] * has_real, *self.methods]
+        table = tabulate(rows[:_PRINTED], header, disable_numparse=True)
         more = len(rows) - _PRINTED
         return f'{table}\n... and {more} more' if more > 0 else table
 

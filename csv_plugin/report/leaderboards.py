@@ -374,8 +374,11 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
             cells = predictions.cells(benchmark, label)
             columns.append(['', label, *cells, *foot])
             if is_known:
+                # Adding 0 turns -0.0 into 0.0.
                 differences = [
-                    number(percent(predicted) - percent(observed), '+.1f')
+                    number(
+                        round(percent(predicted) - percent(observed), 1) + 0.0,
+                        '+.1f')
                     for predicted, observed in zip(predictions.values[:, b,
                                                                       p], real)
                 ]

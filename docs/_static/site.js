@@ -24,6 +24,14 @@ function markEnd(frame) {
     frame.classList.toggle("is-at-end", rest < 2);
 }
 
+// Words that fit the narrowest column stay on one line.
+function markShortWords() {
+    for (const word of document.querySelectorAll("code .pre")) {
+        word.classList.toggle("is-short", word.textContent.length < 25);
+    }
+}
+
+window.addEventListener("load", markShortWords);
 window.addEventListener("load", markWideParts);
 window.addEventListener("resize", markWideParts);
 

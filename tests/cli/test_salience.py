@@ -68,7 +68,8 @@ def test_packages_that_are_missing_are_named(monkeypatch, capsys):
     assert main(['train', '--help']) == 2
     assert capsys.readouterr().err == (
         "error: salience train: expected the package 'torch', found none. "
-        "Install it by pip install 'opencompass-csv-plugin[lm,report]'.\n")
+        "Run pip install '.[lm,report]' in a clone, or install the wheel as "
+        "'NAME.whl[lm,report]'.\n")
 
 
 def answer(monkeypatch, verb, run):
@@ -169,5 +170,5 @@ def test_demo_refuses_paths_that_opencompass_cannot_use(demo, capsys):
 def test_demo_without_opencompass(demo, monkeypatch, capsys):
     monkeypatch.setattr(run_demo, 'find_spec', lambda name: None)
     assert main(['demo']) == 2
-    assert 'opencompass-csv-plugin[opencompass]' in capsys.readouterr().err
+    assert "'.[opencompass]'" in capsys.readouterr().err
     assert not demo

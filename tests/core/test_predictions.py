@@ -337,10 +337,18 @@ def test_the_mark_of_a_disagreement_is_explained():
 
 def test_print_shows_a_table():
     lines = str(cube()).splitlines()
-    assert lines[0].split() == ['model', 'benchmark', 'ridge', 'uniform']
+    assert lines[0].split() == [
+        'model', 'benchmark', 'real', 'ridge', 'uniform'
+    ]
+    assert [line.split()[2] for line in lines[2:]] == [
+        '-' if np.isnan(real) else f'{100 * real:.1f}'
+        for real in cube().real.ravel()
+    ]
     assert lines[4].split()[:2] == ['b', 'easy'] and lines[4].endswith(' -')
     assert [
         f' {cell} ' in f'{line} '
         for line, cell in zip(lines[2::2],
                               cube().cells('easy', 'ridge'))
     ] == [True] * 3
+    unknown = replace(cube(), real=np.full((3, 2), NAN))
+    assert ' real ' not in str(unknown)

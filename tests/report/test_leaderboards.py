@@ -55,6 +55,13 @@ def test_differences():
     assert differences() == ([None, high, None], '-')
 
 
+def test_a_difference_that_rounds_to_nothing_has_no_minus():
+    cells = some_cells(1)
+    cells.real['m1', 'bench-0'] = UNEVEN.value + 0.0004
+    assert '+0.0' in as_text(cells.board())
+    assert '-0.0' not in as_text(cells.board())
+
+
 def test_text():
     cells = some_cells(1)
     cells.predicted['all-token', 'm1', 'bench-0'] = NO_DUMP

@@ -36,31 +36,31 @@ def draw(theme: str) -> Figure:
         'text.color': ink,
         'xtick.color': ink,
         'ytick.color': ink,
-        'font.size': 9.5
+        'font.size': 11
     }
     with style.context(['default', settings]):
-        figure = Figure((8.4, 5.2), dpi=150, facecolor=ground)
+        figure = Figure((7.0, 6.0), dpi=180, facecolor=ground)
         figure.text(
             0.02,
-            0.94,
-            'Losses on the tokens that matter predict a benchmark\'s accuracy',
-            fontsize=12.5,
+            0.95,
+            'Losses on the tokens that matter predict the accuracy',
+            fontsize=13.5,
             fontweight='bold')
         words, of_text = _words(predictor)
         weights = np.nan_to_num(predictor.token_weights(EXAM))
         for height, values, colour, label in (
-            (0.8, losses, orange,
+            (0.815, losses, orange,
              f'1  Token losses of the model {MODEL} on one of 250 texts'),
-            (0.65, np.abs(weights), blue,
+            (0.675, np.abs(weights), blue,
              f'2  Salience weights of these tokens for the exam "{EXAM}"')):
-            figure.text(0.02, height + 0.055, label)
+            figure.text(0.02, height + 0.045, label)
             _draw_words(
                 figure, words, values[of_text], height,
                 LinearSegmentedColormap.from_list('', [ground, colour]), ink)
         figure.text(
-            0.02, 0.555, '3  The weighted sum over all texts is the '
-            'capability score, which a curve turns into accuracy')
-        axes = figure.add_axes((0.09, 0.13, 0.88, 0.38), facecolor=ground)
+            0.02, 0.53, '3  The weighted sum over all texts is the '
+            'capability score;\n    a curve turns it into accuracy')
+        axes = figure.add_axes((0.11, 0.11, 0.86, 0.38), facecolor=ground)
         _draw_curve(axes, predictor, theme)
     return figure
 
@@ -94,12 +94,12 @@ def _draw_words(figure: Figure, words: list[str], values: NDArray,
             height,
             shown,
             family='DejaVu Sans Mono',
-            fontsize=9.5,
+            fontsize=9.2,
             color=ink,
             bbox=dict(facecolor=colours(value), edgecolor='none', pad=2))
         # A character of this font is 0.602 of its size wide.
-        inches = 0.602 * 9.5 / 72 * len(shown)
-        left += inches / figure.get_figwidth() + 0.006
+        inches = 0.602 * 9.2 / 72 * len(shown)
+        left += inches / figure.get_figwidth() + 0.005
         written.set_verticalalignment('center')
 
 
@@ -126,7 +126,7 @@ def _draw_curve(axes: Axes, predictor: Predictor, theme: str) -> None:
     axes.plot(x, 100 * accuracy[row], 'D', color=orange, ms=6)
     axes.annotate(
         f'4  predicted {value:.0f} %, 90 % interval {low:.0f}-{high:.0f}',
-        (x, value), (-12, -4), textcoords='offset points', ha='right',
+        (x, high), (-12, 0), textcoords='offset points', ha='right',
         color=blue)  # yapf: disable
     axes.annotate(
         f'real {100 * accuracy[row]:.0f} %',

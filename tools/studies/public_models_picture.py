@@ -60,10 +60,10 @@ def draw(rows: dict[str, NDArray], theme: str) -> Figure:
     ground, ink, lines, right, wrong = THEMES[theme]
     settings = {
         'axes.edgecolor': lines, 'axes.labelcolor': ink, 'text.color': ink,
-        'xtick.color': ink, 'ytick.color': ink, 'font.size': 9
+        'xtick.color': ink, 'ytick.color': ink, 'font.size': 11
     }  # yapf: disable
     with style.context(['default', settings]):
-        figure = Figure((8.4, 5.3), dpi=150, facecolor=ground)
+        figure = Figure((7.0, 5.4), dpi=180, facecolor=ground)
         n_rows = -(-len(rows) // COLUMNS)
         panels = figure.subplots(n_rows, COLUMNS)
         for axes, (name, values) in zip(panels.flat, rows.items()):
@@ -76,39 +76,36 @@ def draw(rows: dict[str, NDArray], theme: str) -> Figure:
                             lw=0.8, alpha=0.4)  # yapf: disable
                 axes.plot(real[mask], predicted[mask], 'o', color=colour, ms=4)
             axes.set(xlim=(0, 100), ylim=(0, 100), aspect='equal',
-                     xticks=(0, 50, 100), yticks=(0, 50, 100))  # yapf: disable
+                     xticks=(0, 100), yticks=(0, 100))  # yapf: disable
             off = np.abs(predicted - real).mean()
-            axes.set_title(f'{name}: error {off:.1f}', fontsize=9.5)
+            axes.set_title(f'{name}: {off:.1f}', fontsize=11)
             axes.spines[['top', 'right']].set_visible(False)
         for axes in panels.flat[len(rows):]:
             axes.set_axis_off()
-        figure.subplots_adjust(0.075, 0.145, 0.975, 0.815, 0.28, 0.3)
+        figure.subplots_adjust(0.1, 0.13, 0.97, 0.74, 0.4, 0.36)
         _write_around(figure, rows, ink, wrong)
     return figure
 
 
 def _write_around(figure: Figure, rows: dict[str, NDArray], ink: str,
                   wrong: str) -> None:
-    """Write title, units and source."""
+    """Write title and units."""
     real, predicted, low, high = np.concatenate([*rows.values()]).T
     held = np.mean((low <= real) & (real <= high))
     off = np.mean([np.abs(v[:, 1] - v[:, 0]).mean() for v in rows.values()])
     n_models = max(map(len, rows.values()))
     figure.text(
-        0.02, 0.945, f'{n_models} public models from three losses: mean '
-        f'absolute error {off:.1f} points, coverage {100 * held:.0f} %',
-        fontsize=11.5, fontweight='bold')  # yapf: disable
-    figure.text(0.02, 0.9,
-                'Each point is a model, predicted by a fit without its family;'
-                ' bars are 90 % intervals.')  # yapf: disable
-    figure.text(0.75, 0.9, 'Outside of its interval', color=wrong)
-    figure.text(0.5, 0.055, 'real accuracy, %', ha='center')
-    figure.text(0.012, 0.48, 'predicted accuracy, %', va='center',
-                rotation='vertical')  # yapf: disable
+        0.02, 0.945, f'{n_models} public models, predicted from three losses: '
+        f'{off:.1f} points off',
+        fontsize=13, fontweight='bold')  # yapf: disable
     figure.text(
-        0.02, 0.015, 'python -m tools.studies.public_models_picture; figures '
-        'of public evaluations, docs/bits_per_character.md',
-        fontsize=7.5)  # yapf: disable
+        0.02, 0.85, 'Errors are mean absolute errors in points, of fits '
+        'without the family of a model.\nBars are 90 % intervals: '
+        f'{100 * held:.0f} % contain the real accuracy,')  # yapf: disable
+    figure.text(0.665, 0.85, 'the others do not.', color=wrong)
+    figure.text(0.54, 0.025, 'real accuracy, %', ha='center')
+    figure.text(0.012, 0.43, 'predicted accuracy, %', va='center',
+                rotation='vertical')  # yapf: disable
 
 
 def main() -> None:

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from tabulate import tabulate
 from tqdm import tqdm
 
@@ -31,8 +30,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Ridge, Solver, Uniform
 from csv_plugin.extras.pictures import save
-from csv_plugin.extras.pictures.style import (Look, legend_above, look, panels,
-                                              picture)
+from csv_plugin.extras.pictures.style import Look, look, panels, picture
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import write_csv
 from tools.studies.options import add_number, parser_of, tables_of
@@ -70,11 +68,6 @@ class Row(NamedTuple):
     mae: float
     width: float
     coverage: float
-
-    @property
-    def number(self) -> int:
-        """What varies."""
-        return self.n_models if self.series == 'models' else self.n_families
 
 
 def draws(families: Mapping[str, str], seed: int) -> Iterator[Draw]:
@@ -178,41 +171,53 @@ def _cell(values: Sequence[float]) -> str:
 
 @picture
 def models_picture(rows: Sequence[Row]) -> Figure:
-    """Errors by number of models (left) and of families (right).
+    """Errors by number of models, with the finding as its title.
 
     Lines are medians over draws, bars go from the 10 % to the 90 % quantile.
     """
-    figure, (grid, ) = panels(2, size=(3.4, 2.4))
-    for axes, name in zip(grid, ('models', 'families')):
-        part = [one for one in rows if one.series == name]
-        for i, method in enumerate(METHODS):
-            _draw(axes, [one for one in part if one.method == method],
-                  0.1 * (i - (len(METHODS) - 1) / 2), look(i))
-        axes.set_xlabel('models of all families' if name ==
-                        'models' else f'families of {part[0].n_models} models')
-        axes.sharey(grid[0])
-    grid[0].set_ylim(0)
-    grid[0].set_ylabel('mean absolute error, points')
-    legend_above(figure, [
-        Line2D([], [], color=look(i).colour, ls=look(i).line,
-               marker=look(i).marker, label=method)
-        for i, method in enumerate(METHODS)
-    ])  # yapf: disable
+    part = [one for one in rows if one.series == 'models']
+    figure, [[axes]] = panels(1, size=(4.5, 3))
+    for i, method in enumerate(METHODS):
+        _draw(axes, [one for one in part if one.method == method],
+              0.1 * (i - (len(METHODS) - 1) / 2), method, look(i))
+    axes.set(
+        ylim=(0, None),
+        xlabel='training models',
+        ylabel='mean absolute error, points')
+    axes.set_title(_finding(part), loc='left', fontweight='bold')
     return figure
 
 
-def _draw(axes: Axes, rows: Sequence[Row], shift: float, own: Look) -> None:
-    numbers = sorted({one.number for one in rows})
+def _finding(rows: Sequence[Row]) -> str:
+    """Errors of the first method with the fewest and the most models."""
+    first, *_ = METHODS
+    numbers = sorted({one.n_models for one in rows})
+    errors = {
+        number:
+        100 * np.median([
+            one.mae
+            for one in rows if one.method == first and one.n_models == number
+        ])
+        for number in (numbers[0], *numbers[-2:])
+    }
+    parts = ', '.join(f'{error:.1f} from {number}'
+                      for number, error in errors.items())
+    return f'Error in points: {parts} models'
+
+
+def _draw(axes: Axes, rows: Sequence[Row], shift: float, method: str,
+          own: Look) -> None:
+    numbers = sorted({one.n_models for one in rows})
     low, middle, high = np.transpose([
-        np.quantile([100 * one.mae
-                     for one in rows if one.number == number], [0.1, 0.5, 0.9])
-        for number in numbers
+        np.quantile([100 * one.mae for one in rows if one.n_models == number],
+                    [0.1, 0.5, 0.9]) for number in numbers
     ])
     places = np.arange(len(numbers)) + shift
     axes.vlines(places, low, high, color=own.colour, lw=1, alpha=0.6)
     axes.plot(places, middle, color=own.colour, ls=own.line,
               marker=own.marker, markeredgecolor='white',
               markeredgewidth=0.4)  # yapf: disable
+    axes.text(places[0] + 0.1, middle[0] + 0.3, method, color=own.colour)
     axes.set_xticks(range(len(numbers)), list(map(str, numbers)))
 
 

@@ -9,5 +9,5 @@ def test_title_says_what_was_found(tmp_path):
     rows = fit(str(tmp_path))
     assert sum(map(len, rows.values())) == 218
     title = draw(rows, 'light').texts[0].get_text()
-    assert title == ('28 public models from three losses: mean absolute error '
-                     '3.3 points, coverage 94 %')
+    assert title == ('28 public models, predicted from three losses: 3.3 '
+                     'points off')
