@@ -117,10 +117,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'transformers)',
         choices=ENGINES)
     add_loading(parser, 'model', '; required with servers')
-    add_option(
-        parser, '--config', 'PATH', 'model of the same architecture as '
-        'distributed checkpoints of torch, a folder or a name on the hub '
-        '(default: config.json beside the weights)')
     add_option(parser, '--url', 'URL',
                'address of a server; required with one')
     parser.add_argument(
@@ -155,7 +151,6 @@ def run(args: argparse.Namespace) -> None:
         required['engine'] = ENGINES[args.engine].recorded
     args.engine = args.engine or 'transformers'
     args.setting = dict(args.setting)
-    args.tokenizer = args.tokenizer or args.config
     named = named_models(args.models, args.checkpoints, args.revisions)
     number, count = args.part
     models = dict(list(named.items())[number - 1::count])
@@ -329,7 +324,7 @@ def _transformers(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.lm.engines.transformers_engine import TransformersEngine
     from csv_plugin.lm.loading import load_causal_lm
     return TransformersEngine(
-        load_causal_lm(model, args.trust_remote_code, args.dtype, args.config,
+        load_causal_lm(model, args.trust_remote_code, args.dtype,
                        **args.setting))
 
 
@@ -371,12 +366,10 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
         if getattr(args, name) is None:
             raise InputError(where, f'--{name} beside it', 'none',
                              'See docs/engines.md.')
-    ignored = ['revisions' if engine.is_server else 'url']
-    ignored += ['config'] * (args.engine != 'transformers')
-    for name in ignored:
-        if getattr(args, name):
-            raise InputError(where, f'no --{name} beside it',
-                             repr(getattr(args, name)), 'Leave it out.')
+    ignored = 'revisions' if engine.is_server else 'url'
+    if getattr(args, ignored):
+        raise InputError(where, f'no --{ignored} beside it',
+                         repr(getattr(args, ignored)), 'Leave it out.')
     for name in _ELSEWHERE:
         if name in args.setting:
             raise InputError('--setting', f'none that is called {name}',

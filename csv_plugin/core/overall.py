@@ -106,62 +106,6 @@ class Overall:
         return np.where(self.in_sample[:, p], np.nan, self.real)
 
 
-@dataclass(frozen=True, eq=False)
-class FilledMeans:
-    """Means of M models over the same benchmarks, real or predicted.
-
-    Predictions of `method`, the first with any, fill the gaps of real
-    accuracies. Values are fractions or NaN, `(M,)`; `low` and `high` are the
-    means if all predictions are at that end of their intervals. `n_predicted`
-    counts predicted benchmarks, `(M,)`.
-    """
-    benchmarks: tuple[str, ...]
-    method: str
-    values: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    n_predicted: NDArray[np.int64]
-
-    __repr__ = short_repr
-
-    @classmethod
-    def of(cls, predictions: Predictions) -> 'FilledMeans':
-        """Make means of all models of a table over its main benchmarks."""
-        predictions = predictions.select(benchmarks=predictions.main)
-        holes = np.isnan(predictions.real)
-        predicts = ~np.isnan(predictions.values).all(axis=(0, 1))
-        p = int(predicts.argmax())
-        filled = {
-            part:
-            np.where(holes,
-                     getattr(predictions, part)[:, :, p], predictions.real)
-            for part in ('values', 'low', 'high')
-        }
-        known = ~np.isnan(filled['values'])
-        chosen = _most_counted(known)
-        return cls(
-            tuple(np.array(predictions.benchmarks, object)[chosen]),
-            predictions.methods[p],
-            n_predicted=(holes & known)[:, chosen].sum(axis=1),
-            **{
-                part: _means(numbers[:, chosen])
-                for part, numbers in filled.items()
-            })
-
-    def ranks(self) -> NDArray[np.float64]:
-        """Return ranks of all models with a mean, else NaN, `(M,)`."""
-        return ranks(self.values)
-
-    @property
-    def has_both(self) -> bool:
-        """True if the means contain both real and predicted accuracies."""
-        counted = ~np.isnan(self.values)
-        n_benchmarks = len(self.benchmarks)
-        n_predicted = self.n_predicted[counted]
-        return n_benchmarks > 1 and bool(
-            (n_predicted > 0).any() and (n_predicted < n_benchmarks).any())
-
-
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     """Mask of the benchmarks of the means, `(B,)`."""
     predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)

@@ -1,6 +1,6 @@
 """Predicted accuracies from losses: a dot product and a curve."""
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -172,7 +172,6 @@ class Predictor:
     if it was fitted to tables. `matrix`, `(T, K)`, is the share of a token's
     nats in each column; see `TokenColumns`. `scoring_lm` is the path or name
     of the scoring LM whose tokens have the weights; empty without one.
-    `licences` are those of the training texts by source, where known.
 
     Raises:
         InputError: There is no benchmark or one twice, or tokens and columns
@@ -185,7 +184,6 @@ class Predictor:
     matrix: Optional[csc_array] = None
     scoring_lm: str = ''
     training_scores: Optional[TrainingScores] = None
-    licences: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.benchmarks:

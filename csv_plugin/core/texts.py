@@ -40,24 +40,21 @@ class Text:
         source (str): Its source, such as a benchmark, or empty.
         answer (Optional[tuple[int, int]]): First character of the answer in
             the text, and the character after its last; None without answer.
-        licence (str): Licence such as 'CC BY 4.0'; empty if unknown.
 
     Raises:
         InputError: The answer is empty or not inside the text, or UTF-8 cannot
-            encode the id, the text, the source or the licence.
+            encode the id, the text or the source.
     """
     text_id: str
     text: str
     source: str = ''
     answer: Optional[tuple[int, int]] = None
-    licence: str = ''
 
     def __post_init__(self) -> None:
         where = f'text {self.text_id!r}'
         utf8_bytes(self.text_id, f'text id {self.text_id!r}')
         utf8_bytes(self.text, where)
         utf8_bytes(self.source, f'source of {where}')
-        utf8_bytes(self.licence, f'licence of {where}')
         if self.answer is not None:
             start, end = map(index, self.answer)
             if not 0 <= start < end <= len(self.text):
@@ -110,15 +107,6 @@ class TextSet:
     def hashes(self) -> tuple[str, ...]:
         """SHA-256 of each text."""
         return tuple(text.sha256 for text in self.texts)
-
-    @property
-    def licences(self) -> dict[str, str]:
-        """Licences of the texts by source, where known."""
-        licences: dict[str, dict[str, None]] = {}
-        for text in self.texts:
-            if text.licence:
-                licences.setdefault(text.source, {})[text.licence] = None
-        return {source: ', '.join(names) for source, names in licences.items()}
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -256,11 +256,10 @@ class Training:
              accuracies: Optional[AccuracyTable] = None) -> Predictor:
         accuracies = self.accuracies if accuracies is None else accuracies
         models = self.losses.models
-        predictor = fit_predictor(
+        return fit_predictor(
             source.features(self.losses), accuracies.select(models),
             [self.families[model] for model in models], solver, self.seed,
             progress, watch, _labels(source.columns.units, accuracies))
-        return replace(predictor, licences=self.texts.licences)
 
 
 def on_tokens(predictor: Predictor, targets: TargetTokens,

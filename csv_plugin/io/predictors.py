@@ -6,7 +6,6 @@ and shapes are checked, and all numbers that are taken as an index.
 """
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Optional
@@ -30,7 +29,6 @@ from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import check_fields
-from csv_plugin.io.text_sets import forbidden_uses
 
 KIND = 'csv_plugin.predictor'
 
@@ -44,7 +42,6 @@ _HEADER_FIELDS = {
     'scoring_lm': 'a text',
     'benchmarks': 'a list',
     'training_families': 'a list of texts',
-    'licences': 'texts by name',
 }
 #: Fields of a benchmark that are no fields of `BenchmarkPredictor` in JSON.
 _BENCHMARK_FIELDS = {
@@ -143,7 +140,6 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         'texts': texts,
         'versions': dict(predictor.versions),
         'scoring_lm': predictor.scoring_lm,
-        'licences': dict(predictor.licences),
         'training_families': [] if scores is None else scores.families,
         'benchmarks': [_scalars(part) for part in predictor.benchmarks],
     }
@@ -152,8 +148,6 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
 
 def load_predictor(path: FilePath) -> Predictor:
     """Read what `save_predictor` wrote.
-
-    A warning names the licences of the training texts that forbid a use.
 
     Raises:
         InputError: The file is missing, damaged, not a predictor or of
@@ -173,19 +167,11 @@ def load_predictor(path: FilePath) -> Predictor:
         scored = _array(where, arrays, 'scored', ('b', 'T'), lengths)
     tokens = _tokens(where, header, arrays, lengths)
     scores = _training_scores(where, header, arrays)
-    for licence in sorted(set(header['licences'].values())):
-        if uses := forbidden_uses(licence):
-            sources = [s for s, of in header['licences'].items()
-                       if of == licence]  # yapf: disable
-            warnings.warn(
-                f'{where} was trained on texts of {", ".join(sources)} under '
-                f'{licence}, which forbids {" and ".join(uses)}',
-                stacklevel=2)
     with errors_name(where, 'parts of a single predictor', _REMEDY):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], *tokens,
-                         header['scoring_lm'], scores, header['licences'])
+                         header['scoring_lm'], scores)
 
 
 def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""Validation sets as JSON lines, their licences, and the shipped one."""
+"""Validation sets as JSON lines, and the one that ships."""
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,13 +17,7 @@ from csv_plugin.io.json_files import check_fields, parse_json
 
 #: Files of a validation set in its folder.
 TEXTS, MANIFEST = 'texts.jsonl', 'manifest.json'
-#: Parts of the names of licences, and the uses that they forbid.
-_FORBIDDEN = {
-    'NC|non-?commercial': 'commercial use',
-    r'ND|no-?deriv\w*': 'sharing changed copies',
-    'research(?: use)? only': 'uses other than research',
-}
-_FIELDS = dict.fromkeys(('text_id', 'text', 'source', 'licence'), 'a text')
+_FIELDS = dict.fromkeys(('text_id', 'text', 'source'), 'a text')
 _REMEDY = 'Repair the line: one JSON object per line.'
 
 
@@ -32,9 +25,8 @@ def read_texts(path: FilePath) -> TextSet:
     """Read a validation set, in the order of the file.
 
     The file is UTF-8. Every line is a JSON object with the strings `text_id`
-    and `text`. It may also have the strings `source` and `licence`, and
-    `[start, end]` in characters as the `answer`. Blank lines are skipped,
-    other fields ignored.
+    and `text`. It may also have the string `source`, and `[start, end]` in
+    characters as the `answer`. Blank lines are skipped, other fields ignored.
 
     Raises:
         InputError: The file cannot be read or decoded or has no text, a line
@@ -71,7 +63,7 @@ def _records(file: str) -> Iterator[tuple[int, Any]]:
 
 def _text(where: str, record: Any) -> Text:
     if isinstance(record, dict):
-        record = {'source': '', 'licence': '', 'answer': None} | record
+        record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
     answer = record['answer']
     if answer is not None and not _is_pair(answer):
@@ -81,7 +73,7 @@ def _text(where: str, record: Any) -> Text:
             'of the character after its last, counted from 0.')
     with errors_name(where, 'a text with a valid answer', _REMEDY):
         return Text(record['text_id'], record['text'], record['source'],
-                    answer, record['licence'])
+                    answer)
 
 
 def _is_pair(answer: Any) -> bool:
@@ -109,8 +101,6 @@ def _record(text: Text) -> dict[str, Any]:
     }
     if text.answer is not None:
         record['answer'] = text.answer
-    if text.licence:
-        record['licence'] = text.licence
     return record
 
 
@@ -144,9 +134,8 @@ def shipped_texts() -> TextSet:
     The project wrote them, in English and Chinese, and gives them away under
     CC0 1.0; see docs/validation_sets.md.
 
-    >>> texts = shipped_texts()
-    >>> len(texts), texts.licences
-    (500, {'csv_plugin': 'CC0 1.0'})
+    >>> shipped_texts()
+    TextSet(500 texts e775fa504a46)
     """
     with as_file(files('csv_plugin.data') / 'shipped_texts.jsonl') as path:
         return read_texts(path)
@@ -155,7 +144,6 @@ def shipped_texts() -> TextSet:
 def shipped_validation_set() -> ValidationSet:
     """Return `shipped_texts` with a manifest, as if they had been drawn."""
     texts = shipped_texts()
-    (source, licence), = texts.licences.items()
     subtasks = Counter(map(subtask_name, texts))
     manifest = dict(
         fingerprint=texts.fingerprint,
@@ -163,8 +151,8 @@ def shipped_validation_set() -> ValidationSet:
         versions=dict(csv_plugin=__version__),
         sources=[
             dict(
-                name=source,
-                licence=licence,
+                name='csv_plugin',
+                licence='CC0 1.0',
                 n_texts=len(texts),
                 n_subtasks=len(subtasks),
                 subtasks=dict(subtasks))
@@ -179,18 +167,3 @@ def subtask_name(text: Text) -> str:
     'anatomy'
     """
     return text.text_id.partition('/')[2].rpartition('/')[0]
-
-
-def forbidden_uses(licence: str) -> list[str]:
-    """Return the uses that one or several licences forbid, by their names.
-
-    A licence whose name does not say it, such as one of a company, may forbid
-    uses all the same.
-
-    >>> forbidden_uses('CC BY-NC-SA 4.0'), forbidden_uses('MIT, CC BY 4.0')
-    (['commercial use'], [])
-    """
-    return [
-        use for part, use in _FORBIDDEN.items()
-        if re.search(rf'\b(?:{part})\b', licence, re.IGNORECASE)
-    ]

@@ -23,7 +23,6 @@ from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
-from csv_plugin.lm.distributed_checkpoints import as_folder
 from csv_plugin.lm.engines.causal_lm import input_device
 from csv_plugin.lm.tokens.tokenizer_checks import check_gguf
 
@@ -200,17 +199,16 @@ def load_tokenizer(path: FilePath,
 def load_causal_lm(path: FilePath,
                    trust_remote_code: bool = False,
                    dtype: Optional[str] = None,
-                   config: Optional[FilePath] = None,
                    **settings: Any) -> PreTrainedModel:
     """A causal LM, spread over all GPUs if there are any.
 
     The path is a folder, a GGUF file, or a name on the hub. Weights are by
-    default 'bfloat16' on a GPU and 'float32' on the CPU. `config` is as in
-    `as_folder`; further settings are arguments of `from_pretrained`.
+    default 'bfloat16' on a GPU and 'float32' on the CPU; further settings are
+    arguments of `from_pretrained`.
 
     Raises:
         InputError: There is no such model, it cannot be loaded, it comes with
-            code that may not run, weights are missing, or as in `as_folder`.
+            code that may not run, or weights are missing.
     """
     _keep_to_quota()
     on_gpu = torch.cuda.is_available()
@@ -220,10 +218,8 @@ def load_causal_lm(path: FilePath,
         given.setdefault('device_map', 'auto')
     guard = nullcontext() if trust_remote_code else own_code_refused(
         path, _TRUST)
-    with _in_words('model',
-                   path), guard, as_folder(path, config,
-                                           trust_remote_code) as folder:
-        model, missing = _model_and_gaps(folder, trust_remote_code, **given)
+    with _in_words('model', path), guard:
+        model, missing = _model_and_gaps(path, trust_remote_code, **given)
         # For these, transformers has drawn random numbers.
         if missing:
             raise InputError(f'model {os.fspath(path)!r}',

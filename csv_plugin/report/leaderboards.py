@@ -17,10 +17,9 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import (interval, number, percent,
-                                        possible_ranks)
+from csv_plugin.core.formatting import number, percent, possible_ranks
 from csv_plugin.core.model_losses import DumpInfo
-from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
+from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predicting import (Change, Predictors, RealScores,
                                         collect_features, predict_models,
                                         predictable_benchmarks)
@@ -31,7 +30,7 @@ from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.runs.run_dumps import RunDumps
 from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import (FILLED, SCORING_LM, engine_notes,
+from csv_plugin.report.notes import (SCORING_LM, engine_notes,
                                      prediction_notes, predictor_notes,
                                      scoring_lm_notes)
 from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
@@ -363,9 +362,6 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     if columns:
         columns[0][0] = title
         yield columns
-    filled = FilledMeans.of(predictions)
-    if filled.has_both:
-        yield _filled_columns(filled, foot)
     sizes = [predictions.mean_difference(p) for p in predictions.methods]
     for b, benchmark in enumerate(predictions.benchmarks):
         real = predictions.real[:, b]
@@ -386,25 +382,6 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
                     ['', 'diff', *differences, *_cells(sizes[p][b:b + 1])])
         columns[0][0] = benchmark
         yield columns
-
-
-def _filled_columns(filled: FilledMeans,
-                    foot: Sequence[str]) -> list[list[str]]:
-    n_benchmarks = len(filled.benchmarks)
-    has_mean = ~np.isnan(filled.values)
-    means = [
-        cell + f' ({interval(low, high)})' * bool(n and known)
-        for cell, known, low, high, n in zip(
-            _cells(filled.values), has_mean, filled.low, filled.high,
-            filled.n_predicted)
-    ]
-    counts = [
-        f'{n} of {n_benchmarks}' if known else '-'
-        for n, known in zip(filled.n_predicted, has_mean)
-    ]
-    return [[f'mean of {n_benchmarks}', FILLED, *means, *foot],
-            ['', 'rank', *_ranks(filled.ranks()), *foot],
-            ['', 'are predicted', *counts, *foot]]
 
 
 def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:

@@ -11,7 +11,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import interval
 from csv_plugin.core.model_losses import MIXED, DumpInfo
-from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
+from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import (REAL, Disagreement, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -20,8 +20,6 @@ from csv_plugin.core.study import outliers
 
 #: Mark of the model whose tokens have the weights of a predictor.
 SCORING_LM = 'scoring LM'
-#: Name of means over real and predicted accuracies.
-FILLED = 'real or predicted'
 #: Most models or benchmarks that a line names.
 _NAMED = 8
 #: Most single predictions that a line names.
@@ -72,8 +70,7 @@ def prediction_notes(predictions: Predictions) -> list[str]:
                           f'{MEAN_ERROR} leaves out models marked *.')
     return [
         *legend, *reasons(predictions), *disagreements(predictions),
-        *findings(predictions), *_filled_notes(predictions),
-        *outside_notes(predictions)
+        *findings(predictions), *outside_notes(predictions)
     ]
 
 
@@ -187,16 +184,6 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
                f'{_named(models, predictions.models, "models")}. Errors are '
                'expected to be more than half as large again as next to '
                'these: fit to models that are more like them.')
-
-
-def _filled_notes(predictions: Predictions) -> Iterator[str]:
-    filled = FilledMeans.of(predictions)
-    if filled.has_both:
-        yield (f'{FILLED}: means over {first(filled.benchmarks)}, of real '
-               f'accuracies where a model has them and of {filled.method} '
-               'elsewhere; in brackets, from where all of these predictions '
-               'are at the lower ends of their intervals to where all are at '
-               'the upper ends. All models with such a mean have a rank.')
 
 
 def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.overall import LEAST_MODELS, FilledMeans, Overall, ranks
+from csv_plugin.core.overall import LEAST_MODELS, Overall, ranks
 from csv_plugin.core.predictions import Predictions
 
 NAN = float('nan')
@@ -152,48 +152,3 @@ def test_agreement_of_the_orders_of_enough_models():
     assert np.isnan(value) and n_models == 4 < LEAST_MODELS
     assert overall.agreement('p1')[1] == 6
     assert overall.in_sample.sum() == 2
-
-
-def with_holes() -> Predictions:
-    """Of six models, one lacks two of three benchmarks, one lacks all."""
-    predictions = table()
-    real = predictions.real.copy()
-    real[0, :2] = NAN
-    real[1] = NAN
-    low, high = predictions.values - 0.05, predictions.values + 0.02
-    return replace(predictions, real=real, low=low, high=high)
-
-
-def test_holes_are_filled_by_the_first_method():
-    predictions = with_holes()
-    filled = FilledMeans.of(predictions)
-    assert filled.has_both
-    assert (filled.benchmarks, filled.method) == (('b0', 'b1', 'b2'), 'p0')
-    assert filled.n_predicted.tolist() == [2, 3, 0, 0, 0, 0]
-    # The first method is right.
-    expected = predictions.values[:, :, 0].mean(axis=1)
-    np.testing.assert_allclose(filled.values, expected)
-    assert sorted(filled.ranks()) == [1, 2, 3, 4, 5, 6]
-    off = filled.n_predicted / 3
-    np.testing.assert_allclose(filled.low, expected - 0.05 * off)
-    np.testing.assert_allclose(filled.high, expected + 0.02 * off)
-
-
-def test_means_of_one_kind_are_not_filled():
-    predictions = with_holes()
-    for real in (np.full((6, 3), NAN), table().real):
-        assert not FilledMeans.of(replace(predictions, real=real)).has_both
-    # A single benchmark is its own mean.
-    assert not FilledMeans.of(predictions.select(benchmarks=['b0'])).has_both
-    nothing = dict.fromkeys(('values', 'low', 'high'), np.array(NAN))
-    assert not FilledMeans.of(replace(predictions, **nothing)).has_both
-
-
-def test_holes_are_filled_by_a_method_that_predicts():
-    predictions = with_holes()
-    mute = {
-        part: np.where([True, False], NAN, getattr(predictions, part))
-        for part in ('values', 'low', 'high')
-    }
-    filled = FilledMeans.of(replace(predictions, **mute))
-    assert filled.method == 'p1' and filled.has_both

@@ -154,7 +154,7 @@ READERS = {
     'texts':
     text(
         't.jsonl', '{"text_id": "a", "text": "猫", "answer": [0, 1]}\n'
-        '{"text_id": "b", "text": "cat", "licence": "MIT"}\n', read_texts,
+        '{"text_id": "b", "text": "cat", "source": "MIT"}\n', read_texts,
         ('"b"', '"a"'), ('"text"', '"txt"'), ('"cat"', '5'), ('0, 1', '0, 2'),
         ('0, 1', '0, 1e0'), ('0, 1', 'NaN'), ('"MIT"', 'null'),
         ('cat', r'\\ud800'), ('"b"', '"b", "text_id": "c"'),

@@ -1,6 +1,5 @@
-"""Validation sets as JSON lines, and the licences of their texts."""
+"""Validation sets as JSON lines."""
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +7,7 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.text_sets import forbidden_uses, read_texts, write_texts
+from csv_plugin.io.text_sets import read_texts, write_texts
 from tests.core import strategies
 
 SMALL = TextSet((
@@ -96,23 +95,3 @@ def test_bad_files_are_refused_with_the_line(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(InputError, match=f'^{path}{message}'):
         read_texts(path)
-
-
-@pytest.mark.parametrize('licence, n', [
-    ('CC BY-NC 4.0', 1), ('cc-by-nc-nd-3.0', 2), ('Non-commercial', 1),
-    ('for research use only', 1), ('CC BY 4.0', 0), ('Apache-2.0', 0),
-    ('', 0), ('ISC, LicenceNC2', 0)
-])  # yapf: disable
-def test_names_of_licences_say_what_they_forbid(licence, n):
-    assert len(forbidden_uses(licence)) == n
-
-
-def test_texts_keep_their_licence(tmp_path):
-    texts = TextSet((Text('a', 'x', 's', licence='MIT'), Text('b', 'y', 's'),
-                     Text('c', 'z', 's', licence='CC0')))
-    write_texts(tmp_path / 'texts.jsonl', texts)
-    assert read_texts(tmp_path / 'texts.jsonl') == texts
-    assert texts.licences == {'s': 'MIT, CC0'}
-    # It is no part of what losses are on.
-    plain = TextSet(tuple(replace(text, licence='') for text in texts))
-    assert plain.fingerprint == texts.fingerprint

@@ -66,8 +66,6 @@ def check_cells(header, rows):
         # Only what stands beside predictions may have a sign.
         is_beside = name.endswith('diff')
         shape = DIFFERENCE if is_beside else PERCENT
-        if name == 'are predicted':
-            shape = re.compile(r'-|[0-2] of [12]')
         for cell in cells:
             assert shape.fullmatch(cell) or cell == '', (name, cell)
             for ends in re.findall(r'(\d+)-(\d+)', cell):

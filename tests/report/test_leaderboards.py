@@ -89,37 +89,6 @@ def test_text():
     ]  # yapf: disable
 
 
-def test_holes_are_filled():
-    """One real accuracy is 50, what is predicted in place of the other 40."""
-    cells = some_cells(2, labels=('predicted', ))
-    cells.real['m2', 'bench-1'] = NO_DUMP
-    board = cells.board()
-    page = as_text(board)
-    _, names, _, *lines = page.splitlines()[:6]
-    place = names.index('real or predicted')
-    assert names[place:].startswith('real or predicted  rank  are predicted')
-    assert [line[place:place + 38].split() for line in lines] == [
-        ['50.0', '1', '0', 'of', '2'],
-        ['50.0', '1', '0', 'of', '2'],
-        ['45.0', '(40-48)', '3', '1', 'of', '2'],
-    ]
-    note, = (note for note in board.notes if note.startswith('real or'))
-    assert 'means over bench-0, bench-1, of real' in note
-    assert 'real or predicted' in as_markdown(board)
-    full = some_cells(2, labels=('predicted', )).board()
-    assert 'real or predicted' not in as_text(full)
-    # A model without such a mean has no interval.
-    cells = some_cells(2, labels=('predicted', ))
-    cells.real['m1', 'bench-0'] = cells.real['m1', 'bench-1'] = NO_DUMP
-    cells.real['m2', 'bench-0'] = NO_DUMP
-    cells.predicted['predicted', 'm1', 'bench-0'] = NO_DUMP
-    page = as_text(cells.board())
-    _, names, _, *lines = page.splitlines()[:6]
-    place = names.index('real or predicted')
-    assert lines[1][place:place + 38].split() == ['-', '-', '-']
-    assert '(?)' not in page
-
-
 def test_text_without_real_scores():
     """Nothing to be different from."""
     cells = some_cells(2, labels=('predicted', ))
@@ -141,7 +110,7 @@ def test_all_reasons_are_given():
     for place in product(cells.labels, ('m0', 'm2'), cells.benchmarks):
         cells.predicted[place] = NO_DUMP
     cells.predicted['all-token', 'm1', 'bench-0'] = Missing('unknown')
-    _, _, *lines, far, filled, remark = cells.board().notes
+    _, _, *lines, far, remark = cells.board().notes
     assert lines == [
         'real of m1 on bench-1: not run',
         'predicted, all-token of m0, m2 on all 2 benchmarks: no dump',
@@ -152,7 +121,6 @@ def test_all_reasons_are_given():
     ]
     assert remark == 'a remark'
     assert far.startswith('predicted: 1 of 1 real scores lie outside')
-    assert filled.startswith('real or predicted: means over bench-0, bench-1')
 
 
 def test_nothing_known():

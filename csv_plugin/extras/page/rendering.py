@@ -14,7 +14,7 @@ from markupsafe import Markup
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
-from csv_plugin.core.overall import MEAN_ERROR, FilledMeans, Overall
+from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Outlier
@@ -22,7 +22,6 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import FILLED
 
 #: Benchmarks side by side in one table.
 _ABREAST = 5
@@ -121,7 +120,6 @@ def render(page: Page) -> str:
         points=points,
         signed=partial(points, sign='+'),
         interval=partial(_interval, page.board.predictions.chance),
-        ends=_ends,
         data_uri=_data_uri)
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
     assert environment.loader is not None
@@ -134,7 +132,6 @@ def render(page: Page) -> str:
     comparisons = [
         method_errors(predictions, label) for label in predictions.methods
     ]
-    filled = FilledMeans.of(predictions)
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
@@ -146,8 +143,6 @@ def render(page: Page) -> str:
         finding=_finding(predictions, comparisons[0]),
         overall=overall if several else None,
         order=_by_mean(means),
-        filled=filled if filled.has_both else None,
-        filled_name=FILLED,
         comparisons=comparisons,
         blocks=_blocks(predictions.benchmarks),
         style=style,
@@ -204,11 +199,8 @@ def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
 
 def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
     level = chance.get(row['benchmark'], 0.0)
-    return _ends(row['low'] / 100, row['high'] / 100, level)
-
-
-def _ends(low: float, high: float, chance: float = 0.0) -> str:
-    return interval(low, high, chance).replace('-', '–')
+    ends = interval(row['low'] / 100, row['high'] / 100, level)
+    return ends.replace('-', '–')
 
 
 def _shown(value: Any) -> Any:

@@ -109,8 +109,7 @@ def build_validation_set(recipe: Sequence[TextSource],
             drawn, passed_over = sample_texts(source, subtasks[source.name],
                                               seed, seen)
             parts = configs[source.name]
-            texts += [_licensed(text, parts[subtask_name(text)])
-                      for text in drawn]  # yapf: disable
+            texts += drawn
             records.append(_record(source, parts, drawn, passed_over))
     text_set = TextSet(tuple(texts))
     manifest = dict(
@@ -244,11 +243,6 @@ def _record(source: TextSource, configs: dict[str, Any], texts: Sequence[Text],
         n_subtasks=len(counts),
         subtasks=dict(counts),
         passed_over=passed_over)
-
-
-def _licensed(text: Text, config: Any) -> Text:
-    known = _licence_of(config)
-    return text if known == UNKNOWN else replace(text, licence=known)
 
 
 def _licence_of(config: Any) -> str:

@@ -108,8 +108,7 @@ def train_paper_head(training: Training,
             _with_head(part, fitted[part.benchmark], intervals[part.benchmark]
                        ) if part.benchmark in fitted else part
             for part in baseline.benchmarks),
-        training_scores=None,
-        licences=training.texts.licences)
+        training_scores=None)
     return PaperHead(predictor.with_tokens(training.targets, source), whole)
 
 
