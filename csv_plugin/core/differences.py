@@ -28,6 +28,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
+from csv_plugin.core.paired import MOST_FREEDOM
 from csv_plugin.core.predictor import (BenchmarkPredictor, Losses, Predictor,
                                        TrainingScores)
 
@@ -36,9 +37,6 @@ MOST_DEVIATION = 1.0
 #: Pairs of models that share this part of the benchmarks or more count in the
 #: errors of means.
 LEAST_SHARED = 1 / 2
-#: Most degrees of freedom of errors, as of three to eight the most likely on
-#: families left out of four collections (docs/appendix/measurements.md).
-MOST_FREEDOM = 5
 #: Another model is above those that are not the best at this level.
 NEARLY_SURE = 0.99
 #: Draws from a joint distribution.

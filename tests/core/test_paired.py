@@ -1,15 +1,17 @@
 """Noise of paired differences, and verdicts, against oracles."""
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from csv_plugin.core import paired
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Difference,
                                     Noise, PairedAnswers, combine, run_noise,
-                                    text_noise, total_noise)
+                                    text_noise)
 
 
 def noise_of(differences, sources):
@@ -83,19 +85,33 @@ def test_intervals_of_few_texts_hold_in_95_of_100_cases(monkeypatch):
 
 def test_noise_of_runs():
     noise = run_noise([1.0, 2.0, 3.0])
-    assert noise == Noise(math.sqrt(2), 2)
+    assert noise == pytest.approx((math.sqrt(2), 1 / (1 / 2 + 1 / 5)))
     with pytest.raises(InputError, match='same recipe.*two or more'):
         run_noise([1.0])
 
 
-def test_equal_recipes_are_told_apart_in_5_of_100_cases():
+@pytest.mark.parametrize('draw', ['normal', 'laplace', 'exponential'])
+@pytest.mark.parametrize('n_seeds, of_texts', [(2, .1), (5, .4), (10, .1)])
+def test_equal_recipes_are_told_apart_in_5_of_100_cases(
+        draw, n_seeds, of_texts):
     rng = np.random.default_rng(7)
-    verdicts = []
-    for _ in range(400):
-        a, b, *seeds = rng.normal(size=6)
-        noises = {'texts': Noise(0.1), 'runs': run_noise(seeds)}
-        verdicts.append(Difference(LOSS, '', b - a, noises, .95, .1).verdict)
-    assert 0.02 < 1 - verdicts.count('cannot tell') / 400 < 0.08
+    told, n = 0, 500
+    for a, b, *seeds in getattr(rng, draw)(size=(n, 2 + n_seeds)):
+        noises = {'texts': Noise(of_texts), 'runs': run_noise(seeds)}
+        shift = b - a + of_texts * rng.normal()
+        part = Difference(LOSS, '', shift, noises, .95, .1)
+        told += part.verdict in ('better', 'worse')
+    assert told / n < 0.06
+
+
+def test_another_recipe_is_told_apart():
+    rng = np.random.default_rng(8)
+    verdicts = [
+        Difference(LOSS, '', b - a - 8, {
+            'runs': run_noise(seeds)
+        }, .95, .1).verdict for a, b, *seeds in rng.normal(size=(100, 7))
+    ]
+    assert verdicts.count('better') > 80
 
 
 @pytest.mark.parametrize('value, error, verdict, opposite', [
@@ -125,8 +141,21 @@ def test_noise_adds_up_in_quadrature():
     # Student's t of two degrees of freedom, from a table.
     few = Difference(LOSS, '', 0.0, {'runs': Noise(1, 2)}, 0.95, 1)
     assert few.high == pytest.approx(4.302653)
-    # Two samples of equal size and variance have the freedom of both.
-    assert total_noise([Noise(1, 3), Noise(1, 3)]) == pytest.approx((2**.5, 6))
+    # Quantiles add up in quadrature.
+    both = replace(few, noises={'texts': Noise(3), **few.noises})
+    assert both.high == pytest.approx(math.hypot(3 * 1.959964, 4.302653))
+
+
+def test_the_probability_is_that_of_the_interval_that_ends_at_0():
+    for value in (.3, 7.0, -7.0):
+        noises = {'texts': Noise(1), 'runs': Noise(2, 3), 'items': Noise(0)}
+        found = Difference(PREDICTED, 'x', value, noises, .95, 1)
+        likelier = max(found.probability, 1 - found.probability)
+        limit = replace(found, value=0.0, kind=LOSS, level=2 * likelier - 1)
+        assert limit.high == pytest.approx(abs(value))
+        assert (found.probability > .5) == (value > 0)
+    single = Difference(LOSS, '', -2.0, {'runs': Noise(1, 3)}, .95, 1)
+    assert single.probability == pytest.approx(stats.t(3).cdf(2))
 
 
 def test_no_noise_at_all():
@@ -195,7 +224,7 @@ def test_the_combination_is_the_best_weighted_mean():
     # Both differences have the same noise of runs, which counts once.
     assert both.error == pytest.approx(
         math.hypot(math.sqrt(variances[weight]), .05), rel=1e-3)
-    assert 4 < both.noise.freedom < 6
+    assert both.noises['predictor'].freedom == 2
 
 
 def test_differences_of_accuracies_are_100_points_at_most():

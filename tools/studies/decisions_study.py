@@ -33,17 +33,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm, t
+from scipy.stats import binomtest, norm
 from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.comparing import MARGIN
 from csv_plugin.core.differences import (AccuracyDifferences,
                                          predict_differences, predict_jointly)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE, inverse, item_variance
-from csv_plugin.core.paired import Noise, run_noise, total_noise
+from csv_plugin.core.paired import (BETTER, PREDICTED, PREDICTOR, RUNS, WORSE,
+                                    Difference, Noise, run_noise)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.splits import grouped_folds
@@ -259,20 +261,24 @@ def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
         runs = fold.fitted.select(
             [f'{twin}-{size}@{at}' for twin in (other, f'{other}2')])
         values = with_mean(fold.predictor.predict(runs).values[:, :, 0])
-        noise = [Noise(*one) for one in zip(shift.deviation, shift.freedom)]
-        total = [
-            total_noise([own, run_noise(column)])
-            for own, column in zip(noise, values.T)
-        ]
-        found.append((told_apart(shift, noise), told_apart(shift, total)))
+        noises = [{
+            PREDICTOR: Noise(error, freedom),
+            RUNS: run_noise(column)
+        } for error, freedom, column in zip(shift.deviation, shift.freedom,
+                                            values.T)]
+        alone = [{PREDICTOR: noise[PREDICTOR]} for noise in noises]
+        found.append((told_apart(shift, alone), told_apart(shift, noises)))
     return found
 
 
 def told_apart(shift: AccuracyDifferences,
-               noise: Sequence[Noise]) -> NDArray[np.bool_]:
+               noises: Sequence[Mapping[str, Noise]]) -> NDArray[np.bool_]:
     """Whether two models are told apart, `(K,)`."""
-    errors, freedom = np.array(noise).T
-    return np.abs(shift.difference) > t.ppf(SURE, freedom) * errors
+    verdicts = [
+        Difference(PREDICTED, '', value, noise, LEVEL, MARGIN).verdict
+        for value, noise in zip(shift.difference.tolist(), noises)
+    ]
+    return np.isin(verdicts, (BETTER, WORSE))
 
 
 def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:

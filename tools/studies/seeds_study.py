@@ -6,10 +6,15 @@ Twenty tiny models of series d, on which the shipped predictor was not fitted,
 have the same texts and tokenizer; weights and the order of the batches are
 from their seed. All pairs of them are compared, without and with the noise of
 runs, which is from five others (`--others`). None is better as a recipe: the
-table has the share of pairs with the verdict better or worse, and its 90 %
-interval from draws of whole runs. Models that are complete are kept.
+table has per cent of pairs with the verdict better or worse, and the 90 %
+interval from draws of whole runs. Models that are complete are kept;
+`--first 20` takes the next twenty seeds.
+
+A second table counts pairs that the mean loss tells apart: the package's
+final models of one size and two series, whose recipes differ, with noise from
+drawn runs; and second seeds, with noise from the other series' two.
 """
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -26,6 +31,7 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.paired import BETTER, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
+from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
@@ -39,18 +45,22 @@ from tools.studies.zoo.zoo_training import (make_tokenizer, new_model,
 
 SERIES, SIZE = 'd', 's'
 DRAWS, ENDS = 2000, (.05, .95)
-HEADER = 'told apart by', 'alone, %', 'with noise of runs, %'
+HEADER = 'told apart by', 'alone', 'with noise of runs'
+
+#: Models A and B, and the runs of a recipe.
+ZooPair = tuple[TokenLossDump, TokenLossDump, Sequence[TokenLossDump]]
 
 
-def train(out: Path, n: int, recipe: TrainingRecipe) -> list[TokenLossDump]:
-    """Losses of n runs of one recipe, which are trained unless they exist."""
+def train(out: Path, seeds: Sequence[int],
+          recipe: TrainingRecipe) -> list[TokenLossDump]:
+    """Losses of runs of one recipe, which are trained unless they exist."""
     use_one_core()
     series, texts = series_named(SERIES), read_texts(shipped.TEXTS)
     make_tokenizer(out, SERIES, recipe)
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder(out, SERIES))
     rows = corpus.training_rows(series, tokenizer, recipe.tokens, recipe.seed)
-    places = [out / f'seed{i}.safetensors' for i in range(n)]
-    for seed in tqdm(range(n), desc='runs'):
+    places = {seed: out / f'seed{seed}.safetensors' for seed in seeds}
+    for seed in tqdm(seeds, desc='runs'):
         if places[seed].exists():
             continue
         model = new_model(SIZES[SIZE], tokenizer, seed)
@@ -60,7 +70,7 @@ def train(out: Path, n: int, recipe: TrainingRecipe) -> list[TokenLossDump]:
             pass
         write_dump(places[seed],
                    dump_losses(model, tokenizer, texts, name=f'seed{seed}'))
-    return [read_dump(place) for place in places]
+    return [read_dump(place) for place in places.values()]
 
 
 def decided(dumps: Sequence[TokenLossDump], predictor: Predictor,
@@ -99,18 +109,53 @@ def share(apart: NDArray[np.bool_]) -> str:
     return f'{shares[0]:.1f} ({low:.1f} - {high:.1f})'
 
 
+def of_zoo(dumps: Sequence[TokenLossDump],
+           n_others: int) -> Iterator[tuple[str, ZooPair]]:
+    """Pairs of models of other recipes, and of second seeds."""
+    zoo, rng = read_collection(
+        shipped.COLLECTION).losses, np.random.default_rng(0)
+    for a, b in combinations(zoo, 2):
+        if a[1:] == b[1:] and a.endswith('@100'):
+            drawn = rng.permutation(len(dumps))[:n_others]
+            yield 'recipes', (zoo[a], zoo[b], [dumps[k] for k in drawn])
+    for name in zoo:
+        series, _, rest = name.partition('2-')
+        if rest:
+            other = {'a': 'c', 'c': 'a'}[series]
+            yield 'second seeds', (zoo[f'{series}-{rest}'], zoo[name], [
+                zoo[f'{other}-{rest}'], zoo[f'{other}2-{rest}']
+            ])
+
+
+def told_apart(pairs: Iterable[tuple[str, ZooPair]]) -> str:
+    """How many pairs differ in mean loss, alone and with noise of runs."""
+    found: dict[str, list[list[bool]]] = {}
+    for kind, (a, b, runs) in pairs:
+        verdicts = [
+            compare(a, b, same_recipe=recipe).verdict for recipe in ([], runs)
+        ]
+        found.setdefault(kind, []).append(
+            [verdict in (BETTER, WORSE) for verdict in verdicts])
+    return tabulate([[kind, len(told), *np.sum(told, axis=0)]
+                     for kind, told in found.items()],
+                    ('models of the package', 'pairs', *HEADER[1:]), 'pipe')
+
+
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('--runs', type=whole_number, default=20)
+    parser.add_argument('--first', type=int, default=0, metavar='SEED')
     parser.add_argument('--tokens', type=whole_number, default=800_000)
     parser.add_argument('--others', type=whole_number, default=5)
     add_out(parser, 'losses of the runs')
     args = parser.parse_args()
     recipe = replace(TrainingRecipe(), tokens=args.tokens)
-    dumps = train(args.out, args.runs, recipe)
+    seeds = range(args.first, args.first + args.runs)
+    dumps = train(args.out, seeds, recipe)
     found = decided(dumps, load_predictor(shipped.PREDICTOR), args.others)
     rows = [[name, *map(share, ways)] for name, ways in found.items()]
     print(tabulate(rows, HEADER, 'pipe'))
+    print(f'\n{told_apart(of_zoo(dumps, args.others))}')
 
 
 if __name__ == '__main__':
