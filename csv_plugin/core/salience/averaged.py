@@ -7,10 +7,11 @@ of units. Errors on other benchmarks count as well.
 
 Equal weights: units are ordered by how much their losses fall as accuracy
 rises. The capability score (Eq. 1) is the mean over the logarithms of all
-units, of the first half, the first quarter, and so on. The order by rank
-correlations and the equal weights are after the estimator of Thrush, Potts and
-Hashimoto, "Improving Pretraining Data Using Perplexity Correlations", ICLR
-2025, arXiv 2409.05816; here, only accuracies are ranked.
+units, of the first half, the first quarter, and so on, and over the losses of
+the first few. The order by rank correlations and the equal weights are after
+the estimator of Thrush, Potts and Hashimoto, "Improving Pretraining Data Using
+Perplexity Correlations", ICLR 2025, arXiv 2409.05816; here, only accuracies
+are ranked.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,8 +52,9 @@ PATH_TOLERANCE = 1e-6
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
 RISE, FAR = 3, 4
-#: Least number of units with equal weights.
-LEAST_UNITS = 8
+#: Fewer units than these, if not all, count by their losses over typical ones:
+#: logarithms of one loss lead too far beyond the training models.
+LEAST_LOGS = 8
 #: Logarithms that differ less than this, in standard deviations, may differ by
 #: rounding alone.
 LEAST_SPREAD = 1e-4
@@ -73,12 +75,23 @@ class _SharedErrors(NamedTuple):
     members: NDArray
 
 
+class _Terms(NamedTuple):
+    """Parts of the exponents of R fits.
+
+    An offset, `(R,)`, and coefficients of losses and of logarithms of losses
+    over typical ones, `(R, K)`.
+    """
+    offset: NDArray
+    losses: NDArray
+    logs: NDArray
+
+
 @dataclass(frozen=True)
 class Averaged:
     """Signed weights of losses and their logarithms, shrunk toward uniform.
 
     Three members predict together: ridge regressions on losses, ridge
-    regressions on their logarithms, and equal weights of the logarithms most
+    regressions on their logarithms, and equal weights of the units most
     correlated with accuracy. Each is fitted with all its settings: penalties,
     or numbers of units. Their exponents are averaged, which gives one
     capability score. The weight of a setting, and that of a member, falls with
@@ -146,12 +159,10 @@ class Averaged:
                              "Use the solver 'ridge' for these features.")
         if not len(masks):
             return []
-        logs = Logarithms(task.features)
         return [
             *(Ridges.of(ridge, task, masks, self.penalties)
               for ridge in task.features.once(_both_scales)),
-            EqualWeights.of(logs.values, logs.uniform, task.accuracy, masks,
-                            floor_candidates(task.chance)),
+            EqualWeights.of(task, masks),
         ]
 
     def _averaged(self, task: Task, masks: NDArray, members: list[_Member],
@@ -174,7 +185,8 @@ class Averaged:
             for exponents, _ in averages
         ]
         shares = _normalised(POWER * (np.array(logs) + shared.members))
-        models = _joined(task, [models for _, models in averages], shares)
+        models = _joined(task, [terms for _, terms in averages], shares,
+                         floors[floor])
         exponents = sum(share * part
                         for share, (part, _) in zip(shares, averages))
         # Both ridges have the same settings.
@@ -220,19 +232,22 @@ class Ridges:
         return cls(ridge, task, masks, penalties, errors, likely,
                    [solutions[rows] for solutions in path])
 
-    def average(self, floor: int,
-                weights: NDArray) -> tuple[NDArray, SalienceModel]:
+    def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
         """Average over settings with weights `(S,)`, for one of the floors.
 
         Returns exponents of all n models by each fit, the fit to all models
-        last, `(F + 1, n)`, and the same fits as models `(F + 1,)`.
+        last, `(F + 1, n)`, and the terms of the same fits.
         """
         floors, path = floor_candidates(self.task.chance)[[floor]], self.path
         if floor != self.likely:
             path, _ = _path(self.ridge, self.task, self.masks, self.penalties,
                             floors)
         average = _average(path, weights)
-        return average.exponents, self.ridge.models(average, floors[0])
+        offset, gradient = self.ridge.linear(average)
+        none = np.zeros_like(gradient)
+        on_logs = isinstance(self.ridge.features, Logarithms)
+        terms = (none, gradient) if on_logs else (gradient, none)
+        return average.exponents, _Terms(offset, *terms)
 
 
 def _path(ridge: RidgeRegressions, task: Task, masks: NDArray,
@@ -294,42 +309,44 @@ class EqualWeights:
     """Equal weights of the first units, with L floors; errors as in `Ridges`.
 
     There are R fits: without each held-out part, and to all n models. `sizes`,
-    `(S,)`, are numbers of units, falling from K. `n_sizes`, `(R, K)`, is the
-    number of sizes of which a unit is a part, more for those more correlated
-    with accuracy.
+    `(S,)`, are numbers of units, falling from K to 1. `n_sizes`, `(R, K)`, is
+    the number of sizes of which a unit is a part, more for those more
+    correlated with accuracy. `typical` are typical losses, `(K,)`.
     """
     sizes: NDArray
     n_sizes: NDArray
-    uniform: NDArray
-    floors: NDArray
+    typical: NDArray
     lines: _Lines
     errors: NDArray
 
     __repr__ = short_repr
 
     @classmethod
-    def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
-           masks: NDArray, floors: NDArray) -> 'EqualWeights':
-        """Fit to logarithms of losses over typical ones, `(n, K)`."""
-        rows = np.vstack([masks, np.ones((1, len(values)), dtype=bool)])
-        sizes = _halves(values.shape[1])
-        n_sizes = _n_sizes(_correlations(values, accuracy, rows), sizes)
-        lines = _fit(values, accuracy, rows, floors, sizes, n_sizes)
+    def of(cls, task: Task, masks: NDArray) -> 'EqualWeights':
+        """Fit to a task."""
+        logs = Logarithms(task.features).values
+        typical = task.features.once(_typical)
+        floors = floor_candidates(task.chance)
+        rows = np.vstack([masks, np.ones((1, len(logs)), dtype=bool)])
+        sizes = _halves(logs.shape[1])
+        n_sizes = _n_sizes(_correlations(logs, task.accuracy, rows), sizes)
+        scores = _scores(logs, task.values, typical, sizes, n_sizes)
+        lines = _fit(scores, task.accuracy, rows, floors)
         predicted = accuracy_at(lines.exponents(), floors[:, None, None, None])
-        errors = held_out_mse(predicted[:, :, :-1], accuracy, masks)
-        return cls(sizes, n_sizes, uniform, floors, lines, errors.T)
+        errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
+        return cls(sizes, n_sizes, typical, lines, errors.T)
 
-    def average(self, floor: int,
-                weights: NDArray) -> tuple[NDArray, SalienceModel]:
+    def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
         """See `Ridges.average`."""
         exponents = np.tensordot(weights, self.lines.exponents()[floor], 1)
         slopes = weights * self.lines.slopes[:, :, floor] / self.sizes
-        gradient = np.take_along_axis(
-            np.cumsum(slopes, axis=1), self.n_sizes - 1, axis=1)
-        offset = self.lines.offsets[:, :, floor] @ weights
-        return exponents, SalienceModel.from_linear(gradient, offset,
-                                                    self.floors[floor],
-                                                    self.uniform)
+        few = _are_few(self.sizes)
+        losses, logs = (
+            np.take_along_axis(
+                np.cumsum(slopes * part, axis=1), self.n_sizes - 1, axis=1)
+            for part in (few, ~few))
+        return exponents, _Terms(self.lines.offsets[:, :, floor] @ weights,
+                                 losses / self.typical, logs)
 
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
@@ -418,29 +435,27 @@ def _average(path: list[Solutions], weights: NDArray) -> Solutions:
                        for name in ('free', 'penalised', 'exponents')))
 
 
-def _joined(task: Task, parts: Sequence[SalienceModel],
-            shares: NDArray) -> SalienceModel:
-    """Models `(F + 1,)` whose exponents are averages of the members'.
-
-    The first part uses losses, the others their logarithms.
-    """
+def _joined(task: Task, parts: Sequence[_Terms], shares: NDArray,
+            floor: float) -> SalienceModel:
+    """Models `(F + 1,)` whose exponents are averages of the members'."""
     typical = task.features.once(_typical)
-    slopes = [share * part.curve.alpha for share, part in zip(shares, parts)]
-    plain, *others = (slope[:, None] * part.coefficients
-                      for slope, part in zip(slopes, parts))
-    logs = sum(others)
-    offset = -sum(slope * part.curve.beta
-                  for slope, part in zip(slopes, parts))
+    offset, losses, logs = (
+        sum(share * term for share, term in zip(shares, terms))
+        for terms in zip(*parts))
     # A logarithm counts as typical losses times one more than itself.
-    return SalienceModel.from_linear(plain, offset - logs.sum(axis=-1),
-                                     parts[0].curve.floor, task.uniform,
+    return SalienceModel.from_linear(losses, offset - logs.sum(axis=-1), floor,
+                                     task.uniform,
                                      LogTerms(logs / typical, typical))
 
 
 def _halves(n: int) -> NDArray:
-    """`n`, half of it, and so on, down to `LEAST_UNITS`."""
-    sizes = n // 2**np.arange(n.bit_length())
-    return sizes[sizes >= min(n, LEAST_UNITS)]
+    """`n`, half of it, and so on, down to 1."""
+    return n // 2**np.arange(n.bit_length())
+
+
+def _are_few(sizes: NDArray) -> NDArray[np.bool_]:
+    """Where losses count in place of their logarithms."""
+    return sizes < min(sizes[0], LEAST_LOGS)
 
 
 def _correlations(values: NDArray, accuracy: NDArray,
@@ -473,14 +488,23 @@ def _n_sizes(correlations: NDArray, sizes: NDArray) -> NDArray:
     return counts
 
 
-def _fit(values: NDArray, accuracy: NDArray, rows: NDArray, floors: NDArray,
-         sizes: NDArray, n_sizes: NDArray) -> _Lines:
-    shape = len(rows), len(sizes)
-    scores = np.empty((*shape, len(values)))
-    slopes, offsets = np.empty((2, *shape, len(floors)))
+def _scores(logs: NDArray, losses: NDArray, typical: NDArray, sizes: NDArray,
+            n_sizes: NDArray) -> NDArray:
+    """Scores of all models by R fits and S numbers of units, `(R, S, n)`."""
+    scores = np.empty((len(n_sizes), len(sizes), len(logs)))
     least = np.arange(1, len(sizes) + 1)[:, None]
-    for r, (row, n) in enumerate(zip(rows, n_sizes)):
-        scores[r] = (n >= least).astype(float) @ values.T / sizes[:, None]
+    for of_fit, n in zip(scores, n_sizes):
+        of_fit[:] = (n >= least).astype(float) @ logs.T / sizes[:, None]
+        for s in np.flatnonzero(_are_few(sizes)):
+            first = n > s
+            of_fit[s] = (losses[:, first] / typical[first]).mean(axis=1)
+    return scores
+
+
+def _fit(scores: NDArray, accuracy: NDArray, rows: NDArray,
+         floors: NDArray) -> _Lines:
+    slopes, offsets = np.empty((2, *scores.shape[:2], len(floors)))
+    for r, row in enumerate(rows):
         for s, score in enumerate(scores[r]):
             line = fit_lines(score[row, None], accuracy[row], floors)
             slopes[r, s], offsets[r, s] = line[0][:, 0], line[1]

@@ -396,6 +396,12 @@ class RidgeRegressions:
 
     def models(self, solutions: Solutions, floor: float) -> SalienceModel:
         """Turn solutions with one floor into salience models `(Q,)`."""
+        offset, gradient = self.linear(solutions)
+        return SalienceModel.from_linear(gradient, offset, floor,
+                                         self.features.uniform)
+
+    def linear(self, solutions: Solutions) -> tuple[NDArray, NDArray]:
+        """Return offsets `(Q,)` of exponents and their gradients `(Q, K)`."""
         centre, uniform = self.centre, self.features.uniform
         # Less their mean, so that it does not matter where features are 0.
         multipliers = solutions.penalised - solutions.penalised.mean(
@@ -403,8 +409,7 @@ class RidgeRegressions:
         gradient = (multipliers * centre.scale) @ self.features.values
         gradient *= centre.scale
         gradient += solutions.free[:, 1:] / centre.spread * uniform
-        offset = solutions.free[:, 0] - gradient @ centre.means
-        return SalienceModel.from_linear(gradient, offset, floor, uniform)
+        return solutions.free[:, 0] - gradient @ centre.means, gradient
 
 
 class _Iterate(NamedTuple):

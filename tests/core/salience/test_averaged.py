@@ -22,7 +22,7 @@ from csv_plugin.core.scaling_law import Curve, accuracy_at, fit_curve
 from tests.core.worlds import mse
 
 #: A member, of which only errors count.
-EQUAL = EqualWeights(*(6 * [None]))
+EQUAL = EqualWeights(*(5 * [None]))
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 AVERAGED = Averaged(PENALTIES)
 
@@ -117,11 +117,11 @@ def test_a_fold_model_has_not_seen_its_held_out_models():
             task, accuracy=np.where(masks[0], task.accuracy, noise))
         fold = solver.fit(changed, masks).folds[0]
         exponents.append(fold.exponents(task.values))
-    # Averages of the same five fits: two penalties on two scales, and equal
-    # weights of all eight units.
+    # Averages of the same eight fits: two penalties on two scales, and equal
+    # weights of eight units, four, two and one.
     sizes = np.linalg.svd(np.diff(exponents, axis=0), compute_uv=False)
     assert sizes[0] > 1e-3
-    np.testing.assert_allclose(sizes[4:], 0, atol=1e-9 * sizes[0])
+    np.testing.assert_allclose(sizes[7:], 0, atol=1e-9 * sizes[0])
 
 
 def test_many_units_of_which_a_few_tell_are_averaged_over():
@@ -153,8 +153,7 @@ def test_members_that_err_have_next_to_no_part():
     exponents = 8 * (logs[:, 0] - logs[:, 1])
     task = replace(task, accuracy=accuracy_at(exponents, 0.25))
     masks = masks_of(task)
-    equal = EqualWeights.of(logs, task.uniform, task.accuracy, masks,
-                            np.array([0.25]))
+    equal = EqualWeights.of(task, masks)
     fit = AVERAGED.fit(task, masks)
     ridge = Ridge(PENALTIES).fit(task.on(logs, task.uniform), masks)
     assert fit.cv_mse < 2 * ridge.cv_mse < 0.1 * equal.errors.min()
@@ -222,13 +221,13 @@ def test_averages_with_any_floor_are_those_of_its_own_path(floor):
     fitted = Ridges.of(ridge, task, masks, PENALTIES)
     assert fitted.likely > 0
     weights = np.arange(1, len(PENALTIES) + 2) / 21
-    exponents, models = fitted.average(floor, weights)
+    exponents, terms = fitted.average(floor, weights)
     floors = floor_candidates(task.chance)[[floor]]
     path = ridge.path(Problems.of_folds(task, masks, floors), PENALTIES)
     expected = sum(weight * part.exponents
                    for weight, part in zip(weights, path))
     np.testing.assert_allclose(exponents, expected, rtol=.02, atol=.02)
-    np.testing.assert_array_equal(models.curve.floor, floors[0])
+    np.testing.assert_allclose(exponents_of(task, terms), exponents)
 
 
 def test_floors_and_penalties_without_hope_are_given_up(monkeypatch):
@@ -337,31 +336,40 @@ def test_scores_at_chance_that_may_be_noise(slope, n_families):
 
 
 N, K, FLOOR = 24, 40, 0.25
-FLOORS = np.array([FLOOR, 0.0])
-UNIFORM = np.full(K, 1 / K)
 MASKS = fold_masks(np.repeat(np.arange(6), 4), 0, n_repeats=1)
-SIZES = [40, 20, 10]
+ROWS = [*MASKS, np.ones(N, dtype=bool)]
+SIZES = [40, 20, 10, 5, 2, 1]
 
 
-def steady_world(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def steady_world(seed: int = 0) -> Task:
     """Losses that fall with a skill, the first the most steadily."""
     rng = np.random.default_rng(seed)
     skill = rng.uniform(-1, 1, N)
     noise = rng.normal(size=(N, K)) * np.linspace(0.05, 3, K)
     accuracy = accuracy_at(2 * skill, FLOOR) + rng.normal(size=N) / 100
-    return 3 - skill[:, None] + noise, accuracy
+    return Task.of(
+        np.exp((noise - skill[:, None]) / 5), np.full(K, 1 / K), accuracy,
+        FLOOR, np.repeat(np.arange(6), 4))
 
 
-def fitted(values, accuracy, masks=MASKS) -> EqualWeights:
-    return EqualWeights.of(values, UNIFORM, accuracy, masks, FLOORS)
+def relative(task: Task) -> np.ndarray:
+    """Losses over typical ones."""
+    return task.values / task.values.mean(axis=0)
+
+
+def exponents_of(task: Task, terms) -> np.ndarray:
+    """Of all models, by their terms."""
+    return (terms.offset[:, None] + terms.losses @ task.values.T +
+            terms.logs @ np.log(relative(task)).T)
 
 
 def test_units_are_ordered_by_their_correlation_with_ranks():
-    values, accuracy = steady_world()
-    found = fitted(values, accuracy)
-    for row, n_sizes in zip([*MASKS, np.ones(N, dtype=bool)], found.n_sizes):
+    task = steady_world()
+    found = EqualWeights.of(task, MASKS)
+    logs = np.log(task.values)
+    for row, n_sizes in zip(ROWS, found.n_sizes):
         correlations = [
-            np.corrcoef(values[row, k], rankdata(accuracy[row]))[0, 1]
+            np.corrcoef(logs[row, k], rankdata(task.accuracy[row]))[0, 1]
             for k in range(K)
         ]
         for n, size in enumerate(SIZES):
@@ -369,54 +377,77 @@ def test_units_are_ordered_by_their_correlation_with_ranks():
             assert {*first} == {*np.flatnonzero(n_sizes > n)}
 
 
-@pytest.mark.parametrize('size', range(3))
+@pytest.mark.parametrize('size', range(6))
 def test_curves_are_on_the_mean_of_the_first_units(size):
-    values, accuracy = steady_world()
-    found = fitted(values, accuracy)
+    """Of their logarithms, or of fewer than eight losses."""
+    task = steady_world()
+    found = EqualWeights.of(task, MASKS)
     assert found.sizes.tolist() == SIZES
-    exponents, models = found.average(0, np.eye(3)[size])
-    for row, n_sizes, by_fit in zip([*MASKS, np.ones(N, dtype=bool)],
-                                    found.n_sizes, exponents):
+    exponents, terms = found.average(0, np.eye(6)[size])
+    values = relative(task) if SIZES[size] < 8 else np.log(relative(task))
+    for row, n_sizes, by_fit in zip(ROWS, found.n_sizes, exponents):
         score = values[:, n_sizes > size].mean(axis=1)
-        curve, _ = fit_curve(score[row], accuracy[row], FLOOR)
+        curve, _ = fit_curve(score[row], task.accuracy[row], FLOOR)
         np.testing.assert_allclose(
             accuracy_at(by_fit, FLOOR), curve.accuracies(score), atol=1e-4)
-    np.testing.assert_allclose(models.exponents(values), exponents, atol=1e-9)
+    np.testing.assert_allclose(exponents_of(task, terms), exponents)
+
+
+@pytest.mark.parametrize('columns', [1, 5])
+def test_all_units_count_by_their_logarithms(columns):
+    task = steady_world()
+    task = task.on(task.values[:, :columns], np.full(columns, 1 / columns))
+    found = EqualWeights.of(task, MASKS)
+    _, terms = found.average(0, np.eye(len(found.sizes))[0])
+    assert terms.logs.all() and not terms.losses.any()
 
 
 def test_averages_are_those_of_the_exponents():
-    values, accuracy = steady_world()
-    found = fitted(values, accuracy)
-    weights = np.array([0.2, 0.3, 0.5])
-    exponents, models = found.average(1, weights)
+    task = steady_world()
+    found = EqualWeights.of(task, MASKS)
+    weights = np.array([0.2, 0.1, 0.2, 0.1, 0.3, 0.1])
+    exponents, terms = found.average(1, weights)
     expected = sum(weight * found.average(1, alone)[0]
-                   for weight, alone in zip(weights, np.eye(3)))
+                   for weight, alone in zip(weights, np.eye(6)))
     np.testing.assert_allclose(exponents, expected)
-    np.testing.assert_allclose(models.exponents(values), exponents, atol=1e-9)
-    assert models.curve.floor.tolist() == [0.0] * (len(MASKS) + 1)
+    np.testing.assert_allclose(exponents_of(task, terms), exponents)
 
 
 def test_errors_are_those_of_models_that_are_held_out():
-    values, accuracy = steady_world()
-    found = fitted(values, accuracy)
-    assert found.errors.shape == (3, 2)
-    for size in range(3):
-        exponents, _ = found.average(1, np.eye(3)[size])
-        predicted = accuracy_at(exponents[:-1], 0.0)
+    task = steady_world()
+    found = EqualWeights.of(task, MASKS)
+    floors = floor_candidates(FLOOR)
+    assert found.errors.shape == (6, len(floors))
+    for size in range(6):
+        exponents, _ = found.average(1, np.eye(6)[size])
+        predicted = accuracy_at(exponents[:-1], floors[1])
         assert found.errors[size, 1] == pytest.approx(
-            float(held_out_mse(predicted, accuracy, MASKS)))
+            float(held_out_mse(predicted, task.accuracy, MASKS)))
 
 
 def test_units_and_accuracies_that_do_not_differ():
-    values, accuracy = steady_world()
+    task = steady_world()
     # As a table that is rounded might have it.
-    values[:, 0] = 1.5 - 1e-5 * accuracy
-    values[:, 1] = 1.5
-    found = fitted(values, accuracy)
+    task.values[:, 0] = 1.5 - 1e-5 * task.accuracy
+    task.values[:, 1] = 1.5
+    found = EqualWeights.of(task, MASKS)
     assert np.isfinite(found.errors).all()
     assert (found.n_sizes[:, :2] < 3).all()
-    level = fitted(values, np.full(N, 0.5))
+    level = EqualWeights.of(replace(task, accuracy=np.full(N, 0.5)), MASKS)
     np.testing.assert_allclose(level.errors, 0, atol=1e-6)
+
+
+def test_one_loss_that_tells_all_is_found():
+    """Its slope leads on to better models, where noise hides it from means."""
+    rng = np.random.default_rng(0)
+    skill = np.sort(rng.uniform(-1, 1, 40))
+    values = 2 + rng.normal(size=(40, 32)) / 5
+    values[:, 7] = 2 - skill
+    task = Task.of(values, np.full(32, 1 / 32), accuracy_at(2 * skill, FLOOR),
+                   FLOOR, np.repeat(np.arange(10), 4))
+    worse = task.select(np.arange(40) < 24)
+    predicted = AVERAGED.fit(worse, masks_of(worse)).model.predict(values[24:])
+    np.testing.assert_allclose(predicted, task.accuracy[24:], atol=.01)
 
 
 def test_constant_scores_have_the_slope_0():
