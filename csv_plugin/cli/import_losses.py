@@ -33,8 +33,8 @@ from csv_plugin.extras.importers.importing import (OF_ITEMS, SOURCES,
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.io.files import FilePath, file_set
-from csv_plugin.io.measured_file import MEASURED, write_measured
 from csv_plugin.io.model_paths import named_path, paths_by_model
+from csv_plugin.io.model_tables import MEASURED, write_measured
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 

@@ -343,7 +343,7 @@ def _vllm(model: str, args: argparse.Namespace) -> Any:
 
 
 def _server(model: str, args: argparse.Namespace) -> Any:
-    from csv_plugin.extras.engines.completions import CompletionsEngine
+    from csv_plugin.extras.completions import CompletionsEngine
     return CompletionsEngine(
         args.url, model, dtype=args.dtype or 'unknown', **args.setting)
 

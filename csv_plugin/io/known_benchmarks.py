@@ -28,7 +28,7 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
     and (B). Items are those of the split on which OpenCompass evaluates, 0
     where it is not certain.
     """
-    with as_file(files('csv_plugin.data') / 'benchmarks.csv') as path:
+    with as_file(files('csv_plugin') / 'data' / 'benchmarks.csv') as path:
         return read_benchmarks(path)
 
 

@@ -2,10 +2,11 @@
 
 The ending of a file's name tells its format; docs/formats.md describes them.
 """
+import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -17,11 +18,10 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.measured import check_weights
+from csv_plugin.core.measured import Measured, check_weights
 from csv_plugin.io.containers import metadata_of
-from csv_plugin.io.files import FilePath, read_bytes, read_text
-from csv_plugin.io.json_files import parse_json
-from csv_plugin.io.measured_file import read_measured
+from csv_plugin.io.files import FilePath, read_bytes, read_text, write_text
+from csv_plugin.io.json_files import parse_json, read_json
 from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
                                   models_in, models_to_fit, read_benchmarks,
                                   read_models, read_rows)
@@ -30,6 +30,9 @@ from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
 #: of BF16 are the upper halves of numbers of 32 bits.
 _FLOATS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2'}
 _HOW_TO_NAME = 'docs/formats.md says how rows and columns are named.'
+#: Records of what numbers were measured on, in the folder of their tables.
+MEASURED = 'measured.json'
+_IMPORT_AGAIN = 'Import the numbers again, or remove the file.'
 
 
 class ModelColumns(NamedTuple):
@@ -319,3 +322,27 @@ def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
         raise InputError(
             f'{file}, model {table.models[m]!r}, column {table.columns[k]!r}',
             expected, f'{table.values[m, k]:g}', remedy)
+
+
+def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
+    """Write `measured.json`, an object a record."""
+    path = Path(folder) / MEASURED
+    rows = [asdict(record) for record in records]
+    write_text(path, json.dumps(rows, indent=1) + '\n')
+    return path
+
+
+def read_measured(table: FilePath) -> tuple[Measured, ...]:
+    """Read the records beside a table; none without such a file."""
+    path = Path(table).with_name(MEASURED)
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(
+            Measured(**record, facts={**facts})
+            for record in read_json(path, _IMPORT_AGAIN)
+            for facts in [record.pop('facts')])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(
+            str(path), 'records of numbers', str(error),
+            _IMPORT_AGAIN) from error

@@ -43,7 +43,7 @@ def paper_accuracies() -> AccuracyTable:
     >>> float(table.column('gsm8k')[table.models.index('Qwen2-72B')])
     0.8954
     """
-    data = files('csv_plugin.data')
+    data = files('csv_plugin') / 'data'
     with as_file(data / 'paper_tables3_4.csv') as scores, \
             as_file(data / 'benchmarks.csv') as benchmarks:
         return read_accuracies(scores, benchmarks)
@@ -78,7 +78,7 @@ def paper_weights() -> dict[str, PaperWeights]:
 
 
 def _rows(name: str, *columns: str) -> list[CsvRow]:
-    with as_file(files('csv_plugin.data') / name) as path:
+    with as_file(files('csv_plugin') / 'data' / name) as path:
         return read_rows(path, ('model', *columns))
 
 

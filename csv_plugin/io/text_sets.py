@@ -137,7 +137,7 @@ def shipped_texts() -> TextSet:
     >>> shipped_texts()
     TextSet(500 texts e775fa504a46)
     """
-    with as_file(files('csv_plugin.data') / 'shipped_texts.jsonl') as path:
+    with as_file(files('csv_plugin') / 'data' / 'shipped_texts.jsonl') as path:
         return read_texts(path)
 
 

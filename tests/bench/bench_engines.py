@@ -26,7 +26,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.demo import shipped
-from csv_plugin.extras.engines.completions import CompletionsEngine
+from csv_plugin.extras.completions import CompletionsEngine
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine

@@ -24,7 +24,7 @@ from tools.studies.zoo.building import LOSS_STEP
 dumping = pytest.importorskip('csv_plugin.lm.dumping')
 
 from csv_plugin.lm.engines.token_losses import token_losses  # noqa: E402
-from tests.extras.engines.servers import Server, running  # noqa: E402
+from tests.extras.servers import Server, running  # noqa: E402
 from tests.lm import code_folders  # noqa: E402
 from tests.lm.engines import stand_ins  # noqa: E402
 from tests.lm.models import make, tokenizer  # noqa: E402

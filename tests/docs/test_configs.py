@@ -16,7 +16,7 @@ from opencompass.models import OpenAISDK
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
-from csv_plugin.extras.engines.completions import CompletionsEngine
+from csv_plugin.extras.completions import CompletionsEngine
 from csv_plugin.oc.models import TokenLossModel
 from csv_plugin.oc.partitioners import TextsApartPartitioner
 

@@ -11,14 +11,14 @@ from transformers import AutoTokenizer
 
 from csv_plugin.cli.copy_configs import RUNS
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.engines import completions
-from csv_plugin.extras.engines.completions import CompletionsEngine
+from csv_plugin.extras import completions
+from csv_plugin.extras.completions import CompletionsEngine
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
 from csv_plugin.oc.partitioners import check_engines
 from csv_plugin.oc.run_checks import check_run
-from tests.extras.engines.servers import Server, running
+from tests.extras.servers import Server, running
 from tests.lm import code_folders
 from tests.lm.models import make
 from tests.oc import tiny
@@ -26,7 +26,7 @@ from tests.oc import tiny
 PART = tiny.TEXTS.texts[:5]
 #: Nothing listens there.
 NOWHERE = 'http://127.0.0.1:9'
-PATH = 'csv_plugin.extras.engines.completions.CompletionsEngine'
+PATH = 'csv_plugin.extras.completions.CompletionsEngine'
 
 
 def entry(folder, url=NOWHERE, **engine):

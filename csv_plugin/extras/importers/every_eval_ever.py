@@ -22,11 +22,10 @@ from csv_plugin.core.measured import (METRIC, N_ITEMS, SHOTS, Measured,
                                       warn_of_differences)
 from csv_plugin.extras.importers.accuracy_cells import (Cell, accuracy_table,
                                                         chance_levels)
-from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
-                                                   read_json_part)
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.io.files import FilePath
+from csv_plugin.io.json_files import JsonPart, inside, read_json_part
 
 #: Versions of the format; the fields that are read are the same in all.
 VERSIONS = '0.1', '0.2', '0.3'

@@ -10,14 +10,14 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.measured import (SHOTS, SYSTEM, TEMPLATE, VERSION,
                                       Measured, check_weights)
-from csv_plugin.extras.importers.json_rows import (JsonPart, inside, is_number,
-                                                   read_json_part)
 from csv_plugin.extras.importers.left_out import (GENERATED, NO_RIGHT,
                                                   SEVERAL_RIGHT, LeftOut,
                                                   read_items)
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
+from csv_plugin.io.json_files import (JsonPart, inside, is_number,
+                                      read_json_part)
 from csv_plugin.io.parquet_tables import read_rows_of
 
 #: The end of a file's name.

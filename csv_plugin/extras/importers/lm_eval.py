@@ -15,8 +15,6 @@ from typing import Optional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SHOTS, Measured
 from csv_plugin.core.texts import TextSet
-from csv_plugin.extras.importers.json_rows import (JsonPart, inside, is_number,
-                                                   read_json_rows)
 from csv_plugin.extras.importers.left_out import (EMPTY, NO_RIGHT,
                                                   SEVERAL_RIGHT, LeftOut,
                                                   read_items, usable)
@@ -25,6 +23,8 @@ from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          tasks_of)
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.json_files import (JsonPart, inside, is_number,
+                                      read_json_rows)
 
 #: The empty text among those of a task. A tokenizer that puts nothing around
 #: a text gives it no token, so that it has no loss.

@@ -9,12 +9,12 @@ from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.measured import check_measured
 from csv_plugin.extras.importers.accuracy_cells import (Cell, accuracy_table,
                                                         chance_levels)
-from csv_plugin.extras.importers.json_rows import JsonPart, inside, is_number
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          read_runs, runs_of,
                                                          tasks_of)
 from csv_plugin.io.files import FilePath
+from csv_plugin.io.json_files import JsonPart, inside, is_number
 from csv_plugin.io.model_paths import paths_by_model
 
 

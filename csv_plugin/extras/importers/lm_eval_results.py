@@ -19,10 +19,9 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SETTINGS, SHOTS,
                                       SYSTEM, TEMPLATE, TURNS, VERSION,
                                       Measured, check_weights, differing)
-from csv_plugin.extras.importers.json_rows import (inside, is_number,
-                                                   read_json_part)
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.io.files import NOT_THERE, FilePath
+from csv_plugin.io.json_files import inside, is_number, read_json_part
 
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
 #: Metrics that are accuracies; the first that a benchmark has counts.

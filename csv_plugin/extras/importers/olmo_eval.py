@@ -14,14 +14,13 @@ from typing import Optional
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.measured import SYSTEM, Measured
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.extras.importers.json_rows import (JsonPart, inside,
-                                                   read_json_part,
-                                                   read_json_rows)
 from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, NO_RIGHT,
                                                   SEVERAL_RIGHT, LeftOut,
                                                   read_items)
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
+from csv_plugin.io.json_files import (JsonPart, inside, read_json_part,
+                                      read_json_rows)
 
 _SUFFIX, _REQUESTS = '-predictions.jsonl', '-requests.jsonl'
 _REMEDY = 'Run olmo-eval again, or fetch an intact copy of its output.'

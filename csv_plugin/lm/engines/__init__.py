@@ -1,4 +1,4 @@
 """Programs that run a language model: `transformers` and vLLM.
 
-`csv_plugin.extras.engines` has further ones.
+`csv_plugin.extras.completions` is a further one.
 """

@@ -7,11 +7,11 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.extras.engines.completions import CompletionsEngine
+from csv_plugin.extras.completions import CompletionsEngine
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from tests.extras.engines.servers import Server, running
+from tests.extras.servers import Server, running
 from tests.lm.engines import stand_ins
 from tests.lm.models import CONTEXT, make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS

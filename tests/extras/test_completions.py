@@ -7,11 +7,11 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.extras.engines import completions
-from csv_plugin.extras.engines.completions import KEY, CompletionsEngine
+from csv_plugin.extras import completions
+from csv_plugin.extras.completions import KEY, CompletionsEngine
 from csv_plugin.lm.engines.token_losses import token_losses
-from tests.extras.engines.servers import (LARGEST, WRONG, Away, Busy, Dripping,
-                                          Failing, Refusing, Server, running)
+from tests.extras.servers import (LARGEST, WRONG, Away, Busy, Dripping,
+                                  Failing, Refusing, Server, running)
 from tests.lm.models import make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 

@@ -1,1 +1,0 @@
-"""Facts and texts that travel with the package."""

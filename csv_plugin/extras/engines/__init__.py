@@ -1,1 +1,0 @@
-"""The engine beside transformers and vLLM: a server."""
