@@ -1,6 +1,7 @@
 """Fits of a `Predictor` to losses and observed accuracies."""
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Optional, Union
 
@@ -27,8 +28,7 @@ from csv_plugin.core.reference_predictors import (LABEL_TOKEN_LOSS, MEAN_LOSS,
                                                   equivalent, usual_limit)
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Plain, SalienceFit, Solver, Task,
-                                      Uniform, fold_masks,
-                                      held_out_predictions, predicts_better)
+                                      Uniform, fold_masks, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import MOST, SalienceModel, outside
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
@@ -45,21 +45,31 @@ LEAST_LOSS = 1e-150
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Fit of a task, and predictions of its folds."""
+    """Fit of a task; its predictions are made once, when first needed."""
     task: Task
     fit: SalienceFit
-    folds: FoldPredictions
 
     __repr__ = short_repr
 
-    @classmethod
-    def of(cls, task: Task, fit: SalienceFit) -> 'Fitted':
-        """Add the predictions of its folds to a fit."""
-        return cls(
-            task, fit,
-            FoldPredictions.of(fit.folds, fit.masks, task.values,
-                               task.accuracy, task.families,
-                               task.features.rows))
+    @cached_property
+    def folds(self) -> FoldPredictions:
+        """Predictions of its folds."""
+        task, fit = self.task, self.fit
+        return FoldPredictions.of(fit.folds, fit.masks, task.values,
+                                  task.accuracy, task.families,
+                                  task.features.rows)
+
+    @cached_property
+    def scores(self) -> NDArray:
+        """Capability scores of the training models, `(n,)`."""
+        return self.fit.model.scores(self.task.values)
+
+    @cached_property
+    def held_out(self) -> NDArray:
+        """As `salience.held_out_predictions`, `(n,)`."""
+        if self.fit.held_out is not None:
+            return self.fit.held_out
+        return mean_unseen(self.folds.predicted, self.folds.masks)
 
     @property
     def is_mean(self) -> bool:
@@ -70,8 +80,7 @@ class Fitted:
     def families(self) -> tuple[HeldOutFamily, ...]:
         """Errors of each family, predicted by the others."""
         return held_out_families(self.task.families.tolist(),
-                                 self.task.accuracy,
-                                 held_out_predictions(self.task, self.fit))
+                                 self.task.accuracy, self.held_out)
 
 
 def fit_predictor(
@@ -199,8 +208,8 @@ def _fit_all(tasks: Mapping[str, Task],
     for name in list(tasks) if together else progress(list(tasks)):
         method = solver[name] if isinstance(solver, Mapping) else solver
         fit = joint.get(name) or _fit(tasks[name], method, masks[name], final)
-        fitted[name] = Fitted.of(tasks[name],
-                                 _unless_mean(tasks[name], fit, masks[name]))
+        fitted[name] = Fitted(tasks[name],
+                              _unless_mean(tasks[name], fit, masks[name]))
         if watch:
             watch(name, tasks[name], fitted[name].fit)
     return fitted
@@ -224,11 +233,12 @@ def _fit(task: Task, solver: Solver, masks: NDArray,
 def _unless_mean(task: Task, fit: Optional[SalienceFit],
                  masks: NDArray) -> SalienceFit:
     """The fit, or the mean accuracy where nothing can be learned."""
-    mean = Constant().fit(task, masks)
+    if fit is not None and not task.at_chance:
+        return fit
     # Accuracies about the chance level may be noise, and a curve through
     # noise leads anywhere.
-    if fit is not None and (not task.at_chance
-                            or predicts_better(task, fit, mean)):
+    mean = Constant().fit(task, masks)
+    if fit is not None and predicts_better(task, fit, mean):
         return fit
     problems = (*task.problems, *([AT_CHANCE] if task.at_chance else []))
     return replace(
@@ -254,7 +264,7 @@ def learn_intervals(
     rate = learn_rate(backtests, variances)
     distances = mean_distances([part.folds for part in learned or parts])
     rises = [
-        np.std(part.fit.model.exponents(part.task.values)) for part in learned
+        np.std(part.fit.model.curve.exponents(part.scores)) for part in learned
     ]
     rise = float(max(rises, default=MOST))
     further = np.zeros(len(TIMES_COMPUTE))
@@ -271,9 +281,8 @@ def _further(part: Fitted) -> NDArray[np.float64]:
     features = part.task.features
     best = features.values[[features.mean_loss.argmin()]]
     factors = np.power(TIMES_COMPUTE, -LOSS_EXPONENT)
-    seen, score = (
-        part.fit.model.scores(values)
-        for values in (features.values, factors[:, None] * best))
+    score = part.fit.model.scores(factors[:, None] * best)
+    seen = part.scores
     return outside(score, seen.min(), seen.max(), seen.std())
 
 
@@ -285,7 +294,7 @@ def _intervals(part: Fitted, variance: NDArray, rate: float,
     rise = rise if part.is_mean and task.at_chance else 0.0
     if not rise:
         deviations *= 1 + rate * distances[folds.models[model]]
-    score = fit.model.scores(task.values)
+    score = part.scores
     # With the many columns of other solvers, sound models are beyond in some.
     few = fit.solver == Plain.name
     return Intervals(fit.folds, len(score),
@@ -347,9 +356,9 @@ def learn_references(
     for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
         score = task.values @ coefficients
         alone = task.on(score[:, None], np.ones(1))
-        if alone.problems or equivalent(fit.model.scores(task.values), score):
+        if alone.problems or equivalent(part.scores, score):
             continue
-        other = Fitted.of(alone, Uniform().fit(alone, fit.masks))
+        other = Fitted(alone, Uniform().fit(alone, fit.masks))
         limit = usual_limit(
             mean_unseen(folds.exponents, folds.masks),
             mean_unseen(other.folds.exponents, folds.masks), folds.n_families)
@@ -386,6 +395,5 @@ def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,
     held_out = np.full(accuracies.values.shape, np.nan)
     for b, name in enumerate(accuracies.benchmarks):
         rows = ~np.isnan(accuracies.values[:, b])
-        held_out[rows, b] = held_out_predictions(fitted[name].task,
-                                                 fitted[name].fit)
+        held_out[rows, b] = fitted[name].held_out
     return held_out

@@ -60,7 +60,7 @@ def test_folds_predict_the_models_that_they_have_not_seen():
                    tables.accuracies.column('easy'), .25,
                    np.array(tables.groups))
     fit = Ridge().fit(task, fold_masks(task.families, 0))
-    part = Fitted.of(task, fit)
+    part = Fitted(task, fit)
     fold, model = part.folds.unseen
     assert [*zip(fold, model)] == [(f, m) for f, mask in enumerate(fit.masks)
                                    for m in np.flatnonzero(~mask)]

@@ -134,7 +134,7 @@ def literal_deviation_of(intervals, model, values):
 
 def intervals_of(task, fit):
     """Those of a single benchmark, which shares nothing."""
-    return learn_intervals({'': Fitted.of(task, fit)}, [])['']
+    return learn_intervals({'': Fitted(task, fit)}, [])['']
 
 
 def learned(world, solver=Uniform(), seed=0, n_repeats=3):
@@ -408,10 +408,10 @@ def test_a_mean_accuracy_tells_nothing_of_the_shape(accuracy):
     """Nor do errors that are all 0."""
     task = make_world(noise=0.05).task
     masks = fold_masks(task.families, 0)
-    folds = Fitted.of(task, Uniform().fit(task, masks)).folds
+    folds = Fitted(task, Uniform().fit(task, masks)).folds
     scatter = np.where(np.arange(len(task.accuracy)) % 2, 0.01, 0)
     mean = replace(task, accuracy=np.full(len(scatter), accuracy) + scatter)
-    constant = Fitted.of(mean, Constant().fit(mean, masks)).folds
+    constant = Fitted(mean, Constant().fit(mean, masks)).folds
     nothing = errors_of((1., 0), 9, unit=0.)
     alone, = shared_variances([folds])
     first, second, third = shared_variances([constant, folds, nothing])

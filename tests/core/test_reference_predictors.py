@@ -25,7 +25,7 @@ LABEL = np.array([0., 0., 1., 0.])
 
 def learned(task=TASK, solver=Ridge(), **measures):
     fit = solver.fit(task, fold_masks(task.families, 0))
-    return fit, learn_references(Fitted.of(task, fit), measures)
+    return fit, learn_references(Fitted(task, fit), measures)
 
 
 def literal_limit(fit, coefficients):
@@ -184,6 +184,5 @@ def test_a_measure_that_was_learned_by_other_columns_is_no_reference():
     fit = solver.fit(task, fold_masks(task.families, 0))
     label = np.append(LABEL, 0)
     assert [
-        w.name
-        for w in learn_references(Fitted.of(task, fit), {'label': label})
+        w.name for w in learn_references(Fitted(task, fit), {'label': label})
     ] == [MEAN_LOSS]

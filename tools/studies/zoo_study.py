@@ -16,7 +16,7 @@ from csv_plugin.core.held_out_errors import typical_error
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
-                                      fold_masks, held_out_predictions)
+                                      fold_masks)
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.training import JoinedColumns, Training
 from csv_plugin.io.collection import Collection, read_collection
@@ -258,7 +258,7 @@ class ZooStudy:
 
 def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> Fitted:
     """The choice of `auto`, with predictions of families it has not seen."""
-    return Fitted.of(
+    return Fitted(
         task,
         replace(auto.fit(task, masks), held_out=auto.held_out(task, masks)))
 
@@ -266,13 +266,9 @@ def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> Fitted:
 def _expected(fit: Fitted) -> dict[str, float]:
     """Mean squared errors of `left_out` that are not found on the series."""
     return {
-        'cross-validated':
-        metrics.mse(fit.task.accuracy, held_out_predictions(fit.task,
-                                                            fit.fit)),
-        'of the typical series':
-        typical_error(fit.families)**2,
-        'chosen by':
-        fit.fit.cv_mse
+        'cross-validated': metrics.mse(fit.task.accuracy, fit.held_out),
+        'of the typical series': typical_error(fit.families)**2,
+        'chosen by': fit.fit.cv_mse
     }
 
 

@@ -130,14 +130,17 @@ class Averaged:
         signals = [_signal(*pairs[b], members[b]) for b in fitted]
         weights = _weights([tasks[b].main for b in fitted], signals)
         shared = _shared([members[b] for b in fitted], weights)
+        averages = [
+            self._averaged(*pairs[b], members[b], shared) for b in fitted
+        ]
+        typical = typical_slope([
+            slope_of(tasks[b], exponents[-1])
+            for b, (_, exponents) in zip(fitted, averages)
+        ], weights)
         fits = {
-            b: self._averaged(*pairs[b], members[b], shared)
-            for b in fitted
+            b: pulled(tasks[b], *average, typical, signal)
+            for b, average, signal in zip(fitted, averages, signals)
         }
-        typical = typical_slope(
-            [slope_of(tasks[b], fits[b].model) for b in fitted], weights)
-        for b, signal in zip(fitted, signals):
-            fits[b] = pulled(tasks[b], fits[b], typical, signal)
         return [
             fits[b] if b in fits else self._uniform(*pair)
             for b, pair in enumerate(pairs)
@@ -166,8 +169,8 @@ class Averaged:
         ]
 
     def _averaged(self, task: Task, masks: NDArray, members: list[_Member],
-                  shared: _SharedErrors) -> SalienceFit:
-        """Average of all members and settings."""
+                  shared: _SharedErrors) -> tuple[SalienceFit, NDArray]:
+        """Average of all members and settings, and its exponents."""
         floors = floor_candidates(task.chance)
         excess = [
             _logs(member.errors) + of_all[:, None]
@@ -187,19 +190,18 @@ class Averaged:
         shares = _normalised(POWER * (np.array(logs) + shared.members))
         models = _joined(task, [terms for _, terms in averages], shares,
                          floors[floor])
-        exponents = sum(share * part
-                        for share, (part, _) in zip(shares, averages))
+        exponents = np.tensordot(shares, [part for part, _ in averages], 1)
         # Both ridges have the same settings.
         by_penalty = shares[:2] @ np.array(weights[:2])
         tried = np.array([np.inf, *self.penalties])
         notes = fit_notes(models[-1], masks, gained=True)
         if shares @ [part[0] for part in weights] >= 0.5:
             notes = (LITTLE_GAIN, *notes)
-        return SalienceFit(
-            self.name, models[-1], models[:-1], masks,
-            float(tried[by_penalty.argmax()]),
-            _error_of(task, masks, np.asarray(exponents), floors[floor]),
-            notes)
+        fit = SalienceFit(self.name, models[-1], models[:-1], masks,
+                          float(tried[by_penalty.argmax()]),
+                          _error_of(task, masks, exponents, floors[floor]),
+                          notes)
+        return fit, exponents
 
 
 @dataclass(frozen=True, eq=False)

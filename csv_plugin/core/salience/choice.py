@@ -37,8 +37,8 @@ class Constant:
         mean = np.where(counts > 0, totals / np.maximum(counts, 1),
                         task.chance)
         models = SalienceModel.constant(mean, task.uniform)
-        error = held_out_mse(models[:-1].predict(task.values), task.accuracy,
-                             masks)
+        predicted = np.broadcast_to(mean[:-1, None], masks.shape)
+        error = held_out_mse(predicted, task.accuracy, masks)
         return SalienceFit(self.name, models[-1], models[:-1], masks, np.inf,
                            float(error), ())
 

@@ -23,13 +23,13 @@ LEAST_ERROR = 1e-8
 LEAST_CHANGE = 1e-9
 
 
-def slope_of(task: Task, model: SalienceModel) -> NDArray[np.float64]:
-    """Return by how much the exponent rises as the mean loss falls, `(...)`.
+def slope_of(task: Task, exponents: NDArray) -> NDArray[np.float64]:
+    """Return by how much exponents `(..., n)` rise as the mean loss falls.
 
-    The slope of a regression over the models of the task.
+    The slopes `(...)` of regressions over the n models of the task.
     """
     falls = task.features.mean_loss.mean() - task.features.mean_loss
-    return np.asarray(model.exponents(task.values) @ falls / (falls @ falls))
+    return np.asarray(exponents @ falls / (falls @ falls))
 
 
 def typical_slope(slopes: Sequence[NDArray], weights: NDArray) -> float:
@@ -48,17 +48,18 @@ def typical_slope(slopes: Sequence[NDArray], weights: NDArray) -> float:
     return float(np.interp(0.5, middles, logs))
 
 
-def pulled(task: Task, fit: SalienceFit, typical: float,
+def pulled(task: Task, fit: SalienceFit, exponents: NDArray, typical: float,
            signal: float) -> SalienceFit:
     """Return the fit with slopes between its own and the typical one.
 
-    Slopes that are not above 0 stay. A benchmark that losses do not explain
-    may well be flat: the prior counts `signal` times where it is steeper.
+    Exponents are those of all models by each fold and by the fit to all,
+    `(F + 1, n)`. Slopes that are not above 0 stay. A benchmark that losses do
+    not explain may well be flat: the prior counts `signal` times where it is
+    steeper.
     """
     models = SalienceModel.stack(
         [*(fit.folds[f] for f in range(len(fit.masks))), fit.model])
-    curve, exponents = models.curve, models.exponents(task.values)
-    slopes = slope_of(task, models)
+    curve, slopes = models.curve, slope_of(task, exponents)
     changes = typical - np.log(slopes, where=slopes > 0, out=slopes * np.nan)
     weight = len(np.unique(task.families)) / max(fit.cv_mse, LEAST_ERROR)
     factors, shifts = np.ones(len(slopes)), np.zeros(len(slopes))
@@ -72,8 +73,9 @@ def pulled(task: Task, fit: SalienceFit, typical: float,
     alpha = curve.alpha * factors
     models = replace(
         models, curve=Curve(alpha, curve.beta - shifts / alpha, curve.floor))
-    error = held_out_mse(models[:-1].predict(task.values), task.accuracy,
-                         fit.masks)
+    predicted = accuracy_at(factors[:, None] * exponents + shifts[:, None],
+                            curve.floor[:, None])
+    error = held_out_mse(predicted[:-1], task.accuracy, fit.masks)
     return replace(
         fit, model=models[-1], folds=models[:-1], cv_mse=float(error))
 

@@ -188,7 +188,7 @@ def _fit_of_heads(mean: BenchmarkPredictor,
         for i, trained in enumerate(heads[:first_fold])
         if i and trained is not None and name in trained.benchmarks
     }
-    return Fitted.of(task, fit), backtests
+    return Fitted(task, fit), backtests
 
 
 def _with_head(mean: BenchmarkPredictor, fitted: Fitted,

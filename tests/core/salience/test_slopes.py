@@ -25,6 +25,14 @@ def step(noise: float = 0.01) -> tuple:
     return task, Uniform().fit(task, masks)
 
 
+def exponents_of(task, fit):
+    """By all fits."""
+    return np.vstack([
+        fit.folds.exponents(task.values),
+        fit.model.exponents(task.values)[None]
+    ])
+
+
 @pytest.mark.parametrize('typical', [0.5, 4.0])
 def test_errors_and_prior_are_minimised(typical):
     """By another algorithm, on exponents by which the mean loss counts."""
@@ -38,7 +46,8 @@ def test_errors_and_prior_are_minimised(typical):
         return (n_families * squares / fit.cv_mse + share *
                 ((place[1] - typical) / SPREAD)**2)
 
-    start = [-6, np.log(slope_of(task, fit.model))]
+    exponents = exponents_of(task, fit)
+    start = [-6, np.log(slope_of(task, exponents[-1]))]
     expected = minimize(
         objective,
         start,
@@ -48,9 +57,9 @@ def test_errors_and_prior_are_minimised(typical):
             'fatol': 1e-10,
             'maxiter': 4000
         }).x
-    found = pulled(task, fit, typical, 0.3)
-    assert np.log(slope_of(task, found.model)) == pytest.approx(
-        expected[1], abs=1e-3)
+    found = pulled(task, fit, exponents, typical, 0.3)
+    slope = slope_of(task, found.model.exponents(task.values))
+    assert np.log(slope) == pytest.approx(expected[1], abs=1e-3)
     assert found.model.predict(task.values) == pytest.approx(
         accuracy_at(expected[0] - np.exp(expected[1]) * (loss - 3), CHANCE),
         abs=1e-4)
@@ -61,14 +70,16 @@ def test_errors_and_prior_are_minimised(typical):
 
 def test_slopes_that_are_typical_or_negative_stay():
     task, fit = step()
-    own = float(np.log(slope_of(task, fit.model)))
-    same = pulled(task, fit, own, 1.0).model
+    exponents = exponents_of(task, fit)
+    own = float(np.log(slope_of(task, exponents[-1])))
+    same = pulled(task, fit, exponents, own, 1.0).model
     np.testing.assert_array_equal(
         same.predict(task.values), fit.model.predict(task.values))
     falling = replace(task, accuracy=1 - task.accuracy)
     risen = Uniform().fit(falling, fit.masks)
     np.testing.assert_array_equal(
-        pulled(falling, risen, own, 1.0).model.predict(task.values),
+        pulled(falling, risen, exponents_of(task, risen),
+               own, 1.0).model.predict(task.values),
         risen.model.predict(task.values))
 
 
