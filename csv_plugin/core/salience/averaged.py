@@ -48,10 +48,10 @@ POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
 #: Tolerance of solutions that are averaged; see `ridge.TOLERANCE`.
-PATH_TOLERANCE = 1e-6
+PATH_TOLERANCE = 1e-3
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
-RISE, FAR = 3, 4
+RISE, FAR = 1.5, 4
 #: Fewer units than these, if not all, count by their losses over typical ones:
 #: logarithms of one loss lead too far beyond the training models.
 LEAST_LOGS = 8
@@ -493,11 +493,13 @@ def _n_sizes(correlations: NDArray, sizes: NDArray) -> NDArray:
 def _scores(logs: NDArray, losses: NDArray, typical: NDArray, sizes: NDArray,
             n_sizes: NDArray) -> NDArray:
     """Scores of all models by R fits and S numbers of units, `(R, S, n)`."""
+    few = _are_few(sizes)
+    places = np.flatnonzero(~few)[:, None]
+    units = (n_sizes[:, None] > places).astype(float)
     scores = np.empty((len(n_sizes), len(sizes), len(logs)))
-    least = np.arange(1, len(sizes) + 1)[:, None]
+    scores[:, ~few] = np.tensordot(units, logs, (2, 1)) / sizes[~few, None]
     for of_fit, n in zip(scores, n_sizes):
-        of_fit[:] = (n >= least).astype(float) @ logs.T / sizes[:, None]
-        for s in np.flatnonzero(_are_few(sizes)):
+        for s in np.flatnonzero(few):
             first = n > s
             of_fit[s] = (losses[:, first] / typical[first]).mean(axis=1)
     return scores

@@ -469,8 +469,8 @@ class _PenaltyPath:
         for _ in range(MAX_STEPS):
             new = self._step(rows, strength, value)
             gain = value - new
-            # Steps shrink at least linearly.
-            expected = gain * np.minimum(ratio(gain, last, 1), 1)
+            # Steps shrink at least linearly, the first one to a tenth.
+            expected = gain * np.minimum(ratio(gain, last, 0.1), 1)
             going = expected > tolerance * value
             rows, value, last = rows[going], new[going], gain[going]
             if not len(rows):
