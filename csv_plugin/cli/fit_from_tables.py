@@ -4,7 +4,7 @@ Example (tables as docs/formats.md describes them):
 
     salience fit --losses losses.csv --scores scores.csv \\
         --models models.csv --benchmarks benchmarks.csv \\
-        --fit train val --predict test --out outputs/study
+        --predict test --out outputs/study
 """
 import argparse
 from collections.abc import Sequence

@@ -11,6 +11,7 @@ Usual names stay as they are.
 True
 """
 import re
+from collections.abc import Iterable
 from itertools import chain
 from unicodedata import category, normalize
 
@@ -80,6 +81,18 @@ def same_look(text: str) -> str:
         c for c in normalize('NFKC', text)
         if category(c) != 'Cf' and ord(c) not in _WITHOUT_GLYPH)
     return ' '.join(normalize('NFKC', seen.casefold()).split())
+
+
+def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
+    """Return a question on known names that look like missing ones, or ''.
+
+    >>> did_you_mean(['MMLU', 'x'], ['mmlu', 'arc'])
+    "Did you mean 'mmlu'? "
+    """
+    by_look = {same_look(name): repr(name) for name in known}
+    near = [by_look[look] for look in map(same_look, missing)
+            if look in by_look]  # yapf: disable
+    return f'Did you mean {", ".join(near[:3])}? ' if near else ''
 
 
 def markdown(text: str) -> str:

@@ -11,8 +11,8 @@ from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.formatting import (ANY, number, percent, predicted_cell,
-                                        shortened)
+from csv_plugin.core.formatting import (ANY, interval, number, percent,
+                                        predicted_cell, shortened)
 
 #: Name of the real accuracy in `Predictions.missing`.
 REAL = 'real'
@@ -381,6 +381,14 @@ class Predictions:
             predicted_cell(value, low, high, chance, mark)
             for value, low, high, mark in zip(*ends, marks)
         ]
+
+    def uninformative(self, method: str) -> NDArray[np.bool_]:
+        """Return True for cells with the interval `ANY`, `(M, B)`."""
+        p = self._place('methods', method)
+        chance = [self.chance.get(name, 0.0) for name in self.benchmarks]
+        return np.array([[interval(*ends) == ANY for ends in zip(*row, chance)]
+                         for row in zip(self.low[:, :, p], self.high[:, :, p])
+                         ])  # yapf: disable
 
     def legend(self) -> list[str]:
         """Return the meaning of the cells and their marks, one line each."""

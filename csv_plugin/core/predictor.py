@@ -418,6 +418,6 @@ class Predictor:
             raise InputError(
                 where, 'one that was fitted to token losses',
                 'one that was fitted to tables of losses',
-                'For tables, use salience predict or salience forecast, which '
-                'fits its own; or train a predictor on token losses.')
+                'Give a table as --losses of salience predict, or to salience '
+                'forecast; or train a predictor on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)

@@ -26,7 +26,7 @@ from csv_plugin.io.paper import PAPER, paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
-from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_models_in,
+from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_names_in,
                                   models_in, read_models, write_csv)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
@@ -159,7 +159,8 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     texts, info = read_texts(root / TEXTS), read_models(root / MODELS)
     check_file_names(f'{root / MODELS}, model', info, 'Rename the model.')
     accuracies = read_accuracies(root / SCORES, root / BENCHMARKS)
-    check_models_in(root / SCORES, accuracies.models, root / MODELS, info)
+    check_names_in(root / SCORES, 'models', accuracies.models, root / MODELS,
+                   info)
     accuracies = with_all_models(accuracies, tuple(info))
     losses = read_dumps(
         {model: root / f'{model}.safetensors'

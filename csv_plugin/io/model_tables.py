@@ -16,19 +16,23 @@ from safetensors import SafetensorError, deserialize
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list, check_unique
+from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import Measured, check_weights
 from csv_plugin.io.containers import metadata_of
 from csv_plugin.io.files import FilePath, read_bytes, read_text, write_text
 from csv_plugin.io.json_files import parse_json, read_json
-from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
-                                  models_in, models_to_fit, read_benchmarks,
-                                  read_models, read_rows)
+from csv_plugin.io.tables import (DIGITS, ModelInfo, and_more, check_names_in,
+                                  decimal, models_in, models_to_fit,
+                                  read_benchmarks, read_models, read_rows)
 
 #: Types of floating-point numbers by their names in safetensors files. Those
 #: of BF16 are the upper halves of numbers of 32 bits.
 _FLOATS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2'}
+#: Most further cells that an error names.
+_SHOWN = 3
 _HOW_TO_NAME = 'docs/formats.md says how rows and columns are named.'
 #: Records of what numbers were measured on, in the folder of their tables.
 MEASURED = 'measured.json'
@@ -104,9 +108,9 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     features = read_loss_features(losses_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
     info = read_models(models_path)
-    check_models_in(losses_path, features.models, models_path, info)
-    check_models_in(scores_path, accuracies.models, losses_path,
-                    features.models)
+    check_names_in(losses_path, 'models', features.models, models_path, info)
+    check_names_in(scores_path, 'models', accuracies.models, losses_path,
+                   features.models)
     check_weights((*read_measured(losses_path), *read_measured(scores_path)))
     return ModelTables(features, with_all_models(accuracies, features.models),
                        info, os.fspath(models_path))
@@ -141,12 +145,13 @@ def _of_units(where: str, features: FeatureTable,
               units: Sequence[str]) -> FeatureTable:
     check_list('units', units)
     place = {unit: k for k, unit in enumerate(features.columns.units)}
-    for unit in units:
-        if unit not in place:
-            raise InputError(where,
-                             f'the {len(units)} columns that are needed',
-                             f'none of {unit!r}',
-                             'Add it, or fit to the columns that are there.')
+    missing = [unit for unit in units if unit not in place]
+    if missing:
+        raise InputError(
+            where, f'the {len(units)} columns that are needed',
+            f'none of {shortened(", ".join(map(repr, missing)), 300)}',
+            f'{did_you_mean(missing, place)}Add them, or fit to the columns '
+            'that are there.')
     return FeatureTable.of_losses(
         features.models, units,
         features.values[:, [place[unit] for unit in units]])
@@ -180,13 +185,8 @@ def read_accuracies(scores_path: FilePath,
     """
     accuracies = read_accuracy_columns(scores_path)
     info = read_benchmarks(benchmarks_path)
-    for benchmark in accuracies.columns:
-        if benchmark not in info:
-            raise InputError(
-                f'{os.fspath(scores_path)}, column {benchmark!r}',
-                f'a benchmark of {os.fspath(benchmarks_path)}',
-                repr(benchmark),
-                'Add a row with its chance level and number of items there.')
+    check_names_in(scores_path, 'benchmarks', accuracies.columns,
+                   benchmarks_path, info)
     benchmarks = [info[benchmark] for benchmark in accuracies.columns]
     return AccuracyTable(
         accuracies.models,
@@ -242,10 +242,14 @@ def _of_csv(file: str, expected: str) -> ModelColumns:
     values = np.array([[decimal(row.cells[name]) for name in columns]
                        for row in rows])
     # NaN stands for an empty cell; other cells that are no number are wrong.
-    for m, k in np.argwhere(np.isnan(values)):
-        if rows[m].cells[columns[k]]:
-            raise rows[m].error(columns[k], expected,
-                                'Write a number there, such as 0.25.')
+    wrong = [(rows[m], columns[k]) for m, k in np.argwhere(np.isnan(values))
+             if rows[m].cells[columns[k]]]  # yapf: disable
+    if wrong:
+        (row, column), *others = wrong
+        raise row.error(
+            column, expected, DIGITS,
+            and_more(
+                len(others), [r.place(name) for r, name in others[:_SHOWN]]))
     return ModelColumns(
         tuple(row.cells['model'] for row in rows), columns, values)
 
@@ -318,10 +322,13 @@ def _names(source: str, names: Any) -> tuple[str, ...]:
 
 def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
             expected: str, remedy: str) -> None:
-    for m, k in np.argwhere(wrong):
-        raise InputError(
-            f'{file}, model {table.models[m]!r}, column {table.columns[k]!r}',
-            expected, f'{table.values[m, k]:g}', remedy)
+    cells = np.argwhere(wrong)
+    if len(cells):
+        places = [f'model {table.models[m]!r}, column {table.columns[k]!r}'
+                  for m, k in cells[:_SHOWN + 1]]  # yapf: disable
+        more = and_more(len(cells) - 1, places[1:])
+        raise InputError(f'{file}, {places[0]}', expected,
+                         f'{table.values[wrong][0]:g}{more}', remedy)
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:

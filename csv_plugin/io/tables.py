@@ -9,9 +9,13 @@ from itertools import chain
 from typing import Optional
 
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.escaping import csv_cell, from_csv_cell
+from csv_plugin.core.escaping import csv_cell, did_you_mean, from_csv_cell
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath, atomic_path, read_text
+
+#: Remedy for cells that are no numbers.
+DIGITS = ('Write digits alone, such as 1172, 0.25 or 2e12: no unit, % or '
+          'comma.')
 
 
 @dataclass(frozen=True)
@@ -76,31 +80,56 @@ class CsvRow:
             return empty
         number = decimal(self.cells[column])
         if not math.isfinite(number):
-            raise self.error(column, 'a finite number',
-                             'Write a number there, such as 0.25.')
+            raise self.error(
+                column,
+                'a finite number' + ' or an empty cell' * (empty is not None),
+                DIGITS)
         return number
 
-    def error(self, column: str, expected: str, remedy: str) -> InputError:
-        """Return the error to raise for a cell that cannot be used."""
+    def error(self,
+              column: str,
+              expected: str,
+              remedy: str,
+              more: str = '') -> InputError:
+        """Return the error to raise for a cell that cannot be used.
+
+        `more` is on other such cells, see `and_more`.
+        """
         cell = self.cells[column]
-        return InputError(f'{self.path}, line {self.line}, column {column!r}',
-                          expected,
-                          repr(cell) if cell else 'an empty cell', remedy)
+        found = repr(cell) if cell else 'an empty cell'
+        return InputError(f'{self.path}, {self.place(column)}', expected,
+                          found + more, remedy)
+
+    def place(self, column: str) -> str:
+        """Return the place of a cell, for an error."""
+        return f'line {self.line}, column {column!r}'
+
+
+def and_more(n_more: int, places: Sequence[str]) -> str:
+    """Return how many more cells an error is about, and some places."""
+    dots = ', ...' * (len(places) < n_more)
+    return (f', and {n_more} more such cells: {", ".join(places)}{dots}'
+            if n_more else '')
 
 
 def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     """Read a CSV file in UTF-8 with a header and at least one row.
 
     It has the given columns among others. The first of them is the key, which
-    is never empty and differs from row to row. Blank lines are skipped.
+    is never empty and differs from row to row. Rows and last columns without
+    any text, as spreadsheets leave them, are skipped.
     """
     file = os.fspath(path)
-    (_, header), *records = list(_records(file)) or [(1, [])]
+    filled = list(_records(file)) or [(1, [])]
+    width = max(_width(cells) for _, cells in filled)
+    (_, header), *records = [(line, cells[:width]) for line, cells in filled]
     for column in columns:
         if column not in header:
-            raise InputError(f'{file}, header', f'a column {column!r}',
-                             repr(','.join(header)[:80]),
-                             'Add it, and separate columns by commas.')
+            raise InputError(
+                f'{file}, header', f'a column {column!r}',
+                repr(','.join(header)[:80]),
+                f'{did_you_mean([column], header)}Name it so, and separate '
+                'columns by commas, not by semicolons or tabs.')
     if '' in header:
         raise InputError(f'{file}, header', 'a name for every column',
                          f'none for column {header.index("") + 1}',
@@ -128,15 +157,15 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
 
 def _records(file: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and stripped cells of every record that is not blank."""
+    """Line number and stripped cells of every record with some text."""
     text = read_text(file)
     has_escapes = "'" in text  # seldom, and tables may have millions of cells
     reader = csv.reader(io.StringIO(text, newline=''), strict=True)
     line = 1
     try:
         for cells in reader:
-            if cells:
-                cells = [cell.strip() for cell in cells]
+            cells = [cell.strip() for cell in cells]
+            if any(cells):
                 yield line, (
                     list(map(from_csv_cell, cells)) if has_escapes else cells)
             line = reader.line_num + 1
@@ -145,6 +174,14 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
             f'{file}, line {line}', 'comma-separated cells', str(error),
             'Close every quotation mark; double those inside a cell.'
         ) from error
+
+
+def _width(cells: Sequence[str]) -> int:
+    """Number of cells up to the last one with some text."""
+    width = len(cells)
+    while width and not cells[width - 1]:
+        width -= 1
+    return width
 
 
 def split_name(text: str) -> str:
@@ -201,16 +238,16 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
     return benchmarks
 
 
-def check_models_in(path: FilePath, models: Collection[str],
-                    other_path: FilePath,
-                    other_models: Collection[str]) -> None:
-    """Refuse a file that names models which are missing in another file."""
-    missing = [model for model in models if model not in other_models]
+def check_names_in(path: FilePath, kind: str, names: Collection[str],
+                   other_path: FilePath, known: Collection[str]) -> None:
+    """Refuse a file with names, such as of models, that another is without."""
+    missing = [name for name in names if name not in known]
     if missing:
         raise InputError(
-            os.fspath(path), f'models of {os.fspath(other_path)}',
-            shortened(", ".join(map(repr, missing)), 100),
-            'Add them there or remove them here.')
+            os.fspath(path), f'{kind} of {os.fspath(other_path)}',
+            shortened(", ".join(map(repr, missing)), 300),
+            f'{did_you_mean(missing, known)}Add them there or remove them '
+            'here.')
 
 
 def models_in(splits: Sequence[str],
@@ -222,11 +259,12 @@ def models_in(splits: Sequence[str],
     present = {info[model].split for model in models} - {''}
     for split in splits:
         if split not in present:
+            also = " (or 'val')" * (split == split_name('val'))
+            found = f'only {", ".join(sorted(present))}'
             raise InputError(
-                where, f'models in split {split!r}',
-                f'only {", ".join(sorted(present))}' if present else
-                'no split', 'Separate the names of splits by spaces.' if ','
-                in split else 'Name a split that has models, or split them.')
+                where, f'models in split {split!r}{also}',
+                found if present else 'no names in a column split',
+                'Name one of its splits, several with spaces between.')
     return tuple(model for model in models if info[model].split in splits)
 
 

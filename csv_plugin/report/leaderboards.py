@@ -242,7 +242,8 @@ def with_possible_ranks(board: Leaderboard, predictors: Predictors,
             for ends in zip(*found.rank_ranges(predictions.level))
         ]
         ranges[label] = list(cells)
-        if '1' not in ranges[label]:
+        known = predictions.select(names, overall.benchmarks, [label])
+        if '1' not in ranges[label] and not known.uninformative(label).all():
             first = sorted(zip(-found.chances(), names))[:_LIKELY]
             notes.append(f'{label}: the largest mean is probably that of ' +
                          ', '.join(f'{name} ({-chance:.0%})'

@@ -24,6 +24,8 @@ SCORING_LM = 'scoring LM'
 _NAMED = 8
 #: Most single predictions that a line names.
 _OUTSIDE = 4
+#: Predictions this much below chance come of losses that are far too large.
+_BELOW = 0.05
 #: Fewer families leave nothing to hold out.
 _LEAST_FAMILIES = 2
 #: Default level of `Predictor.predict`.
@@ -174,6 +176,8 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
 def outside_notes(predictions: Predictions) -> Iterator[str]:
     """Models of which most predictions are extrapolated."""
     predicted = np.isfinite(predictions.values)
+    chance = [predictions.chance.get(b, 0.0) for b in predictions.benchmarks]
+    below = predictions.values < np.array(chance)[:, None] - _BELOW
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
     alike = _alike((_where(predictions.models, models), method)
@@ -184,6 +188,10 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
                f'{_named(models, predictions.models, "models")}. Errors are '
                'expected to be more than half as large again as next to '
                'these: fit to models that are more like them.')
+    if (below.any(axis=1) & mostly).any():
+        yield ('Some of these numbers lie far below chance: check that the '
+               'losses have the unit of the training models, such as nats, '
+               'not bits or perplexities.')
 
 
 def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
@@ -320,6 +328,9 @@ def _too_few(n: int, n_families: int) -> str:
         result = f'all {_LEVEL:.0%} intervals are 0 to 100 %'
     else:
         return ''
+    if n >= _ENOUGH:
+        return (f'all models to fit to are one family: {result}. Name two or '
+                'more: models that share weights or data are one.')
     noun = 'family' if n_families == 1 else 'families'
     return (f'too few models to fit to, {n} of {n_families} {noun}: {result}. '
             f'{_ENOUGH} models of {_LEAST_FAMILIES} families would do, some '

@@ -167,7 +167,7 @@ def test_a_table_is_not_for_a_predictor_of_token_losses(folder, capsys):
         ['predict', 'dumps', '--predictor', 'fit/predictor.safetensors']) == 2
     error = capsys.readouterr().err
     assert error.startswith('error: predictor: expected one that was fitted')
-    assert 'texts of the predictor' not in error
+    assert '--losses of salience predict' in error
 
 
 @pytest.mark.parametrize('options, says', [

@@ -276,6 +276,8 @@ def test_cells_in_the_order_of_the_models():
     table.in_sample[:, 0, 0] = True, True, False
     expected = ['40.0 (30-45)*', '90.0 (any)*>', '-']
     assert table.cells('easy', 'ridge') == table.cells('easy') == expected
+    wide = table.uninformative('ridge')
+    assert wide[:, 0].tolist() == [False, True, False]
 
 
 SAID = (Disagreement('mean loss', 0.7), )

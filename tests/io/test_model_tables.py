@@ -277,8 +277,8 @@ def test_fingerprint_is_of_the_units(read):
 def test_models_in_splits(read):
     assert read().models_in('test', 'train') == ('a', 'b', 'd')
     text = CONTENT['models'].replace('val', 'train')
-    message = (r"models.csv: expected models in split 'validation', "
-               r'found only test, train\. Name a split')
+    message = (r"models.csv: expected models in split 'validation' "
+               r"\(or 'val'\), found only test, train\. Name one")
     with pytest.raises(InputError, match=message):
         read(models=text).models_in('train', 'validation')
     # A split whose models have no losses is empty.
@@ -290,6 +290,7 @@ def test_models_in_splits(read):
 @pytest.mark.parametrize('table, row, message', [
     ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
      "found 'e'. Add them there or"),
+    ('losses', 'A,1,2\n', "found 'A'. Did you mean 'a'. Add them there or"),
     ('scores', 'e,1,1\nf,1,1\n', "scores.csv: expected models of .*losses.csv"
      ", found 'e', 'f'"),
 ])
@@ -297,7 +298,7 @@ def test_rows_that_cannot_be_used(read, table, row, message):
     with pytest.raises(InputError, match=message):
         read(**{table: CONTENT[table] + row})
     text = CONTENT['benchmarks'].replace('y,0.5,,0\n', '')
-    with pytest.raises(InputError, match="column 'y': .*benchmarks.csv"):
+    with pytest.raises(InputError, match="benchmarks.csv, found 'y'"):
         read(benchmarks=text)
 
 
@@ -309,7 +310,9 @@ def test_losses_in_an_array_are_those_of_a_table(tmp_path):
     assert read.columns.fingerprint == table.columns.fingerprint
     assert read.values.tolist() == table.values.tolist()
     assert read.mean_loss.tolist() == table.mean_loss.tolist()
-    with pytest.raises(InputError, match="the 2 columns .* none of 'u'"):
-        read_loss_features(path, units=['x', 'u'])
+    with pytest.raises(
+            InputError,
+            match="3 columns .* none of 'u', 'Y'. Did you mean 'y'"):
+        read_loss_features(path, units=['x', 'u', 'Y'])
     with pytest.raises(InputError, match='expected a list'):
         read_loss_features(path, units='xy')

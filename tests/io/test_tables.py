@@ -75,6 +75,7 @@ def test_benchmarks(write):
     b'model,t0\ra,1\r',
     b'model , t0\n\n a ,1 \n\n',
     b'"model","t0"\n"a","1"',
+    b'model,t0,,\na,1,,\n,,,\n , \n',
 ])
 def test_files_of_spreadsheets_and_editors_are_read(write, content):
     losses = read_loss_features(write(content))
@@ -91,6 +92,7 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
     ('losses', '', "header: expected a column 'model', found ''"),
     ('losses', 'model,t0\n', 'expected a row, found none'),
     ('losses', 'model;t0\na;1\n', "header: .* found 'model;t0'"),
+    ('losses', 'Model,t0\na,1\n', "found 'Model,t0'. Did you mean 'Model'"),
     ('losses', 'model\na\n', "header: expected a column besides 'model'"),
     ('losses', 'model,t0,t1,t0\na,1,2,3\n', "header: .* found 't0' twice"),
     ('losses', ',model,t0\n0,a,1\n', 'header: .* none for column 1'),
@@ -101,6 +103,10 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
     ('losses', b'model,t0\n\xc3\xa9,1\ncaf\xe9,1\n',
      'line 3: expected UTF-8 text, found the byte 0xe9'),
     ('scores', 'model,x\na,n/a\n', "line 2, column 'x': .* found 'n/a'"),
+    ('scores', 'model,x,y\na,-,0\nb,5%,?\n',
+     "found '-', and 2 more such cells: line 3, column 'x', line 3, column 'y'"
+     '. Write digits'),
+    ('models', 'model,family,tokens\na,Yi,2T\n', 'or an empty cell, .* 2e12'),
     ('models', 'model,family,tokens\na,Yi,-1\n', "'tokens': .* more than 0"),
     ('benchmarks', 'benchmark,chance,n_items\nx,-0.1,1\n', "found '-0.1'"),
     ('benchmarks', 'benchmark,chance,n_items\nx,0,1e300\n', "found '1e300'"),

@@ -161,7 +161,7 @@ def test_a_leaderboard_of_a_run():
     assert board.predictions.chance == {'easy': 0.0, 'hard': 0.0}
 
 
-def test_possible_ranks():
+def test_possible_ranks(monkeypatch):
     """As far as pairs are told apart; completed scores have no ranges."""
     predictor, folders = train(), {'A': 'a', 'B': 'b', 'C': 'c'}
     tables = {
@@ -188,6 +188,10 @@ def test_possible_ranks():
     assert any('p: the largest mean is probably that of B (' in note
                for note in board().notes)
     assert not board(lambda predictor, table: table).ranges
+    # Intervals that say nothing order nobody.
+    monkeypatch.setattr(Predictions, 'uninformative',
+                        lambda self, method: np.array([True]))
+    assert not any('probably' in note for note in board().notes)
 
 
 def test_files(tmp_path):

@@ -187,13 +187,14 @@ def widths_of(n_models, n_families):
 @pytest.mark.parametrize('n_models, n_families, starts', [
     (2, 2, 'easy: too few models to fit to, 2 of 2 families: the mean accu'),
     (3, 1, 'easy: too few models to fit to, 3 of 1 family: nothing can be he'),
-    (20, 1, 'easy: too few models to fit to, 20 of 1 family: nothing can be '),
+    (20, 1, 'easy: all models to fit to are one family: nothing can be held '),
     (8, 4, 'easy: too few models to fit to, 8 of 4 families: all 90% interva'),
 ])  # yapf: disable
 def test_what_comes_of_too_few_models(n_models, n_families, starts):
     [line], widths, part = widths_of(n_models, n_families)
     assert line.startswith(starts)
-    assert '9 models of 2 families would do' in line
+    remedy = 'Name two' if n_models > 8 else '9 models of 2 families would do'
+    assert remedy in line
     assert (part.solver == 'constant') == ('mean accuracy' in line)
     assert (widths == 1).all()
 
@@ -250,6 +251,8 @@ def test_models_outside_the_range_are_told():
     note, = outside_notes(board.predictions)
     assert note.startswith('p, q: far from the training models (>): m0.')
     assert note in board.notes
+    guessing = replace(board.predictions, chance={'a': .5})
+    assert 'unit of the training models' in [*outside_notes(guessing)][1]
     # The only prediction that is left of this model is outside.
     cells.predicted['p', 'm1', 'b'] = NO_DUMP
     first, second = outside_notes(cells.board().predictions)
