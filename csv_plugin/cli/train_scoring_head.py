@@ -119,14 +119,13 @@ def run(args: argparse.Namespace) -> None:
         training, states, validation, settings,
         partial(tqdm, desc='steps') if settings else fit_bars())
     predictor = replace(
-        trained.predictor.noted(
-            {name: collection.losses[name].info
-             for name in models}),
+        trained.noted({name: collection.losses[name].info
+                       for name in models}),
         scoring_lm=args.scoring_lm)
     said = write_training(args.out,
                           {'paper' if settings else 'salience': predictor}
                           | training.baselines(), losses, collection,
-                          trained.curve, args.command, mixed, args.wide)
+                          args.command, mixed, args.wide)
     print(said)
     print_end([args.out], 'salience', 'predict', 'outputs/losses',
               '--predictor', args.out / PREDICTOR)

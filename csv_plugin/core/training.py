@@ -18,8 +18,7 @@ from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, OnColumns,
-                                      Ridge, SalienceFit, Solver, Task,
-                                      Uniform)
+                                      Ridge, Solver, Uniform)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.texts import TextSet
 
@@ -334,51 +333,3 @@ def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:
         name: places[f'{name}/answer']
         for name in accuracies.benchmarks if f'{name}/answer' in places
     }
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingCurve:
-    """Mean squared errors in the course of a training, by step.
-
-    Steps `x` are `(n,)`. Errors on training and held-out models are `(n, B)`,
-    NaN after a benchmark has stopped. `best` is the index of the chosen step,
-    `(B,)`.
-    """
-    benchmarks: tuple[str, ...]
-    x: NDArray
-    x_label: str
-    train: NDArray
-    validation: NDArray
-    best: NDArray[np.int64]
-
-    __repr__ = short_repr
-
-
-def path_curve(
-        fits: Mapping[str, tuple[Task,
-                                 SalienceFit]]) -> Optional[TrainingCurve]:
-    """Return errors along the regularisation paths of fits, by benchmark.
-
-    Step 0 has uniform weights, every further step a weaker penalty. None if no
-    fit has a path.
-    """
-    paths = {
-        name: (task, fit, fit.path)
-        for name, (task, fit) in fits.items() if fit.path is not None
-    }
-    if not paths:
-        return None
-    n_steps = max(len(path.penalties) for _, _, path in paths.values())
-    errors = np.full((2, n_steps, len(paths)), np.nan)
-    for b, (task, fit, path) in enumerate(paths.values()):
-        residuals = path.models.predict(task.values) - task.accuracy
-        errors[0, :len(residuals), b] = (residuals**2).mean(axis=1)
-        errors[1, :len(residuals), b] = path.held_out_mse
-    best = [
-        int(np.flatnonzero(path.penalties == fit.penalty)[0])
-        for _, fit, path in paths.values()
-    ]
-    return TrainingCurve(
-        tuple(paths), np.arange(n_steps),
-        'step from uniform weights (0) to ever weaker shrinkage', errors[0],
-        errors[1], np.array(best))

@@ -1,49 +1,41 @@
 """The files of a training: a predictor, tables and pictures."""
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Optional
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
-from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
                                         capability_points, convergence_picture,
-                                        methods_picture, save,
-                                        training_curve_picture)
+                                        methods_picture, save)
 from csv_plugin.io.collection import Collection
-from csv_plugin.io.files import FilePath, file_set
+from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_markdown
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
-PREDICTOR, CURVE = 'predictor.safetensors', 'training_curve.csv'
-PICTURES = 'pictures'
+PREDICTOR, PICTURES = 'predictor.safetensors', 'pictures'
 #: The methods that pictures show before and after the training.
 BEFORE, AFTER = 'all-token loss', 'capability score'
-CURVE_COLUMNS = ('benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')
 
 
 def write_training(out: Path,
                    predictors: Mapping[str, Predictor],
                    losses: LossTable,
                    collection: Collection,
-                   curve: Optional[TrainingCurve],
                    command: str,
                    remarks: Sequence[str] = (),
                    wide: bool = False) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     The first of `predictors` is the one that was trained; its baselines
-    follow, 'uniform' among them. `losses` are those of all models. `curve` is
-    None if the training had no steps. `remarks` are notes of the report on all
-    benchmarks. Returns the `summary` of the study, which takes `wide`.
+    follow, 'uniform' among them. `losses` are those of all models. `remarks`
+    are notes of the report on all benchmarks. Returns the `summary` of the
+    study, which takes `wide`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
@@ -54,19 +46,17 @@ def write_training(out: Path,
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
     pictures = out / PICTURES
     pictures.mkdir(exist_ok=True)
-    earlier = out / CURVE, *pictures.glob('*.png'), *pictures.glob('*.svg')
+    earlier = *pictures.glob('*.png'), *pictures.glob('*.svg')
     with file_set(*earlier):
         write_predictions(out, study, splits)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
         write_report(out / 'report.md', study, title, command, remarks)
-        if curve:
-            write_curve(out / CURVE, curve)
         steps = [(step,
                   capability_points(predictor, losses, collection.accuracies,
                                     collection.families))
                  for step, predictor in ((BEFORE, predictors['uniform']),
                                          (AFTER, trained))]
-        for name, figure in _pictures(study, steps, curve, bool(shown)):
+        for name, figure in _pictures(study, steps, bool(shown)):
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
@@ -75,24 +65,8 @@ def write_training(out: Path,
 
 def _pictures(study: Study, steps: Sequence[tuple[str,
                                                   list[CapabilityPoints]]],
-              curve: Optional[TrainingCurve],
               held_out: bool) -> Iterator[tuple[str, Figure]]:
     yield 'capability', capability_picture(steps[-1][1])
     yield 'convergence', convergence_picture(steps)
-    if curve:
-        yield 'training_curve', training_curve_picture(curve)
     if held_out:
         yield 'methods', methods_picture(study.predictions)
-
-
-def write_curve(path: FilePath, curve: TrainingCurve) -> None:
-    """Write a curve as CSV, a row per benchmark and step.
-
-    Errors are squared fractions; `kept` is 1 at the step that is kept.
-    """
-    rows = ((name, step, curve.train[s, b], curve.validation[s, b],
-             int(s == curve.best[b]))
-            for b, name in enumerate(curve.benchmarks)
-            for s, step in enumerate(curve.x)
-            if not np.isnan(curve.train[s, b]))
-    write_csv(path, CURVE_COLUMNS, rows)

@@ -3,7 +3,7 @@
 torch is loaded only where a scoring LM takes part.
 """
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
@@ -16,12 +16,10 @@ from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, Ridge,
-                                      SalienceFit, Task)
+from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, Ridge
 from csv_plugin.core.texts import TextSet
-from csv_plugin.core.training import (FeatureSet, Training, TrainingCurve,
-                                      answer_feature_set, answers_by_source,
-                                      loss_feature_sets, path_curve)
+from csv_plugin.core.training import (FeatureSet, Training, answer_feature_set,
+                                      answers_by_source, loss_feature_sets)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,40 +61,27 @@ def feature_sets(table: LossTable,
     return sets
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """A predictor, and its errors by step of the training.
-
-    The curve is None if nothing was chosen by errors.
-    """
-    predictor: Predictor
-    curve: Optional[TrainingCurve]
-
-
 def train_auto(training: Training,
                states: Optional['Tensor'] = None,
                validation: Sequence[str] = (),
                settings: Optional['HeadSettings'] = None,
-               progress: Progress = iter) -> Trained:
+               progress: Progress = iter) -> Predictor:
     """Choose feature columns and solver by cross-validation, and converge.
 
     States are those of a scoring LM at the target tokens, `(T, H)`; without
     them, columns are made of the losses alone. `validation` and `settings` are
     not used.
     """
-    fits: dict[str, tuple[Task, SalienceFit]] = {}
     sets = feature_sets(training.losses, training.texts, training.targets,
                         states)
-    predictor = training.fit(sets, progress,
-                             lambda name, *fit: fits.update({name: fit}))
-    return Trained(predictor, path_curve(fits))
+    return training.fit(sets, progress)
 
 
 def train_paper(training: Training,
                 states: Optional['Tensor'] = None,
                 validation: Sequence[str] = (),
                 settings: Optional['HeadSettings'] = None,
-                progress: Progress = iter) -> Trained:
+                progress: Progress = iter) -> Predictor:
     """Algorithm 2 as printed: gradient steps, stopped by validation models.
 
     It needs states, `(T, H)`, of a scoring LM at the target tokens. Settings
@@ -110,15 +95,11 @@ def train_paper(training: Training,
     check_validation(validation, training.losses.models)
     head = train_paper_head(training, states, validation, settings
                             or HeadSettings(), progress)
-    heads = head.heads
-    curve = TrainingCurve(heads.benchmarks, np.arange(len(heads.train_mse)),
-                          'gradient step', heads.train_mse,
-                          heads.validation_mse, heads.best_step)
-    return Trained(head.predictor, curve)
+    return head.predictor
 
 
 #: What trains a predictor on token losses, by the name of the method.
-METHODS: dict[str, Callable[..., Trained]] = {
+METHODS: dict[str, Callable[..., Predictor]] = {
     'auto': train_auto,
     'paper': train_paper,
 }
@@ -225,9 +206,9 @@ def _fit_token_losses(losses: ModelLosses, accuracies: AccuracyTable,
     table = targets.table({model: fitted[model].texts for model in fitted})
     training = Training(table, losses.texts, accuracies, families, targets,
                         seed)
-    trained = train(training, states, validation, progress=progress)
     infos = {model: dump.info for model, dump in fitted.items()}
-    predictor = trained.predictor.noted(infos)
+    predictor = train(
+        training, states, validation, progress=progress).noted(infos)
     if scoring_lm is None:
         return predictor
     return replace(predictor, scoring_lm=str(scoring_lm[0].name_or_path))

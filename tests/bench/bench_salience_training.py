@@ -67,11 +67,11 @@ def main():
     generator = torch.Generator().manual_seed(0)
     states = torch.randn(
         n_tokens, options.width, generator=generator).bfloat16()
-    trained, seconds, memory = measure(train_auto, training, states)
+    predictor, seconds, memory = measure(train_auto, training, states)
     print(f'T={n_tokens} H={options.width} M={options.models} '
           f'B={options.benchmarks}, one thread: {seconds:.1f} CPU s, '
           f'{memory:.0f} MB beyond losses and states; the predictor has '
-          f'{trained.predictor.matrix.nnz} entries')
+          f'{predictor.matrix.nnz} entries')
 
 
 if __name__ == '__main__':

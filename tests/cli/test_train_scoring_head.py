@@ -173,9 +173,9 @@ def test_it_leaves_all_of_its_files(made):
     assert sorted(path.name for path in made.iterdir()) == [
         'collection', 'in_sample.csv', 'leaderboard.md', 'pictures',
         'predictions.csv', 'predictor.safetensors', 'report.md',
-        'states.safetensors', 'training_curve.csv'
+        'states.safetensors'
     ]
-    pictures = ('capability', 'convergence', 'methods', 'training_curve')
+    pictures = ('capability', 'convergence', 'methods')
     assert sorted(path.name for path in (made / 'pictures').iterdir()) == [
         f'{name}.{kind}' for name in pictures for kind in ('png', 'svg')
     ]
@@ -282,10 +282,6 @@ def test_by_size_with_the_papers_method(tool, world, tmp_path, no_pictures,
     assert predictor.benchmarks[0].solver == 'paper'
     np.testing.assert_array_equal(predictor.matrix.toarray(),
                                   head.predictor.matrix.toarray())
-    with (tmp_path / 'new/training_curve.csv').open() as file:
-        curve = list(csv.DictReader(file))
-    assert [row['step'] for row in curve] == list('01234')
-    assert [row['kept'] for row in curve].count('1') == 1
     report = (tmp_path / 'new/report.md').read_text('utf-8')
     assert 'MSE paper' in report and 'MSE salience' not in report
 

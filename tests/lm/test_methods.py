@@ -13,15 +13,12 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.training import JoinedColumns, on_tokens
 from csv_plugin.lm.head import HeadSettings
-from csv_plugin.lm.head.algorithm2 import TrainedHeads
-from csv_plugin.lm.head.paper_head import PaperHead, train_paper_head
-from csv_plugin.lm.head.scoring_head import ScoringHead
+from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.hidden_states import hidden_states
-from csv_plugin.lm.methods import (METHODS, Trained, feature_sets, fit,
-                                   train_auto, train_paper)
+from csv_plugin.lm.methods import (METHODS, feature_sets, fit, train_auto,
+                                   train_paper)
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
@@ -88,11 +85,11 @@ def assert_narrow(predictor, expected, source):
 @pytest.mark.slow
 def test_auto_chooses_among_all_blocks(states, trained):
     expected, source = on_features(states, lambda source: source.auto('sums'))
-    benchmark, = trained.predictor.benchmarks
+    benchmark, = trained.benchmarks
     assert benchmark.solver == expected.benchmarks[0].solver != 'uniform'
     assert benchmark.fit_models == FITTED
-    assert_narrow(trained.predictor, expected, source)
-    in_sample = trained.predictor.predict(DUMPS).in_sample[:, 0, 0]
+    assert_narrow(trained, expected, source)
+    in_sample = trained.predict(DUMPS).in_sample[:, 0, 0]
     assert in_sample.tolist() == [model in FITTED for model in MODELS]
 
 
@@ -129,21 +126,9 @@ def test_auto_finds_the_tokens_that_matter(trained):
     real = ACCURACIES.select(OTHERS).values[:, 0]
     errors = [
         np.abs(predicted(predictor) - real).mean()
-        for predictor in (trained.predictor, TRAINING.all_token_loss())
+        for predictor in (trained, TRAINING.all_token_loss())
     ]
     assert errors[0] < .5 * errors[1]
-
-
-@pytest.mark.slow
-def test_the_curve_of_auto_is_that_of_its_path(trained):
-    benchmark, = trained.predictor.benchmarks
-    curve = trained.curve
-    assert curve.benchmarks == ('sums', )
-    least = curve.validation[curve.best[0], 0]
-    assert f'{benchmark.solver} {least:.2e}' in benchmark.notes[-2]
-    fitted = predicted(trained.predictor, FITTED)
-    error = np.mean((fitted - TO_FIT.values[:, 0])**2)
-    assert curve.train[curve.best[0], 0] == pytest.approx(error)
 
 
 def test_paper_is_algorithm_2(states):
@@ -151,30 +136,10 @@ def test_paper_is_algorithm_2(states):
     trained = train_paper(TRAINING, states, VALIDATION, FEW_STEPS,
                           lambda steps: seen.append(len(steps)) or steps)
     head = train_paper_head(TRAINING, states, VALIDATION, FEW_STEPS)
-    assert_same_predictions(trained.predictor, head.predictor)
+    assert_same_predictions(trained, head.predictor)
     # All models, three families left out in turn, and two back-tests: half
     # of the models leave two to fit to, which are too few.
     assert seen == [4] * 6
-
-
-def test_the_curve_of_paper_is_by_gradient_step(states, monkeypatch):
-    """Numbers from which no two parts can be taken for each other."""
-    train = np.arange(6.).reshape(3, 2)
-    heads = TrainedHeads(('a', 'b'), ScoringHead.uniform(1, 2),
-                         Curve.constant(np.zeros(2)), np.array([2, 0]), train,
-                         10 + train)  # yapf: disable
-    predictor = TRAINING.constant()
-    monkeypatch.setattr('csv_plugin.lm.head.paper_head.train_paper_head',
-                        lambda *_: PaperHead(predictor, heads))
-    trained = train_paper(TRAINING, states, VALIDATION)
-    assert trained.predictor is predictor
-    curve = trained.curve
-    assert curve.benchmarks == ('a', 'b')
-    assert curve.x.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(curve.train, train)
-    np.testing.assert_array_equal(curve.validation, 10 + train)
-    assert curve.best.tolist() == [2, 0]
-    assert curve.x_label == 'gradient step'
 
 
 @pytest.mark.parametrize('validation', [(), FITTED])
@@ -193,7 +158,7 @@ def calls(monkeypatch):
 
     def watched(training, states, validation, settings=None, progress=iter):
         seen.append((training, states, validation, settings, progress))
-        return Trained(TRAINING.constant(), None)
+        return TRAINING.constant()
 
     for name in METHODS:
         monkeypatch.setitem(METHODS, name, watched)
@@ -263,8 +228,7 @@ print(predictor.benchmarks[0].fit_models)
 
 def test_fit_notes_models_from_different_engines(monkeypatch):
     learned = train()
-    monkeypatch.setitem(METHODS, 'auto',
-                        lambda *_, **unused: Trained(learned, None))
+    monkeypatch.setitem(METHODS, 'auto', lambda *_, **unused: learned)
     for model in (FITTED[-1], OTHERS[0]):
         info = replace(DUMPS[model].info, engine='vllm')
         losses = DUMPS | ModelLosses(TEXTS,

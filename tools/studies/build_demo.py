@@ -73,7 +73,7 @@ def train() -> None:
          for model in models})
     training = Training(losses, collection.texts, collection.accuracies,
                         collection.families, targets)
-    predictor = train_auto(training, states, progress=fit_bars()).predictor
+    predictor = train_auto(training, states, progress=fit_bars())
     # Where the package lies differs from machine to machine.
     name = shipped.SCORING_LM.relative_to(shipped.FOLDER.parent).as_posix()
     save_predictor(replace(predictor, scoring_lm=name), shipped.PREDICTOR)

@@ -82,7 +82,7 @@ def disagreements_on(study: ZooStudy, fitted: set[str],
     """Disagreement flags on one series."""
     info = study.collection.info
     models = [name for name, row in info.items() if row.family in fitted]
-    predictor = train_auto(study.training(models), study.states).predictor
+    predictor = train_auto(study.training(models), study.states)
     models = [name for name, row in info.items() if row.family == series]
     table = study.table.select(models)
     accuracies = study.collection.accuracies.select(models)

@@ -1,6 +1,6 @@
-"""Curves, a panel per benchmark: of a training and of runs."""
+"""Curves of pretraining runs, a panel per benchmark."""
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -9,45 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
                                               explain, few_ticks, handle,
-                                              log_axis, look, looks, panels,
-                                              picture, wrapped)
+                                              log_axis, looks, panels, picture,
+                                              wrapped)
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
-
-
-@picture
-def training_curve_picture(curve: TrainingCurve) -> Figure:
-    """Errors by step, one panel per benchmark, with a star at the step kept.
-
-    The dashed line is of the training models, the full one of held-out
-    models.
-    """
-    figure, (row, ) = panels(len(curve.benchmarks))
-    train: dict[str, Any] = dict(color=look(0).colour, ls='--')
-    held_out: dict[str, Any] = dict(color=look(1).colour, ls='-')
-    star: dict[str, Any] = dict(
-        color=look(6).colour, marker='*', markersize=9, ls='')
-    for b, (axes, benchmark) in enumerate(zip(row, curve.benchmarks)):
-        axes.plot(curve.x, curve.train[:, b], **train)
-        axes.plot(curve.x, curve.validation[:, b], **held_out)
-        kept = curve.best[b]
-        axes.plot(curve.x[kept], curve.validation[kept, b], zorder=4, **star)
-        few_ticks(axes)
-        errors = np.stack([curve.train[:, b], curve.validation[:, b]])
-        positive = errors[errors > 0]
-        if len(positive):
-            log_axis(axes.yaxis, positive.min(), positive.max())
-        axes.set_title(wrapped(benchmark))
-    explain(figure, curve.x_label, 'mean squared error', [
-        handle('models fitted on', **train),
-        handle('held-out models', **held_out),
-        handle('kept', **star)
-    ])
-    return figure
-
 
 #: A range of tokens wider than this factor gets a logarithmic axis.
 LINEAR_RANGE = 10

@@ -9,10 +9,8 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.scaling_law import Curve
-from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
                                         convergence_picture, methods_picture,
-                                        training_curve_picture,
                                         trajectory_picture)
 from csv_plugin.triage.trajectories import RunTrajectory
 
@@ -63,15 +61,6 @@ def some_predictions(n_benchmarks: int, n_models: int = 12) -> Predictions:
         in_sample=np.broadcast_to(fitted[:, None, None], values.shape),
         real=real,
         level=0.9)
-
-
-def some_curve(n_benchmarks: int) -> TrainingCurve:
-    rng = np.random.default_rng(0)
-    shape = (40, n_benchmarks)
-    return TrainingCurve(
-        tuple(map(name_of, range(n_benchmarks))), np.arange(40),
-        'gradient step', rng.uniform(1e-4, 1e-2, shape),
-        rng.uniform(1e-3, 2e-2, shape), np.arange(n_benchmarks))
 
 
 def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
@@ -126,7 +115,5 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
                                             ('the last step', few)]),
         'methods': methods_picture(
             replace(some_predictions(n), benchmarks=tuple(names))),
-        'training': training_curve_picture(
-            replace(some_curve(n), benchmarks=tuple(names))),
         'trajectory': trajectory_picture(some_triage(names, names))
     }  # yapf: disable

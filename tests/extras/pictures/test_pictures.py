@@ -10,8 +10,8 @@ from csv_plugin.extras import pictures
 from csv_plugin.extras.pictures.style import plain
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
-                                           some_curve, some_points,
-                                           some_predictions, some_triage)
+                                           some_points, some_predictions,
+                                           some_triage)
 
 
 @pytest.mark.slow
@@ -109,22 +109,6 @@ def test_methods_picture():
     labels = [[axes.get_ylabel() for axes in row] for row in grid]
     assert labels == [[name, '', ''] * 2
                       for name in ('auto', 'all-token loss', 'mean accuracy')]
-
-
-def test_training_curve():
-    curve = some_curve(3)
-    curve.train[30:, 1] = curve.validation[30:, 1] = nan
-    curve.train[:, 2] = 0
-    figure = pictures.training_curve_picture(curve)
-    for b, axes in enumerate(figure.axes):
-        train, validation, star = axes.lines
-        np.testing.assert_array_equal(train.get_ydata(), curve.train[:, b])
-        np.testing.assert_array_equal(validation.get_ydata(),
-                                      curve.validation[:, b])
-        assert list(star.get_xydata()[0]) == [b, curve.validation[b, b]]
-        assert axes.get_yscale() == 'log' and axes.get_xscale() == 'linear'
-        assert axes.get_title() == name_of(b)
-    assert figure.get_supxlabel() == 'gradient step'
 
 
 def test_convergence():

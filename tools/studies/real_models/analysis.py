@@ -162,13 +162,13 @@ class TokenStudy:
         return {'tokens': self._auto, "the paper's head": self._paper}
 
     def _auto(self, fold: Fold) -> Predicted:
-        trained = train_auto(self.training(fold), self.states)
-        return _predicted(trained.predictor, self.table.select(fold.held_out))
+        predictor = train_auto(self.training(fold), self.states)
+        return _predicted(predictor, self.table.select(fold.held_out))
 
     def _paper(self, fold: Fold) -> Predicted:
-        trained = train_paper(
+        predictor = train_paper(
             self.training(fold), self.states, fold.train[::4], HEAD)
-        return _predicted(trained.predictor, self.table.select(fold.held_out))
+        return _predicted(predictor, self.table.select(fold.held_out))
 
 
 class Errors(NamedTuple):
