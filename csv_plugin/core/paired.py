@@ -130,9 +130,11 @@ class Difference:
         # Without any noise, the sign is certain.
         if not self.error:
             return float(1 + np.sign(gain)) / 2
-        # The interval of this level ends at 0.
-        likelier = MOST_PROBABLE
-        if abs(gain) < self._quantile(MOST_PROBABLE):
+        # The interval of this level ends at 0, but for rounding errors.
+        likelier = 0.5
+        if abs(gain) >= self._quantile(MOST_PROBABLE):
+            likelier = MOST_PROBABLE
+        elif abs(gain) > self._quantile(0.5):
             likelier = bisect(lambda p: self._quantile(p) - abs(gain), 0.5,
                               MOST_PROBABLE)
         return likelier if gain >= 0 else 1 - likelier

@@ -154,8 +154,9 @@ def test_the_probability_is_that_of_the_interval_that_ends_at_0():
         limit = replace(found, value=0.0, kind=LOSS, level=2 * likelier - 1)
         assert limit.high == pytest.approx(abs(value))
         assert (found.probability > .5) == (value > 0)
-    single = Difference(LOSS, '', -2.0, {'runs': Noise(1, 3)}, .95, 1)
-    assert single.probability == pytest.approx(stats.t(3).cdf(2))
+    for value in (-2.0, 0.0, 1e9):
+        single = Difference(LOSS, '', value, {'runs': Noise(1, 3)}, .95, 1)
+        assert single.probability == pytest.approx(stats.t(3).cdf(-value))
 
 
 def test_no_noise_at_all():
