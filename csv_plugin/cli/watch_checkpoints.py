@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'this folder (default: no log)', Path)
     add_option(
         parser, '--reference', 'RUN', 'folder of an earlier call, or dumps of '
-        'another run: differences to it at the same steps are logged '
-        '(default: none)')
+        'another run: differences to it after as many tokens, or steps, are '
+        'logged (default: none)')
     add_loading(parser, 'checkpoints')
 
 
@@ -68,7 +68,9 @@ def run(args: argparse.Namespace) -> None:
     def show(triage: Triage) -> None:
         say(as_text(triage, full_width(args.wide)), end='\n\n')
         if live.comparison:
-            say('B: this run. A: the reference. ' + sentence(live.comparison),
+            say(
+                'B: this run. A: the reference, '
+                f'{live.comparison.notes[0]}. {sentence(live.comparison)}',
                 end='\n\n')
 
     with until_stopped() as stop:

@@ -4,6 +4,7 @@ import logging
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -17,6 +18,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.live.references import (LOSSES, Reference,
+                                               read_readings, write_readings)
 from csv_plugin.extras.live.trackers import CurveLog, Log
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.files import FilePath, check_file_names
@@ -24,13 +27,9 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.report.triage_report import write_tables
-from csv_plugin.triage.checkpoints import describe_checkpoints
-from csv_plugin.triage.dumps import DumpPlace, find_dumps
+from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import TriageJob
-
-#: Folder of the dumps below that of the tables.
-LOSSES = 'losses'
 
 
 class LivePredictions:
@@ -55,7 +54,8 @@ class LivePredictions:
             as `wandb.log` and `mlflow.log_metrics` do; see `CurveLog`.
         reference (Optional[FilePath]): Folder of another run's
             `LivePredictions`, or a place of its dumps `<run>@<step>`. This
-            run is compared with it wherever it has a dump of the same step.
+            run is compared with its dump after as many tokens where both runs
+            know them, else at the same step.
 
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
@@ -68,7 +68,8 @@ class LivePredictions:
         triage (Optional[Triage]): The last predictions and forecasts, even
             if a log of them failed.
         comparison (Optional[Comparison]): With the reference at the last
-            step; None if it has no dump of this step.
+            step; None if it has no dump after as much training. A note names
+            the measure, tokens or steps.
     """
 
     def __init__(
@@ -97,23 +98,27 @@ class LivePredictions:
             raise InputError(f'run {run!r}', 'a run that is not in the '
                              'history', 'it in the history too',
                              'Leave it out of the history.')
-        self._reference = _one_run(reference) if reference else {}
-        for place in [*self._reference.values()][:1]:
-            fingerprint = predictor.columns.fingerprint
-            predictor.columns.check_texts(
-                place.read(fingerprint).info.fingerprint, 'reference')
+        self._reference = Reference(reference) if reference else None
+        if self._reference:
+            first = self._reference.first.read(predictor.columns.fingerprint)
+            predictor.columns.check_texts(first.info.fingerprint, 'reference')
+        self._readings = read_readings(self.folder)
         self.comparison: Optional[Comparison] = None
         self._read: set[int] = set()
         self._stale: Optional[set[int]] = None
         self.triage: Optional[Triage] = None
 
-    def read(self, model: nn.Module, tokenizer: PreTrainedTokenizerBase,
-             step: int) -> Triage:
+    def read(self,
+             model: nn.Module,
+             tokenizer: PreTrainedTokenizerBase,
+             step: int,
+             tokens: float = 0) -> Triage:
         """Score the model, and predict it at this step and at the end.
 
         The model is left as it was; see `losses_in_training`. `step` counts
         optimiser steps so far, 1 or more; each is read once. At the first,
-        later readings in the folder are left out: see `begin`.
+        later readings in the folder are left out: see `begin`. `tokens` are
+        those seen so far, 0 if unknown, and place it beside a reference.
 
         Returns:
             Triage: Predictions and their 90 % intervals at all readings of
@@ -127,7 +132,7 @@ class LivePredictions:
         """
         if self._stale is None:
             self.begin(step - 1)
-        self.write_losses(model, tokenizer, step)
+        self.write_losses(model, tokenizer, step, tokens)
         return self.judge(step)
 
     def begin(self, step: int) -> None:
@@ -145,8 +150,11 @@ class LivePredictions:
                 'another training.', ', '.join(map(str, sorted(self._stale))),
                 self.losses, step)
 
-    def write_losses(self, model: nn.Module,
-                     tokenizer: PreTrainedTokenizerBase, step: int) -> None:
+    def write_losses(self,
+                     model: nn.Module,
+                     tokenizer: PreTrainedTokenizerBase,
+                     step: int,
+                     tokens: float = 0) -> None:
         """Score the model, and keep its losses in the folder.
 
         Args and errors as in `read`.
@@ -160,6 +168,7 @@ class LivePredictions:
         write_dump(
             self.dump(step),
             losses_in_training(model, tokenizer, self.texts, name))
+        self._note_tokens(name, step, tokens)
         self._read.add(step)
         if self._stale:
             self._stale.discard(step)
@@ -199,14 +208,29 @@ class LivePredictions:
         self._log(triage)
         return triage
 
+    def _note_tokens(self, name: str, step: int, tokens: float) -> None:
+        known = self._readings.pop(name, None)
+        if tokens > 0:
+            self._readings[name] = Checkpoint(self.run, step, tokens)
+        if known or tokens > 0:
+            write_readings(self.folder, self._readings)
+
     def _compared(self, step: int) -> Optional[Comparison]:
-        place = self._reference.get(step)
-        if place is None or not self.dump(step).exists():
+        if self._reference is None or not self.dump(step).exists():
+            return None
+        reading = self._readings.get(f'{self.run}@{step}')
+        tokens = reading.tokens if reading else 0
+        place = self._reference.find(step, tokens)
+        if place is None:
             return None
         predictor = self._job.predictor
-        return compare(
+        found = compare(
             place.read(predictor.columns.fingerprint),
             read_dump(self.dump(step)), predictor)
+        measure = self._reference.measure(tokens)
+        return replace(
+            found,
+            notes=(f'after as many {measure} of training', *found.notes))
 
     def _log(self, triage: Triage) -> None:
         failed: list[Exception] = []
@@ -222,18 +246,6 @@ class LivePredictions:
                 f'{type(reason).__name__}: {reason}',
                 'Check the tracker; the curves are kept for the next '
                 'reading.') from reason
-
-
-def _one_run(place: FilePath) -> dict[float, DumpPlace]:
-    losses = Path(place, LOSSES)
-    dumps = find_dumps([losses if losses.is_dir() else place])
-    checkpoints = describe_checkpoints(dumps, None)
-    runs = sorted({checkpoint.run for checkpoint in checkpoints.values()})
-    if len(runs) != 1:
-        raise InputError(f'reference {place}', 'the dumps of one run',
-                         ', '.join(runs) or 'none',
-                         'Name those of one run, such as run@*.safetensors.')
-    return {checkpoints[name].step: dump for name, dump in dumps.items()}
 
 
 def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,

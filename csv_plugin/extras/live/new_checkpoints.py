@@ -8,6 +8,7 @@ from typing import Any, Optional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.live.live_predictions import LivePredictions
+from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.triage.judging import Triage
@@ -102,12 +103,21 @@ class CheckpointJob:
         try:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)
-            self.live.write_losses(model, tokenizer, step)
+            self.live.write_losses(model, tokenizer, step, _tokens(folder))
         except InputError as error:
             self._refused[folder] = self._seen[folder]
             self.complain(one_line(f'{folder.name} is left out: {error}'))
             return False
         return True
+
+
+def _tokens(folder: Path) -> float:
+    """Training tokens so far; 0 if they are not known."""
+    state = folder / LAST_FILE
+    if not state.exists():
+        return 0
+    record = read_json(state, 'Save the checkpoint anew.')
+    return record.get('num_input_tokens_seen', 0) if record else 0
 
 
 def _stamp(folder: Path) -> Stamp:

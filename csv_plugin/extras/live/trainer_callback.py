@@ -153,7 +153,9 @@ class PredictionCallback(TrainerCallback):
         def read() -> None:
             live, tokenizer = self._loaded(state), self._tokenizer(kwargs)
             try:
-                live.read(kwargs['model'], tokenizer, step)
+                # 0 unless the arguments of the training include them.
+                live.read(kwargs['model'], tokenizer, step,
+                          state.num_input_tokens_seen)
             finally:  # A tracker may fail after the model was predicted.
                 self.triage = live.triage
 

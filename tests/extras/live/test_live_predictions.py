@@ -117,6 +117,33 @@ def test_differences_to_a_reference_run(tmp_path):
         for end in ('', '.low', '.high')))
 
 
+def test_a_reference_after_as_many_tokens(tmp_path):
+    """Where both runs know their tokens; else at the same step."""
+    old = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'old', 'old')
+    for step in (2, 4):
+        old.read(model(), TOKENIZER, step, 1000 * step)
+    assert csv_rows(tmp_path / 'old/readings.csv')[1] == {
+        'model': 'old@4', 'run': 'old', 'step': '4', 'tokens': '4000'
+    }  # yapf: disable
+    live = LivePredictions(
+        PREDICTOR, TEXTS, tmp_path / 'new', reference=tmp_path / 'old')
+    for step, tokens, found in ((2, 3000, None), (3, 4002, 'old@4'),
+                                (4, 0, 'old@4')):
+        live.read(model(), TOKENIZER, step, tokens)
+        assert (live.comparison and live.comparison.models[0]) == found
+        measure = 'tokens' if tokens else 'steps'
+        assert not found or live.comparison.notes[
+            0] == f'after as many {measure} of training'
+    # They are known to a later call, until a step is read anew.
+    again = LivePredictions(
+        PREDICTOR, TEXTS, tmp_path / 'new', reference=tmp_path / 'old')
+    again.judge(3)
+    assert again.comparison.models[0] == 'old@4'
+    again.write_losses(model(), TOKENIZER, 3)
+    again.judge(3)
+    assert again.comparison is None
+
+
 def test_a_reference_is_one_run_on_the_same_texts(tmp_path):
     place = write_runs(tmp_path / 'old', {'old-1': 1.0, 'old-2': 1.3})
     with pytest.raises(InputError, match='dumps of one run, found old-1, ol'):

@@ -120,7 +120,8 @@ def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):
 
 def test_command(tmp_path, capsys):
     """A hook after the save need not look twice."""
-    save(tmp_path / 'mix1', 5, last=False)
+    checkpoint = save(tmp_path / 'mix1', 5)
+    (checkpoint / LAST_FILE).write_text('{"num_input_tokens_seen": 70}')
     (tmp_path / 'mix1/checkpoint-best').mkdir()
     save_predictor(PREDICTOR, tmp_path / 'p.safetensors')
     write_texts(tmp_path / 'texts.jsonl', TEXTS)
@@ -137,11 +138,13 @@ def test_command(tmp_path, capsys):
     ]
     assert main(command) == 0
     shown = capsys.readouterr().out
-    assert 'mix1' in shown and 'B: this run. A: the reference.' in shown
+    assert 'mix1' in shown
+    # The dumps of the reference have no tokens.
+    assert 'A: the reference, after as many steps of training. ' in shown
     assert f'--dumps {tmp_path}/out/losses --out outputs/triage\n' in shown
     assert list((tmp_path / 'tb/mix1').glob('events*'))
     assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [
-        'checkpoints.csv', 'forecasts.csv', 'losses'
+        'checkpoints.csv', 'forecasts.csv', 'losses', 'readings.csv'
     ]
     # A hook learns that the checkpoint it was called for has no losses.
     weights = save(tmp_path / 'mix1', 7) / 'model.safetensors'

@@ -19,8 +19,16 @@ def play(tmp_path, caplog):
     """Events as of a trainer, in place of one; what was warned of."""
     arguments = TrainingArguments(str(tmp_path / 'run'), use_cpu=True)
 
-    def played(callback, steps=range(1, 7), first=True, end=6, **given):
-        state = TrainerState(max_steps=6, is_world_process_zero=first)
+    def played(callback,
+               steps=range(1, 7),
+               first=True,
+               end=6,
+               seen=0,
+               **given):
+        state = TrainerState(
+            max_steps=6,
+            is_world_process_zero=first,
+            num_input_tokens_seen=seen)
         things = arguments, state, TrainerControl()
         known = {'model': LEARNER, 'processing_class': TOKENIZER, **given}
         callback.on_train_begin(*things, **known)
@@ -54,7 +62,6 @@ def test_every_few_steps_and_at_the_end(tmp_path, play, capsys, end):
 
 
 def test_differences_to_a_reference_are_logged(tmp_path, play):
-
     points = []
     assert play(PredictionCallback(PREDICTOR, TEXTS, tmp_path / 'old',
                                    6)) == []
@@ -65,9 +72,11 @@ def test_differences_to_a_reference_are_logged(tmp_path, play):
             tmp_path / 'new',
             6,
             logs=[lambda curves, step: points.append((step, curves))],
-            reference=tmp_path / 'old')) == []
+            reference=tmp_path / 'old'),
+        seen=90) == []
     step, curves = points[-1]
     assert step == 6 and curves['difference/easy'] == 0
+    assert (tmp_path / 'new/readings.csv').read_text().endswith('6,90\n')
 
 
 def test_readings_of_an_earlier_training_are_left_out(tmp_path, play):
