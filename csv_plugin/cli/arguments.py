@@ -24,7 +24,20 @@ UNREAD = 128 + 13
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests a choice for a misspelt one."""
+    """A parser that suggests a choice for a misspelt one.
+
+    An option with a value is given once, unless its action says otherwise.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.register('action', None, _Once)
+        self.given: set[argparse.Action] = set()
+
+    def parse_known_args(self, *words: Any, **settings: Any) -> Any:
+        """Parse words, of which none was given before."""
+        self.given = set()
+        return super().parse_known_args(*words, **settings)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -36,20 +49,35 @@ class Parser(argparse.ArgumentParser):
             raise
 
 
-class _Several(argparse.Action):
+class _Once(argparse.Action):
+    """A value, or a list, that is given once."""
+
+    def __call__(self,
+                 parser: argparse.ArgumentParser,
+                 namespace: argparse.Namespace,
+                 values: Any,
+                 option: Optional[str] = None) -> None:
+        given = getattr(parser, 'given', set())
+        if option and self in given:
+            raise argparse.ArgumentError(self, 'the option is given twice')
+        given.add(self)
+        setattr(namespace, self.dest, values)
+
+
+class _Several(_Once):
     """Several values, of which none is given twice."""
 
     def __call__(self,
                  parser: argparse.ArgumentParser,
                  namespace: argparse.Namespace,
                  values: Any,
-                 _option: Optional[str] = None) -> None:
+                 option: Optional[str] = None) -> None:
         # Pairs begin with their names.
         names = [v[0] if isinstance(v, tuple) else v for v in values]
         seen = [os.path.normpath(str(name)) for name in names]
         if twice := [value for value in seen if seen.count(value) > 1]:
             raise argparse.ArgumentError(self, f'{twice[0]} is given twice')
-        setattr(namespace, self.dest, values)
+        super().__call__(parser, namespace, values, option)
 
 
 def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:

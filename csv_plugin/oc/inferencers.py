@@ -29,6 +29,12 @@ from csv_plugin.oc.datasets import texts_of
 from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import engine_of, get_token_loss
 
+#: What OpenCompass gives every inferencer beside the model.
+_OF_HOST = {
+    'batch_size', 'dump_only_message_path', 'dump_res_length', 'max_out_len',
+    'max_seq_len', 'min_out_len'
+}
+
 
 class _LossInferencer(BaseInferencer, ABC):
     """Writes the entries of a dataset, in the first process alone.
@@ -77,13 +83,17 @@ class TokenLossInferencer(_LossInferencer):
     in `models.get_token_loss`, which takes the model.
 
     `context` is the longest window in tokens, by default the model's own.
-    Other arguments that OpenCompass gives every inferencer are unused.
+    Other arguments that OpenCompass gives every inferencer are unused. An
+    `InputError` if there are more.
     """
 
     def __init__(self,
                  model: Any,
                  context: Optional[int] = None,
                  **unused: Any) -> None:
+        if unknown := sorted(unused.keys() - _OF_HOST):
+            raise InputError('TokenLossInferencer', 'no setting but context',
+                             ', '.join(unknown), 'Remove it from the config.')
         self.model = model
         self.context = context
 

@@ -18,25 +18,29 @@ from csv_plugin.io.text_sets import read_texts
 from tests.bench.common import make_parser, measure
 
 
-def main():
-    options = make_parser(__doc__, models=1000).parse_args()
+def measured(n_dumps):
+    """What predicting from dumps and reading them takes."""
     dumps = sorted(Path(shipped.COLLECTION).glob('*.safetensors'))
     texts = read_texts(shipped.TEXTS)
     with tempfile.TemporaryDirectory() as folder:
-        names = product(range(-(-options.models // len(dumps))), dumps)
+        names = product(range(-(-n_dumps // len(dumps))), dumps)
         files = [
             shutil.copy(dump, f'{folder}/{copy}-{dump.name}')
-            for copy, dump in islice(names, options.models)
+            for copy, dump in islice(names, n_dumps)
         ]
         call = ['predict', folder, '--predictor', f'{shipped.PREDICTOR}']
         with contextlib.redirect_stdout(io.StringIO()):
             predicted = measure(salience, call)
-        read = measure(read_dumps, files, texts)
-    for name, (_, seconds, memory) in (('salience predict', predicted),
-                                       ('read_dumps', read)):
-        print(f'{name}: {options.models} models, {seconds:.2f} CPU s, '
-              f'{1000 * seconds / options.models:.1f} ms and '
-              f'{memory / options.models:.2f} MB each')
+        return predicted, measure(read_dumps, files, texts)
+
+
+def main():
+    n_dumps = make_parser(__doc__, models=1000).parse_args().models
+    for name, (_, seconds, memory) in zip(('salience predict', 'read_dumps'),
+                                          measured(n_dumps)):
+        print(f'{name}: {n_dumps} models, {seconds:.2f} CPU s, '
+              f'{1000 * seconds / n_dumps:.1f} ms and '
+              f'{memory / n_dumps:.2f} MB each')
 
 
 if __name__ == '__main__':

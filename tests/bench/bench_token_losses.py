@@ -26,7 +26,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 from csv_plugin.core.texts import Text
 from csv_plugin.io.text_sets import read_texts, shipped_texts
 from csv_plugin.lm.engines.token_losses import token_losses
-from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
+from tests.bench.common import (CONTEXT, LENGTHS, PASSES, SIZES, llama_config,
                                 make_parser, make_tokenizer, measure,
                                 random_texts)
 from tests.lm import smollm2
@@ -35,12 +35,12 @@ BATCH = 8
 REAL = 'smollm2'
 
 
-def make(size, n_texts, texts, folder):
+def make(size, n_texts, texts, folder, lengths=LENGTHS):
     """Write a model, its tokenizer and texts."""
     if size == REAL:
         smollm2.save(folder)
-        every = len(texts) // n_texts
-        _write(folder, [text.text for text in texts[::every][:n_texts]])
+        every = -(-len(texts) // n_texts)
+        _write(folder, [text.text for text in texts[::every]])
         return
     vocabulary = SIZES[size][-1]
     torch.manual_seed(0)
@@ -49,7 +49,7 @@ def make(size, n_texts, texts, folder):
             SIZES[size], tie_word_embeddings=True,
             initializer_range=.1)).save_pretrained(folder)
     make_tokenizer(vocabulary).save_pretrained(folder)
-    _write(folder, random_texts(vocabulary, n_texts))
+    _write(folder, random_texts(vocabulary, n_texts, lengths))
 
 
 def _write(folder, texts):
@@ -191,17 +191,22 @@ def score_apart(name, folder):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(size, n_texts, texts, folder):
-    """Print a row for every contender at one size."""
-    make(size, n_texts, texts, folder)
-    results = {
+def results_of(folder):
+    """Seconds, memory and losses of every contender that is installed."""
+    return {
         name: score_apart(name, folder) if find_spec(package) else None
         for name, (package, _) in CONTENDERS.items()
     }
+
+
+def compare(size, n_texts, texts, folder):
+    """Print a row for every contender at one size."""
+    make(size, n_texts, texts, folder)
+    results = results_of(folder)
     ours = results['csv_plugin']
     reference = results['one text at a time'][2]
     tokens = sum(map(len, reference))
-    print(f'\n{size}, {n_texts} texts, {tokens} tokens\n')
+    print(f'\n{size}, {len(reference)} texts, {tokens} tokens\n')
     print('| | CPU s | ratio | extra MB | ratio | largest difference |')
     print('|---|---|---|---|---|---|')
     for name, result in results.items():

@@ -12,6 +12,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, PreTrainedTokenizerFast
 
 PASSES = 2
+#: Shortest and longest random text, tokens.
+LENGTHS = 50, 1191
 CONTEXT = 2048
 #: Width, layers, heads, heads of keys, width of the MLP, vocabulary.
 SIZES = {
@@ -70,12 +72,12 @@ def make_tokenizer(vocabulary):
         model_max_length=CONTEXT)
 
 
-def random_texts(vocabulary, n_texts):
-    """Texts of 50 to 1191 tokens."""
+def random_texts(vocabulary, n_texts, lengths=LENGTHS):
+    """Texts of random numbers of tokens in a range."""
     draw, pieces = random.Random(0), pieces_of(vocabulary)[1:]
     return [
         ''.join(' ' + piece[1:]
-                for piece in draw.choices(pieces, k=draw.randint(50, 1191)))
+                for piece in draw.choices(pieces, k=draw.randint(*lengths)))
         for _ in range(n_texts)
     ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import read_texts, write_texts
-from tests.bench import bench_engines, bench_token_losses
+from tests.bench import bench_engines, bench_growth, bench_token_losses
 from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
 
@@ -62,18 +62,28 @@ def test_reading_dumps_is_measured(run):
 
 
 def test_fits_are_measured_by_size_and_on_tables(run, tmp_path):
-    printed = run('bench_growth', '--models', 24, 60, '--units', 8, 60,
-                  '--benchmarks', 1, '--solvers', 'uniform', 'ridge')
-    sizes = [line.split(' | ')[:2] for line in printed.splitlines()[2:]]
+    fits = '--parts', 'fits', '--models'
+    printed = run('bench_growth', *fits, 24, 60, '--units', 8, 60,
+                  '--benchmarks', 1)
+    sizes = [line.split(' | ')[:2] for line in printed.splitlines()[5:]]
     assert sizes == [['| 24', '8'], ['| 60', '8'], ['| 60', '60']]
+    assert '| RidgeCV as often, CPU s | ratio | averaged, CPU s |' in printed
     tables = small_tables(n_models=8, n_units=2, n_families=2)
     splits = dict.fromkeys(tables.models, 'train')
     splits[tables.models[0]] = 'validation'
     splits[tables.models[1]] = 'test'
     write_tables(tmp_path, tables, splits)
-    printed = run('bench_growth', '--tables', tmp_path, '--solvers', 'ridge',
-                  'uniform')
+    printed = run('bench_growth', *fits, 24, '--units', 8, '--tables',
+                  tmp_path, '--solvers', 'ridge', 'uniform')
     assert '\n| 7 | 2 | 2 | ' in printed and 'uniform, CPU s' in printed
+
+
+def test_token_losses_and_dumps_grow_beside_others(run, monkeypatch):
+    monkeypatch.setattr(bench_growth, 'TEXTS', [(1, 5)])
+    printed = run('bench_growth', '--parts', 'losses', 'dumps', '--size',
+                  'smoke', '--models', 2)
+    assert re.search(r'\n\| 1 \| 5 \| \d', printed)
+    assert re.search(r'\n\| 2 \| \d', printed)
 
 
 def test_models_for_a_gpu_are_measured_and_written(run, tmp_path):

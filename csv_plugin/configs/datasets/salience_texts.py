@@ -17,13 +17,13 @@ from csv_plugin.oc.evaluators import SalienceEvaluator
 from csv_plugin.oc.inferencers import TokenLossInferencer
 
 
-def salience_texts(path: str, **inferencer: object) -> dict:
+def salience_texts(path: str, context: int | None = None) -> dict:
     """Return the dataset entry of a file of texts.
 
     Args:
         path (str): The file, relative to where OpenCompass is started.
-        inferencer (object): Arguments of `TokenLossInferencer`, such as
-            `context=2048`.
+        context (Optional[int]): Longest window in tokens (default: the
+            model's own).
     """
     # Imports at the top of a config are lazy: they give names, not modules.
     datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
@@ -38,7 +38,7 @@ def salience_texts(path: str, **inferencer: object) -> dict:
         infer_cfg=dict(
             prompt_template=dict(type=PromptTemplate, template=''),
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=TokenLossInferencer, **inferencer)),
+            inferencer=dict(type=TokenLossInferencer, context=context)),
         eval_cfg=dict(evaluator=dict(type=SalienceEvaluator)))
 
 
