@@ -5,7 +5,7 @@ Example, two data mixtures of the demonstration after a third of the training:
     D=$(salience demo --where)
     salience triage --out outputs/triage \\
         --predictor "$D/predictor.safetensors" \\
-        --dumps "$D/collection/[ad]-l@[123]?.safetensors" \\
+        --dumps "$D/collection/[dh]-l@[123]?.safetensors" \\
         --history "$D/collection/[bc]-*.safetensors"
 
 A place is a dump, a folder of dumps, a work directory of OpenCompass, or a

@@ -19,8 +19,8 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
                                            refuse_shared, rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
-from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
-                                       expect, rank_all)
+from csv_plugin.triage.ranking import (TOO_FAR, Expectation, Ranking,
+                                       curve_floors, expect, rank_all)
 from csv_plugin.triage.screening import OffTrajectory, screen
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
@@ -134,6 +134,7 @@ class Triage:
                     'forecast': _or_none(expected.values[k]),
                     'low': _or_none(expected.low[k]),
                     'high': _or_none(expected.high[k]),
+                    'extrapolated': int(expected.extrapolated[k]),
                     'best_rank': _or_none(ranking.best[r], int),
                     'worst_rank': _or_none(ranking.worst[r], int),
                     'chance_best': _or_none(ranking.chance[r]),
@@ -150,7 +151,8 @@ class Triage:
         chance = np.array(
             [self.predictions.chance[name] for name in self.benchmarks])
         *cells, mean = map(predicted_cell, expected.values, expected.low,
-                           expected.high, [*chance, self.mean(chance)])
+                           expected.high, [*chance, self.mean(chance)],
+                           np.where(expected.extrapolated, '>', ''))
         return [mean, *cells]
 
     def to_dict(self) -> dict[str, Any]:
@@ -247,15 +249,17 @@ def judge(
     forecaster = Forecaster(earlier)
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
     main = _in_mean(predictor.names, predictor.main)
+    names = [name for run in runs for name in run.checkpoints]
+    predictions = predictor.predict(features.select(names), LEVEL)
+    marks = _extrapolated(
+        predictions.select([run.checkpoints[-1] for run in runs]), main)
     expected = {
-        name: expect(exponents, predictor, main, LEVEL)
-        for name, exponents in forecasts.items()
+        name: expect(exponents, predictor, main, LEVEL).marked(*of_run)
+        for (name, exponents), of_run in zip(forecasts.items(), marks)
     }
     rankings = rank_all([*forecasts.values()], [*expected.values()],
                         np.array([run.budget for run in runs]), predictor,
                         main, LEVEL)
-    names = [name for run in runs for name in run.checkpoints]
-    predictions = predictor.predict(features.select(names), LEVEL)
     return Triage(
         measure=measure,
         runs=tuple(runs),
@@ -270,7 +274,8 @@ def judge(
         floors=curve_floors(predictor),
         off_trajectory=tuple(screen(runs, earlier)),
         notes=(*_notes(measure, refused),
-               *_notes_on_runs(runs, chosen, forecaster)))
+               *_notes_on_runs(runs, chosen, forecaster),
+               *_notes_on_far(expected)))
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:
@@ -320,6 +325,17 @@ def _trajectories(predictor: Predictor,
     ]
 
 
+def _extrapolated(last: Predictions, main: Sequence[int]) -> NDArray[np.bool_]:
+    """Marks of R forecasts, `(R, 2, B + 1)`; see `Expectation.marked`.
+
+    Those of the mean are last: all main benchmarks have them.
+    """
+    far = last.extrapolated[:, :, 0]
+    both = np.stack([far, far & last.uninformative(last.methods[0])], axis=1)
+    mean = both[..., main].all(axis=-1, keepdims=True)
+    return np.concatenate([both, mean], axis=-1)
+
+
 def _notes(measure: str, refused: Mapping[str, str]) -> list[str]:
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
     if measure == 'steps':
@@ -350,6 +366,16 @@ def _notes_on_runs(runs: Sequence[RunTrajectory],
         f'After {100 * share:.3g} % of the training of {", ".join(names)}, '
         f'{text}' for (share, text), names in missing.items()
     ]
+
+
+def _notes_on_far(expected: Mapping[str, Expectation]) -> list[str]:
+    """A note on runs whose forecasts of the mean are useless, or none."""
+    far = [name for name, part in expected.items() if part.useless[-1]]
+    return [
+        f'{TOO_FAR}: {", ".join(far)}. No prediction at the last checkpoint '
+        'excludes anything, so there is no rank: fit the predictor to models '
+        'that are more like these.'
+    ] if far else []
 
 
 def _missing(forecaster: Forecaster, share: float) -> Iterator[str]:

@@ -7,7 +7,7 @@ what all of them have in common cancels out.
 """
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 import numpy as np
@@ -30,6 +30,7 @@ LONGER = 1.05
 #: Verdicts about a run.
 GO_ON, STOP, FINISHED = 'go on', 'stop', 'finished'
 UNKNOWN, NOT_FORECAST = 'no error known', 'not forecast'
+TOO_FAR = 'too far'
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +41,29 @@ class Expectation:
     on each benchmark, and last for the mean of the main ones, `(B + 1,)` each.
     `variance`, `(B + 1,)`, is that of the forecast's error in differences
     between runs, with its degrees of freedom. Forecasts are NaN where none can
-    be made, the others where the error is unknown.
+    be made, the others where the error is unknown. Those from an extrapolated
+    prediction are `extrapolated`, and `useless` if its interval leaves nothing
+    out, `(B + 1,)` each.
     """
     values: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     variance: NDArray[np.float64]
     freedom: int
+    extrapolated: NDArray[np.bool_] = field(
+        default_factory=lambda: np.array(False))
+    useless: NDArray[np.bool_] = field(default_factory=lambda: np.array(False))
+
+    def marked(self, extrapolated: NDArray[np.bool_],
+               useless: NDArray[np.bool_]) -> 'Expectation':
+        """Return the same with marks; useless intervals are 0 to 1."""
+        useless = useless & ~np.isnan(self.values)
+        return replace(
+            self,
+            low=np.where(useless, 0, self.low),
+            high=np.where(useless, 1, self.high),
+            extrapolated=extrapolated,
+            useless=useless)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +155,10 @@ def rank_all(forecasts: Sequence[Forecast],
     names = np.array([forecast.run for forecast in forecasts], object)
     finished = np.array([forecast.share == 1 for forecast in forecasts])
     values = np.array([part.values for part in expectations]).T
+    useless = np.array([
+        np.broadcast_to(part.useless, len(part.values))
+        for part in expectations
+    ])
     known = np.flatnonzero(~np.isnan(values).any(axis=0))
     joint = _joint([forecasts[i] for i in known],
                    [expectations[i] for i in known], predictor, main)
@@ -146,15 +167,18 @@ def rank_all(forecasts: Sequence[Forecast],
         # The mean of a single benchmark is this benchmark.
         k = main[0] if b == len(predictor.names) and len(main) == 1 else b
         judged = np.full((5, len(names)), np.nan)
-        if joint is not None:
-            judged[:, known] = _tournament(joint, k, budgets[known], level)
-        # NaN sorts last; runs with equal forecasts stay in their order.
-        order = np.argsort(-values[b], kind='stable')
+        rows = np.flatnonzero(~useless[known, b])
+        if joint is not None and len(rows):
+            judged[:, known[rows]] = _tournament(
+                joint.select(rows), k, budgets[known[rows]], level)
+        # Useless forecasts come behind others, NaN last; runs with equal
+        # forecasts stay in their order.
+        order = np.lexsort((-values[b], useless[:, b], np.isnan(values[b])))
         best, worst, chance, above, near = judged[:, order]
         verdicts = np.select([
-            np.isnan(values[b, order]),
+            np.isnan(values[b, order]), useless[order, b],
             np.isnan(near), finished[order], near < LEAST_CHANCE
-        ], [NOT_FORECAST, UNKNOWN, FINISHED, STOP], GO_ON)
+        ], [NOT_FORECAST, TOO_FAR, UNKNOWN, FINISHED, STOP], GO_ON)
         found.append(
             Ranking(
                 tuple(names[order]), values[b, order], best, worst, chance,

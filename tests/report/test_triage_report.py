@@ -102,8 +102,8 @@ def test_files(early, tmp_path):
     rows = csv_rows(files[1])
     assert len(rows) == 6 and list(rows[0]) == [
         'run', 'benchmark', 'tokens', 'share', 'budget', 'forecast', 'low',
-        'high', 'best_rank', 'worst_rank', 'chance_best', 'above_next',
-        'verdict'
+        'high', 'extrapolated', 'best_rank', 'worst_rank', 'chance_best',
+        'above_next', 'verdict'
     ]
     assert [row['worst_rank'] for row in rows] == ['1', '2'] * 3
     assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == OVERALL

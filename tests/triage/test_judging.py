@@ -9,7 +9,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
-from csv_plugin.triage.ranking import NOT_FORECAST
+from csv_plugin.triage.ranking import NOT_FORECAST, TOO_FAR
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.triage.pretraining import (EARLIER, NEW, STEPS, run_dumps,
@@ -329,3 +329,30 @@ def test_plain_values(early):
     })
     assert errors['prediction now']['hard'] == now[1]
     assert plain['notes'] == list(early.notes)
+
+
+def test_a_run_far_from_the_training_models_gets_no_verdict(
+        predictor, history, early):
+    """Nor does it count in the ranks of the others."""
+    far = {
+        f'far@{step}':
+        dump(f'far@{step}', [
+            replace(text, losses=(9 - step / 100) * text.losses)
+            for text in model_losses(0)
+        ])
+        for step in STEPS[:3]
+    }
+    triage = forecast(predictor, run_dumps(NEW, 3) | far, history)
+    expected = triage.expected['far']
+    assert (expected.low == 0).all() and (expected.high == 1).all()
+    assert all(
+        cell.endswith('(any)>') for cell in triage.forecast_cells('far'))
+    for name, ranking in triage.rankings.items():
+        assert ranking.runs == ('good', 'bad', 'far')
+        assert ranking.verdicts[2] == TOO_FAR
+        for part in ('best', 'worst', 'chance', 'above_next'):
+            found = getattr(ranking, part)
+            known = getattr(early.rankings[name], part)
+            np.testing.assert_array_equal(found, [*known, np.nan])
+    assert f'{TOO_FAR}: far. No prediction' in triage.notes[-1]
+    assert not any(part.useless.any() for part in early.expected.values())
