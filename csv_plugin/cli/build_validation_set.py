@@ -23,6 +23,7 @@ OpenCompass looks for the data in $COMPASS_DATA_CACHE and in
 import argparse
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
@@ -31,7 +32,7 @@ from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
                                       into_folder, print_end)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,
-                                     shipped_validation_set,
+                                     shipped_texts, write_texts,
                                      write_validation_set)
 from csv_plugin.report.screen import text_table
 
@@ -40,7 +41,8 @@ MODEL = 'HuggingFaceTB/SmolLM2-135M'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_out(parser, 'texts.jsonl and manifest.json, or the task')
+    add_out(parser, 'texts.jsonl, and manifest.json of drawn texts; or the '
+            'task')
     recipe = parser.add_mutually_exclusive_group()
     add_flag(recipe, '--shipped',
              'write the texts of this package (default: draw texts)')
@@ -76,12 +78,11 @@ def run(args: argparse.Namespace) -> None:
 
 def ship(args: argparse.Namespace) -> None:
     """Write the texts that come with the package."""
-    validation_set = shipped_validation_set()
-    write_validation_set(args.out, validation_set)
-    source, = validation_set.manifest['sources']
-    print(f'{source["n_texts"]} texts, {source["licence"]}, fingerprint '
-          f'{validation_set.texts.fingerprint}')
-    _print_end(args)
+    texts = shipped_texts()
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_texts(args.out / TEXTS, texts)
+    print(f'{len(texts)} texts, CC0 1.0, fingerprint {texts.fingerprint}')
+    _print_end(args.out / TEXTS)
 
 
 def write_task(args: argparse.Namespace) -> None:
@@ -107,13 +108,12 @@ def draw(args: argparse.Namespace) -> None:
                                           partial(tqdm, desc='load'))
     write_validation_set(args.out, validation_set)
     print(describe(validation_set.manifest))
-    _print_end(args)
+    _print_end(args.out / TEXTS, args.out / MANIFEST)
 
 
-def _print_end(args: argparse.Namespace) -> None:
-    texts = args.out / TEXTS
-    print_end([texts, args.out / MANIFEST], 'salience', 'losses', MODEL,
-              '--texts', texts, '--out', 'outputs/losses')
+def _print_end(texts: Path, *others: Path) -> None:
+    print_end([texts, *others], 'salience', 'losses', MODEL, '--texts', texts,
+              '--out', 'outputs/losses')
 
 
 def describe(manifest: Mapping[str, Any]) -> str:

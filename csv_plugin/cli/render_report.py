@@ -30,10 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'first',
         action='append')
     for name, metavar, text in (
-        ('scores', 'CSV', 'real accuracies, fractions in 0..1 (default: those '
-         'of the run)'), ('models', 'CSV',
-                          'families of models, as in training (default: each '
-                          'model is one of its own)'),
+        ('models', 'CSV', 'families of models, as in training (default: each '
+         'model is one of its own)'),
         ('texts', 'JSONL', 'validation set of the first predictor, to show '
          'its tokens (default: no tokens)')):
         add_option(parser, f'--{name}', metavar, text)
@@ -53,7 +51,6 @@ def run(args: argparse.Namespace) -> None:
     page = run_page(
         args.work_dir,
         args.predictor,
-        accuracies=args.scores,
         models=args.models,
         texts=args.texts,
         progress=partial(tqdm, desc='models', delay=2))

@@ -1,5 +1,5 @@
 """Fits of a `Predictor` to losses and observed accuracies."""
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -32,9 +32,6 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import MOST, SalienceModel, outside
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
-
-#: Called with a benchmark, its task, and its fit.
-Watch = Callable[[str, Task, SalienceFit], None]
 
 #: Solver of all benchmarks, or of each.
 Solvers = Union[Solver, Mapping[str, Solver]]
@@ -90,7 +87,6 @@ def fit_predictor(
         solver: Solvers,
         seed: int = 0,
         progress: Progress = iter,
-        watch: Optional[Watch] = None,
         labels: Mapping[str, int] = MappingProxyType({}),
 ) -> Predictor:
     """Fit a predictor to losses and accuracies of training models.
@@ -102,9 +98,9 @@ def fit_predictor(
     without a score on a benchmark are left out of its fit. `families` has that
     of each of them. The solver is one of `salience.SOLVERS` or your own, for
     all benchmarks or by benchmark; the seed is that of the cross-validation
-    folds. `progress` wraps the benchmarks, and then the back-tests; `watch` is
-    called after every fit. `labels` has the column of the label-token loss by
-    benchmark. There, it and the mean loss are reference predictors.
+    folds. `progress` wraps the benchmarks, and then the back-tests. `labels`
+    has the column of the label-token loss by benchmark. There, it and the mean
+    loss are reference predictors.
 
     Raises:
         InputError: A model has no features or no family, or losses are too
@@ -116,7 +112,7 @@ def fit_predictor(
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         tasks = _tasks(features, accuracies, groups)
-        fitted = _fit_all(tasks, solver, seed, progress, watch)
+        fitted = _fit_all(tasks, solver, seed, progress)
         intervals = learn_intervals(
             fitted,
             run_backtests(features, tasks, fitted, solver, seed, progress))
@@ -139,14 +135,12 @@ def fit_models(features: FeatureTable,
                accuracies: AccuracyTable,
                families: Sequence[str],
                solver: Solver,
-               seed: int = 0,
-               progress: Progress = iter,
-               watch: Optional[Watch] = None) -> list[SalienceModel]:
+               seed: int = 0) -> list[SalienceModel]:
     """Return the models of `fit_predictor`; arguments and errors as there."""
     features = _checked(features, accuracies, families)
     tasks = _tasks(features, accuracies, np.asarray(families))
     with threadpool_limits(limits=1, user_api='blas'):
-        fitted = _fit_all(tasks, solver, seed, progress, watch)
+        fitted = _fit_all(tasks, solver, seed)
         return [part.fit.model for part in fitted.values()]
 
 
@@ -189,7 +183,6 @@ def _fit_all(tasks: Mapping[str, Task],
              solver: Solvers,
              seed: int,
              progress: Progress = iter,
-             watch: Optional[Watch] = None,
              final: bool = True) -> dict[str, Fitted]:
     """Fits of all benchmarks, by name; cross-validated less if not `final`."""
     masks = {
@@ -210,8 +203,6 @@ def _fit_all(tasks: Mapping[str, Task],
         fit = joint.get(name) or _fit(tasks[name], method, masks[name], final)
         fitted[name] = Fitted(tasks[name],
                               _unless_mean(tasks[name], fit, masks[name]))
-        if watch:
-            watch(name, tasks[name], fitted[name].fit)
     return fitted
 
 

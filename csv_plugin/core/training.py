@@ -12,7 +12,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       answer_groups, answer_mask,
                                       group_columns, text_columns)
-from csv_plugin.core.fitting import Watch, fit_predictor
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -181,18 +181,17 @@ class Training:
 
     def fit(self,
             feature_sets: Sequence[FeatureSet],
-            progress: Progress = iter,
-            watch: Optional[Watch] = None) -> Predictor:
+            progress: Progress = iter) -> Predictor:
         """Fit a predictor; `Auto` chooses among sets of feature columns.
 
-        `progress` wraps the benchmarks; `watch` is as in `fit_predictor`.
+        `progress` wraps the benchmarks.
         """
         source = JoinedColumns(feature_sets)
         solvers = {
             name: source.auto(name)
             for name in self.accuracies.benchmarks
         }
-        predictor = self._fit(source, solvers, progress, watch)
+        predictor = self._fit(source, solvers, progress)
         return on_tokens(predictor, self.targets, source)
 
     def baselines(self) -> dict[str, Predictor]:
@@ -251,14 +250,13 @@ class Training:
              source: LossColumns,
              solver: Union[Solver, Mapping[str, Solver]],
              progress: Progress = iter,
-             watch: Optional[Watch] = None,
              accuracies: Optional[AccuracyTable] = None) -> Predictor:
         accuracies = self.accuracies if accuracies is None else accuracies
         models = self.losses.models
         return fit_predictor(
             source.features(self.losses), accuracies.select(models),
             [self.families[model] for model in models], solver, self.seed,
-            progress, watch, _labels(source.columns.units, accuracies))
+            progress, _labels(source.columns.units, accuracies))
 
 
 def on_tokens(predictor: Predictor, targets: TargetTokens,

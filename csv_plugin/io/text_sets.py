@@ -1,14 +1,12 @@
 """Validation sets as JSON lines, and the one that ships."""
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.containers import errors_name
@@ -139,25 +137,6 @@ def shipped_texts() -> TextSet:
     """
     with as_file(files('csv_plugin') / 'data' / 'shipped_texts.jsonl') as path:
         return read_texts(path)
-
-
-def shipped_validation_set() -> ValidationSet:
-    """Return `shipped_texts` with a manifest, as if they had been drawn."""
-    texts = shipped_texts()
-    subtasks = Counter(map(subtask_name, texts))
-    manifest = dict(
-        fingerprint=texts.fingerprint,
-        n_texts=len(texts),
-        versions=dict(csv_plugin=__version__),
-        sources=[
-            dict(
-                name='csv_plugin',
-                licence='CC0 1.0',
-                n_texts=len(texts),
-                n_subtasks=len(subtasks),
-                subtasks=dict(subtasks))
-        ])
-    return ValidationSet(texts, manifest)
 
 
 def subtask_name(text: Text) -> str:

@@ -50,13 +50,8 @@ class PredictedBpcSummarizer(PredictedSummarizer):
             }
             for label, predictor in predictors.items()
         }
-        return predict_columns(
-            columns,
-            folders,
-            predictors,
-            self.predictors,
-            real,
-            verbose=self.verbose)
+        return predict_columns(columns, folders, predictors, self.predictors,
+                               real)
 
     def _format_table(self, parsed: Any, *args: Any,
                       **kwargs: Any) -> list[list[str]]:

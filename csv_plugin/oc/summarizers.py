@@ -88,8 +88,6 @@ class PredictedSummarizer(DefaultSummarizer):
             in this run: the abbreviation of a dataset or group, or a pair of
             that and a metric. By default the name is the same and the metric
             is the dataset's first or the group's average.
-        verbose (bool): Whether to print the notes of the predictors'
-            training, too.
         complete (Optional[str]): Full name of a function that imputes missing
             scores from a model's real ones,
             'csv_plugin.extras.score_imputation.with_known_scores'. By default
@@ -106,7 +104,6 @@ class PredictedSummarizer(DefaultSummarizer):
                  config: Any,
                  predictors: Sequence[tuple[str, str]],
                  benchmarks: Sequence[tuple[str, Any]] = (),
-                 verbose: bool = False,
                  complete: Optional[str] = None,
                  **kwargs: Any) -> None:
         kwargs['summary_groups'] = with_common_groups(
@@ -114,7 +111,6 @@ class PredictedSummarizer(DefaultSummarizer):
         super().__init__(config, **kwargs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
-        self.verbose = verbose
         self.complete = resolve_name(complete) if complete else None
         self.benchmarks = benchmarks
 
@@ -169,9 +165,8 @@ class PredictedSummarizer(DefaultSummarizer):
         `parsed` contains numbers of the run by model, dataset and metric.
         """
         board, _ = predict_run(
-            RunDumps(self.work_dir), folders, predictors,
-            self.predictors, real, self.verbose,
-            partial(tqdm, desc='predictions', delay=2), self.complete)
+            RunDumps(self.work_dir), folders, predictors, self.predictors,
+            real, partial(tqdm, desc='predictions', delay=2), self.complete)
         return board
 
     def _place(self, benchmark: str,

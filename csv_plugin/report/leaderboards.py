@@ -157,16 +157,15 @@ def predict_run(
         predictors: Predictors,
         files: Mapping[str, str],
         real: RealScores,
-        verbose: bool = False,
         progress: Progress = iter,
         complete: Optional[Complete] = None) -> tuple[Leaderboard, RunColumns]:
     """Predict the models of a run anew.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `real` are accuracies of all models on all
-    `predictable_benchmarks`. `folders` are as in `Leaderboard`, `verbose` as
-    in `predictor_notes`. `progress` wraps the models; `complete` changes
-    predictions by the known real accuracies.
+    `predictable_benchmarks`. `folders` are as in `Leaderboard`. `progress`
+    wraps the models; `complete` changes predictions by the known real
+    accuracies.
 
     Returns the leaderboard, and the feature columns of the models.
     """
@@ -182,7 +181,7 @@ def predict_run(
             np.array([n_items.get(name, 0) for name in names], np.int64))
         change = partial(complete, known=known)
     return predict_columns(columns, folders, predictors, files, real,
-                           dumps.of_models(folders), verbose, change), columns
+                           dumps.of_models(folders), change), columns
 
 
 def predict_columns(columns: RunColumns,
@@ -191,7 +190,6 @@ def predict_columns(columns: RunColumns,
                     files: Mapping[str, str],
                     real: RealScores,
                     infos: Mapping[str, DumpInfo] = MappingProxyType({}),
-                    verbose: bool = False,
                     change: Optional[Change] = None) -> Leaderboard:
     """Predict models from their feature columns.
 
@@ -200,9 +198,7 @@ def predict_columns(columns: RunColumns,
     """
     predictions = predict_models(predictors, columns,
                                  predictable_benchmarks(predictors), change)
-    remarks = [
-        *engine_notes(infos), *predictor_notes(predictors, files, verbose)
-    ]
+    remarks = [*engine_notes(infos), *predictor_notes(predictors, files)]
     board = run_leaderboard(predictions, folders, real, remarks,
                             scoring_lms(predictors, infos))
     # Known scores make smaller errors, which nothing has measured.

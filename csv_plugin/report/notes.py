@@ -215,14 +215,15 @@ def scoring_lm_notes(scoring_lms: Mapping[str, str]) -> list[str]:
     ]
 
 
-def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
-                    paths: Mapping[str, str],
-                    verbose: bool = False) -> list[str]:
+def predictor_notes(
+    predictors: Mapping[str, Union[Predictor, Missing]],
+    paths: Mapping[str, str],
+) -> list[str]:
     """The files of predictors, and notes on their training.
 
     `predictors` are by label, or why they are unusable; `paths` are their
     files. An unusable one has a line only if all are unusable; else the cells
-    of the leaderboard have the reason. `verbose` is as in `learning_notes`.
+    of the leaderboard have the reason.
     """
     unusable = [
         f'{label}: {predictor.reason}'
@@ -235,10 +236,7 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
     for label, predictor in predictors.items():
         if isinstance(predictor, Predictor):
             lines.append(f'{label}: {paths[label]}')
-            lines += [
-                f'{label}, {line}'
-                for line in learning_notes(predictor, verbose)
-            ]
+            lines += [f'{label}, {line}' for line in learning_notes(predictor)]
     return lines
 
 

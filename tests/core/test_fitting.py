@@ -1,4 +1,4 @@
-"""Held-out predictions, what a watch is told, and what cannot be fitted to."""
+"""Held-out predictions, and what cannot be fitted to."""
 from dataclasses import replace
 
 import numpy as np
@@ -10,27 +10,6 @@ from csv_plugin.core.held_out_errors import mean_unseen
 from csv_plugin.core.salience import (Auto, Ridge, Task, Uniform, fold_masks,
                                       held_out_predictions)
 from tests.tables import small_tables
-
-
-def test_the_watch_is_told_of_every_fit():
-    tables, seen = small_tables(), {}
-    predictor = fit_predictor(
-        tables.features,
-        tables.accuracies,
-        tables.groups,
-        Ridge(),
-        watch=lambda name, task, fit: seen.update({name: (task, fit)}))
-    assert tuple(seen) == tables.accuracies.benchmarks
-    for part in predictor.benchmarks:
-        task, fit = seen[part.benchmark]
-        np.testing.assert_array_equal(
-            task.values,
-            tables.features.select(part.fit_models).values)
-        assert fit.model is part.model
-        assert (fit.solver, fit.penalty) == (part.solver, part.penalty)
-    # Benchmarks from which nothing can be learned have no path.
-    assert {name for name, (_, fit) in seen.items() if fit.path} == {
-        'easy', 'hard'}  # yapf: disable
 
 
 def test_the_cross_validated_error_is_one_that_no_choice_saw():

@@ -20,7 +20,6 @@ from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
-from csv_plugin.io.model_tables import read_accuracy_columns
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import RunDumps, run_models
 from csv_plugin.io.runs.run_scores import (LEADERBOARD, newest_summary,
@@ -40,24 +39,20 @@ _METHODS = (
     'bars are the intervals.')
 #: Fewer models make no picture.
 _LEAST_MODELS = 3
-#: Accuracies by model and benchmark, fractions; unknown values are absent.
-_Accuracies = dict[str, dict[str, float]]
 #: Feature columns by folder of the model.
 _Columns = Mapping[str, Union[FeatureTable, Missing]]
 
 
 def run_page(work_dir: FilePath,
              predictors: Sequence[tuple[str, str]],
-             accuracies: Optional[FilePath] = None,
              models: Optional[FilePath] = None,
              texts: Optional[FilePath] = None,
              progress: Progress = iter) -> Page:
     """Predict the models of a run, beside their real accuracies.
 
-    `predictors` are labels and files, the main one first. `accuracies` is a
-    table of real ones, in place of those of OpenCompass's newest summary,
-    `models` a table with families, and `texts` the validation set of the first
-    predictor. `progress` wraps the models.
+    `predictors` are labels and files, the main one first. `models` is a table
+    with families, and `texts` the validation set of the first predictor.
+    `progress` wraps the models.
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
@@ -71,7 +66,7 @@ def run_page(work_dir: FilePath,
     # Before the dumps, which take long: texts may be of another predictor.
     heat_maps = heat_sections(sources[0].predictor,
                               read_texts(texts) if texts else None)
-    board, columns = _leaderboard(work_dir, sources, accuracies, progress)
+    board, columns = _leaderboard(work_dir, sources, progress)
     return Page(
         Path(work_dir).resolve().name, board, outliers(board.predictions),
         sources, heat_maps, families,
@@ -79,50 +74,31 @@ def run_page(work_dir: FilePath,
 
 
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
-                 accuracies: Optional[FilePath],
                  progress: Progress) -> tuple[Leaderboard, _Columns]:
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
-    folders: dict[str, str] = {}
-    if accuracies:
-        real, file = _table_accuracies(accuracies), Path(accuracies).name
-    else:
-        real, file = read_run_accuracies(work_dir, benchmarks), 'the run'
-        folders = _folders(work_dir, real)
+    real = read_run_accuracies(work_dir, benchmarks)
+    folders = _folders(work_dir, real)
     named = {*folders.values()}
     folders |= {
         model: model
         for model in run_models(work_dir) if model not in named
     }
-    missing = Missing(f'no score in {file}')
+    missing = Missing('no score in the run')
     scores: dict[tuple[str, str], Union[float, Missing]] = {
         (model, benchmark): real.get(model, {}).get(benchmark, missing)
         for model in folders
         for benchmark in benchmarks
     }
-    if not accuracies:
-        scores = without_fractions(scores, predictors)
     board, columns = predict_run(
         RunDumps(work_dir),
         folders,
         predictors,
         paths,
-        scores,
+        without_fractions(scores, predictors),
         progress=progress)
     return board, columns[sources[0].label]
-
-
-def _table_accuracies(path: FilePath) -> _Accuracies:
-    table = read_accuracy_columns(path)
-    return {
-        model: {
-            name: accuracy
-            for name, accuracy in zip(table.columns, row.tolist())
-            if not np.isnan(accuracy)
-        }
-        for model, row in zip(table.models, table.values)
-    }
 
 
 def _folders(work_dir: FilePath, models: Iterable[str]) -> dict[str, str]:

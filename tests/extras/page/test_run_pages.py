@@ -1,5 +1,4 @@
 """From the folder of a run to its page."""
-import math
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import write_leaderboard
 from tests.extras.page.pages import MODELS, page_cells, page_run
 from tests.runs import TEXTS, train, true_accuracy, write_summary
@@ -55,20 +53,6 @@ def test_a_run_is_predicted(run):
     assert 'fill: #ffffff' not in page.pictures[1].svg
     assert ('losses of all 4 models: transformers (), float32, no cache'
             in page.board.notes)
-
-
-def test_scores_in_place_of_those_of_the_run(run):
-    write_csv('s.csv', ('model', 'easy', 'other'),
-              [('far', 0.25, 0.5), ('new', math.nan, 0.5),
-               ('elsewhere', 0.5, 0.5)])  # yapf: disable
-    page = run_page(run, [('p', 'p')], 's.csv')
-    # Folders of the run, sorted; nothing of models that are elsewhere.
-    assert page.board.predictions.models == ('far', 'fit-4', 'more', 'new')
-    rows = rows_of(page)
-    assert rows['p', 'far', 'easy']['real'] == 25
-    for place in (('new', 'easy'), ('fit-4', 'easy'), ('far', 'hard')):
-        row = rows[('p', *place)]
-        assert row['real'] is None and row['missing'] == 'no score in s.csv'
 
 
 def test_models_that_the_summary_calls_otherwise(run):
