@@ -249,10 +249,6 @@ def predict_differences(predictor: Predictor,
         b (Losses): Losses of B alone.
         same_family (bool): True if A and B are of one family; False, with the
             wider interval, also if this is unknown.
-
-    Raises:
-        InputError: As in `Predictor.features`, or the predictor contains no
-            scores of its training models.
     """
     both = FeatureTable.concatenate([
         replace(predictor.features(part), models=(name, ))
@@ -269,8 +265,7 @@ def predict_jointly(predictor: Predictor,
     """Predict n models and the errors of their differences.
 
     `families` are those of the models, by default all different; `main` are
-    the benchmarks of the mean, by default the main ones. Errors are as in
-    `predict_differences`.
+    the benchmarks of the mean, by default the main ones.
     """
     features = predictor.features(losses)
     scores = [part.model.scores(features.values)

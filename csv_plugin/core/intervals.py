@@ -149,9 +149,6 @@ class Intervals:
         They are 0 and 1 where too few models or families were held out for the
         level, and for models that are `beyond`. The predictions of `model`,
         fitted to all models, always lie inside. Distances are `(M,)`.
-
-        Raises:
-            InputError: The level is not in (0, 1).
         """
         if not 0 < level < 1:
             raise InputError('intervals', 'a level in (0, 1)', str(level),

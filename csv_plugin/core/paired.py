@@ -174,9 +174,6 @@ def text_noise(contributions: NDArray, shares: NDArray,
 
     Returns:
         list[Noise]: One for each of the Q.
-
-    Raises:
-        InputError: There is a single text.
     """
     order, first, sizes = _strata(sources)
     freedom = len(order) - len(sizes)
@@ -222,9 +219,6 @@ def run_noise(values: ArrayLike) -> Noise:
     A few runs end far from the others. So single runs count as errors of
     `MOST_FREEDOM` degrees of freedom, beside the n - 1 of their variance;
     relative variances of the two add up.
-
-    Raises:
-        InputError: There are fewer than two.
     """
     values = np.asarray(values, np.float64)
     if len(values) < 2:

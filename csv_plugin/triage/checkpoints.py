@@ -37,10 +37,6 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     Columns are `model`, `run`, `step` and optionally `tokens` and `budget`.
     These two have one unit in all rows and are empty where unknown. A budget
     in one row of a run counts for all.
-
-    Raises:
-        InputError: The file is not such a table, two rows are one step of one
-            run, a number is negative, a budget is 0, or a run has two budgets.
     """
     checkpoints = {}
     for row in read_rows(path, ('model', 'run', 'step')):

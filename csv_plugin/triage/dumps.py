@@ -36,10 +36,6 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
 
     Places are files, folders of dumps `<name>.safetensors`, work directories
     of OpenCompass (those with `predictions`), or patterns of any of them.
-
-    Raises:
-        InputError: A place does not exist, a pattern matches nothing, or two
-            dumps have the same name.
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}

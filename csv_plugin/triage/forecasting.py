@@ -89,11 +89,7 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts runs from H earlier runs that are finished; H may be 0.
-
-    Raises:
-        InputError: An earlier run is not finished.
-    """
+    """Forecasts runs from H earlier runs that are finished; H may be 0."""
 
     def __init__(self, history: Sequence[RunTrajectory]) -> None:
         self.history = tuple(history)

@@ -25,9 +25,6 @@ class RunTrajectory:
     their number at the end, NaN if unknown. `exponents`, `(n, B)`, are those
     of Eq. 2, `alpha (C - beta)`: higher is better. `mean_loss`, `(n,)`, is the
     all-token loss in nats per character.
-
-    Raises:
-        InputError: Tokens do not rise, or exceed the budget.
     """
     run: str
     checkpoints: tuple[str, ...]

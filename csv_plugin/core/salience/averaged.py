@@ -112,18 +112,14 @@ class Averaged:
     __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
-        """See `Solver.fit`; errors as in `fit_together`."""
+        """See `Solver.fit`."""
         return self.fit_together([task], [masks])[0]
 
     def fit_together(self,
                      tasks: Sequence[Task],
                      masks: Sequence[NDArray],
                      progress: Progress = iter) -> list[SalienceFit]:
-        """See `JointSolver.fit_together`.
-
-        Raises:
-            InputError: A feature is negative, so that it has no logarithm.
-        """
+        """See `JointSolver.fit_together`."""
         pairs = list(zip(tasks, masks))
         members = [self._members(*pair) for pair in progress(pairs)]
         fitted = [b for b, of_task in enumerate(members) if of_task]

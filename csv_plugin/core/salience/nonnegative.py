@@ -46,11 +46,7 @@ class NonNegative:
     __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
-        """See `Solver.fit`.
-
-        Raises:
-            InputError: A column has no positive uniform coefficient.
-        """
+        """See `Solver.fit`."""
         if task.uniform.min() <= 0:
             raise InputError('nonnegative', 'positive uniform coefficients',
                              f'{task.uniform.min()}',

@@ -56,10 +56,6 @@ class CheckpointJob:
         These have the last file of `Trainer`, or their files are as at the
         last look; all are if `saved`. The triage is by all checkpoints so far;
         None if nothing is new since the last call.
-
-        Raises:
-            InputError: There is no checkpoint, or as in
-                `LivePredictions.judge`.
         """
         folders = {
             int(name.rpartition('@')[2]): folder

@@ -22,9 +22,6 @@ class Reference:
     """The dumps of one run, and the training tokens where these are known.
 
     The place is a folder of live predictions, or as in `find_dumps`.
-
-    Raises:
-        InputError: The dumps are not those of one run.
     """
 
     def __init__(self, place: FilePath) -> None:
