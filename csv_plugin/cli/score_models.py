@@ -26,6 +26,7 @@ each (docs/cluster.md).
 import argparse
 import hashlib
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +51,9 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names, sole_writer
-from csv_plugin.io.model_paths import (checkpoint_folders, name_and_path,
-                                       weights_mark, weights_newer)
+from csv_plugin.io.model_paths import (check_tokenizers, checkpoint_folders,
+                                       name_and_path, weights_mark,
+                                       weights_newer)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 
@@ -155,6 +157,10 @@ def run(args: argparse.Namespace) -> None:
     number, count = args.part
     models = dict(list(named.items())[number - 1::count])
     _check_engine(args, len(models))
+    if args.tokenizer is None and not args.revisions:
+        # Before the first model, as scoring takes long.
+        check_tokenizers(model for name, model in models.items()
+                         if not _file(args, name).exists())
     texts = _items(args) if args.requests else read_texts(args.texts)
     failed: list[str] = []
     for name, model in models.items():
@@ -226,7 +232,7 @@ def _score(name: str, model: str, args: argparse.Namespace, texts: TextSet,
 
     A dump that is there has to record what is `required`, by field.
     """
-    file, chunks = args.out / f'{name}.safetensors', args.out / f'{name}.parts'
+    file, chunks = _file(args, name), args.out / f'{name}.parts'
     # Other calls may score other models into the same folder.
     with sole_writer(chunks):
         if file.exists():
@@ -239,6 +245,12 @@ def _score(name: str, model: str, args: argparse.Namespace, texts: TextSet,
             said = f'{len(texts)} texts, {file}'
         shutil.rmtree(chunks, ignore_errors=True)
     return said
+
+
+def _file(args: argparse.Namespace, name: str) -> Path:
+    """The dump of a model."""
+    path: Path = args.out / f'{name}.safetensors'
+    return path
 
 
 def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
@@ -284,10 +296,11 @@ def _there(file: Path, model: str, texts: TextSet, of_answers: bool,
             f'losses on {found[not of_answers]}',
             'Remove it, or choose another folder: --requests scores answers.')
     for field, value in required.items():
-        if getattr(info, field) != value:
+        found = getattr(info, field)
+        # One folder may have several paths.
+        if os.path.realpath(found) != os.path.realpath(value):
             raise InputError(
-                str(file), f'losses with the {field} {value!r}',
-                repr(getattr(info, field)),
+                str(file), f'losses with the {field} {value!r}', repr(found),
                 'Remove it, or choose another name or folder.')
     said = f'{file} is there ({info.engine}, {info.dtype})'
     if weights_newer(model, file):

@@ -14,6 +14,8 @@ from csv_plugin.io.files import FilePath, check_file_names
 _STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
 #: Files with weights, and the one that says how they are used.
 _WEIGHTS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
+#: Names of which a folder with a tokenizer has one.
+_TOKENIZERS = 'tok*', 'vocab*', '*.model', '*.tiktoken', 'tekken*'
 #: Number of places of a file that are read for its mark, and their bytes.
 _PLACES, _LENGTH = 64, 4096
 
@@ -143,6 +145,22 @@ def weights_newer(path: FilePath, file: FilePath) -> bool:
     made = Path(file).stat().st_mtime_ns
     return any(weights.stat().st_mtime_ns > made
                for weights in _weights(Path(path)))
+
+
+def check_tokenizers(models: Iterable[FilePath]) -> None:
+    """Raise an `InputError` for folders with a config, but no tokenizer."""
+    folders = [path for path in map(Path, models)
+               if (path / 'config.json').is_file()]  # yapf: disable
+    without = [
+        path for path in folders
+        if not any(any(path.glob(name)) for name in _TOKENIZERS)
+    ]
+    if without:
+        others = [path for path in folders if path not in without]
+        example = f', such as {others[-1]}' if others else ''
+        raise InputError('models', 'a tokenizer in each folder',
+                         f'none in {", ".join(map(str, without))}',
+                         f'Name one for all models by --tokenizer{example}.')
 
 
 def _weights(path: Path) -> list[Path]:

@@ -43,7 +43,8 @@ def texts(tmp_path, monkeypatch):
 
 
 def call(*options, out='out'):
-    return main(['losses', *TOKENIZER, '--texts', 'texts.jsonl', '--out', out,
+    usual = [] if '--tokenizer' in options else TOKENIZER
+    return main(['losses', *usual, '--texts', 'texts.jsonl', '--out', out,
                  *options])  # yapf: disable
 
 
@@ -173,6 +174,30 @@ def test_the_dump_of_another_model_is_refused(texts, capsys):
         assert call(f'mine={MODEL}', *options) == 2
         error = capsys.readouterr().err
         assert 'out/mine.safetensors: expected' in error and says in error
+
+
+def test_one_folder_of_a_tokenizer_has_several_paths(texts, capsys):
+    assert call(f'mine={MODEL}') == 0
+    relative = os.path.relpath(TOKENIZER[1])
+    assert call(f'mine={MODEL}', '--tokenizer', relative) == 0
+    assert 'is there' in capsys.readouterr().out
+
+
+def test_folders_without_a_tokenizer_are_found_first(texts, tmp_path, capsys):
+    for name in ('a', 'b', 'c'):
+        shutil.copytree(MODEL, name)
+    shutil.copy(Path(TOKENIZER[1]) / 'tokenizer.json', 'b')
+    options = ['losses', '--texts', 'texts.jsonl', '--out', 'out']
+    assert main([*options, 'b', 'a', 'c']) == 2
+    assert ('none in a, c. Name one for all models by --tokenizer, such as b.'
+            in capsys.readouterr().err)
+    assert not (tmp_path / 'out').exists()
+    # What is there needs none.
+    for name in ('a', 'c'):
+        assert call(name) == 0
+    capsys.readouterr()
+    main([*options, 'a', 'c'])
+    assert "losses with the tokenizer 'a', found" in capsys.readouterr().err
 
 
 def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
