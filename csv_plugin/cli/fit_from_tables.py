@@ -27,8 +27,9 @@ from csv_plugin.core.study import Study
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.report.leaderboards import write_markdown
+from csv_plugin.report.leaderboards import as_text, write_markdown
 from csv_plugin.report.notes import family_notes, shortage_notes
+from csv_plugin.report.screen import full_width
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
@@ -72,9 +73,14 @@ def run(args: argparse.Namespace) -> None:
     _warn(_unpredicted(study, args.scores))
     shown = tables.features.models if args.leave_family_out else predict
     predictor = _write(args, tables, study, title, shown)
-    print(summary(study, title, args.wide))
-    print_end([args.out], 'salience', 'predict', '--losses', args.losses,
-              '--predictor', predictor)
+    if study.predictions.select(shown).has_real():
+        print(summary(study, title, args.wide))
+    else:
+        print(title, as_text(leaderboard(study, shown), full_width(args.wide)),
+              sep='\n\n')  # yapf: disable
+    print_end([args.out / 'leaderboard.md', args.out / 'report.md'],
+              'salience', 'predict', '--losses', args.losses, '--predictor',
+              predictor)
 
 
 def _warn(lines: Sequence[str]) -> None:

@@ -394,9 +394,9 @@ class Predictions:
         """Return the meaning of the cells and their marks, one line each."""
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
         lines = [
-            f'Percent ({share}interval); ({ANY}): anything from guessing to '
-            '100; * a training model; > far from the training models: errors '
-            'are expected to be more than half as large again.'
+            f'Percent ({share}interval); ({ANY}): all from guessing or below '
+            'to 100; * a training model; > far from the training models: '
+            'errors are expected to be more than half as large again.'
         ]
         if self.disagrees.any():
             lines.append('! the mean loss or the label-token loss contradicts '

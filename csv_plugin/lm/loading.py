@@ -76,6 +76,8 @@ def _remedy(error: Exception) -> str:
         return 'Install this package.'
     if isinstance(error, (OSError, HFValidationError)):
         return 'Name its folder, or a model of the hub.'
+    if 'tokenizer' in str(error):
+        return 'Name a tokenizer by --tokenizer, or check the files.'
     return 'Check its files, and the settings that it is loaded with.'
 
 

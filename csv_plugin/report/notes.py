@@ -167,7 +167,7 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
         spearman, n_models = overall.agreement(method)
         if not math.isnan(spearman):
             agreements.append(
-                f'{method} {spearman:.2f} ({n_models} models not fitted on)')
+                f'{method} {spearman:.2f} ({n_models} held-out models)')
     if agreements:
         yield ('Rank agreement of predicted and real means (Spearman, 1 is '
                f'the same order, 0 is chance): {", ".join(agreements)}.')
@@ -275,12 +275,12 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
     if part.is_mean:
         why = [note.rpartition('accuracy: ')[2] for note in part.notes]
         yield ('all models get the same number, the mean accuracy of the '
-               'models fitted on' + (f' ({"; ".join(why)})' if why else ''))
+               'training models' + (f' ({"; ".join(why)})' if why else ''))
         return
     yield from (note for note in part.notes if note.startswith(MIXED))
     if part.model.curve.alpha > 0:
         yield ('predicted accuracy rises with the loss, so look at the '
-               'accuracies fitted on')
+               'accuracies of the training models')
     if n_models < _ENOUGH:
         yield (f'fitted to {n_models} models, too few for an interval that '
                f'says anything: {_ENOUGH} would do, some dozens are better')

@@ -23,10 +23,10 @@ PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'at_chance', 'expected_error')
 
 _LEGEND = """\
-MSE in 1e-3 (squared fractions), only models whose scores were not fitted on.
-`uniform` (all-token loss, chance level as the floor) and `constant` (mean
-accuracy of the fitted models) are the baselines, and so is `label-token` (loss
-of a benchmark's own answers), where texts are named after it. `noise` is the
+MSE in 1e-3 (squared fractions), of held-out models alone. `uniform`
+(all-token loss, chance level as the floor) and `constant` (mean accuracy of
+the training models) are the baselines, and so is `label-token` (loss of a
+benchmark's own answers), where texts are named after it. `noise` is the
 binomial variance of the observed scores, a yardstick: the models answer the
 same items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
 intervals are in points of accuracy (percent). The last row holds geometric

@@ -249,6 +249,23 @@ def test_no_score_of_a_model_to_fit_to(tmp_path, arguments, capsys):
     assert not (tmp_path / 'out').exists()
 
 
+def test_models_without_scores_are_predicted(tmp_path, arguments, capsys):
+    """A table of errors would be empty."""
+    path = tmp_path / 'in/scores.csv'
+    new = {row['model'] for row in csv_rows(tmp_path / 'in/models.csv')
+           if row['split'] == 'test'}  # yapf: disable
+    rows = csv_rows(path)
+    write_csv(path, list(rows[0]), [
+        [row['model'], *[''] * (len(row) - 1)]
+        if row['model'] in new else list(row.values()) for row in rows
+    ])  # yapf: disable
+    assert main([*arguments, *QUICK]) == 0
+    printed = capsys.readouterr().out
+    assert f'{len(new)} models predicted from ' in printed
+    assert all(f'\n{model} ' in printed for model in new)
+    assert 'of uniform' not in printed
+
+
 @pytest.mark.parametrize('solver, slope, said', [
     ('averaged', .05, 0), ('averaged', 0, 1), ('ridge', .05, 0),
     ('uniform', .05, 1)
@@ -270,7 +287,7 @@ def test_scores_at_chance(tmp_path, capsys, solver, slope, said):
     ]) == 0
     lines = [
         line for line in capsys.readouterr().out.splitlines()
-        if 'the mean accuracy of the models fitted on' in line
+        if 'the mean accuracy of the training models' in line
     ]
     assert len(lines) == said
     part, = load_predictor(tmp_path / 'out/predictor.safetensors').benchmarks

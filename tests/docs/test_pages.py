@@ -110,7 +110,7 @@ def folder(world, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize('page', [
     pytest.param(page, id=page.stem)
-    for page in pages_with_code() if page.stem != 'importing'
+    for page in pages_with_code() if page.stem not in ('importing', 'tutorial')
 ])
 def test_page(page, folder):
     for package in ('transformers', 'pandas', 'jinja2', 'matplotlib'):

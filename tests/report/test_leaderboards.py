@@ -74,7 +74,7 @@ def test_text():
         'm2                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
         'mean abs. error                          10.0                 10.0',
         '',
-        'Percent (90% interval); (any): anything from guessing to 100; '
+        'Percent (90% interval); (any): all from guessing or below to 100; '
         '* a training model; > far from the',
         '  training models: errors are expected to be more than half as large '
         'again.',

@@ -62,7 +62,7 @@ def test_what_a_user_must_know(predictor, changes, words):
 def test_predicted_means_and_curves_that_rise(predictor):
     line, = learning_notes(train(('easy', 'hard'), shift=60))
     assert line.startswith('all 2 benchmarks: all models get the same number, '
-                           'the mean accuracy of the models fitted on')
+                           'the mean accuracy of the training models')
     model = predictor.benchmarks[0].model
     rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
     line, = learning_notes(changed(predictor, model=rising))
@@ -103,7 +103,7 @@ def test_findings():
     # The other predictor says the same of all models: there is no order.
     assert agreement == (
         'Rank agreement of predicted and real means (Spearman, 1 is the same '
-        'order, 0 is chance): p 1.00 (6 models not fitted on).')
+        'order, 0 is chance): p 1.00 (6 held-out models).')
     assert far == (
         'p: 1 of 12 real scores lie outside of their interval, where about 1 '
         'would by chance: m5 on b1 (95.0, interval 60-80)')

@@ -31,12 +31,11 @@ from csv_plugin.report.leaderboards import Leaderboard, predict_run
 _CAPABILITY = (
     'Accuracy against capability score',
     'Each model at its weighted loss and its real accuracy. The line is the '
-    'prediction: full over the scores of the models fitted on, which need '
+    'prediction: full over the scores of the training models, which need '
     'not be models of this run, and dashed beyond.')
-_METHODS = (
-    'Predicted against real',
-    'Models that were not fitted on. On the diagonal a prediction is right; '
-    'bars are the intervals.')
+_METHODS = ('Predicted against real',
+            'Held-out models. On the diagonal a prediction is right; '
+            'bars are the intervals.')
 #: Fewer models make no picture.
 _LEAST_MODELS = 3
 #: Feature columns by folder of the model.

@@ -19,7 +19,7 @@ from csv_plugin.extras.pictures.style import (GREY, Look, distinct, explain,
                                               looks, pad, panels, picture,
                                               plain, show_empty, wrapped)
 
-#: Styles of the curve where models were fitted on, and elsewhere.
+#: Styles of the curve where training models are, and elsewhere.
 _FITTED, _BEYOND = 'scaling law', 'beyond the fit'
 _LINES: dict[str, dict[str, Any]] = {
     _FITTED: dict(color='black', lw=1.4, ls='-'),
@@ -99,8 +99,8 @@ def capability_points(predictor: Predictor, losses: Losses,
 def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     """Accuracy against capability score, one panel per benchmark.
 
-    Filled points were fitted on, open ones were not. The score is a loss;
-    its axis is reversed, so that better models stand to the right.
+    Filled points are training models, open ones are held out. The score is a
+    loss; its axis is reversed, so that better models stand to the right.
     """
     return _rows_of_panels([('', points)])
 
@@ -202,7 +202,7 @@ def _handles(points: Sequence[CapabilityPoints],
     black = Look('black', 'o')
     fitted = np.concatenate([p.fitted[p.drawn] for p in points])
     if fitted.any():
-        handles.append(handle('fitted on', **_marker(black, True)))
+        handles.append(handle('training models', **_marker(black, True)))
     if not fitted.all():
         handles.append(handle('held out', **_marker(black, False)))
     lines = {name for p in points if p.drawn.any() for name in _curve_ends(p)}

@@ -1,0 +1,59 @@
+"""docs/tutorial.md: its commands, its code and what it says of the result."""
+import numpy as np
+import pytest
+
+import csv_plugin as cp
+from tests.docs.blocks import ROOT, blocks
+from tests.docs.running import run_page
+from tests.lm import smollm2
+
+PAGE = ROOT / 'docs/tutorial.md'
+
+
+def rows(text):
+    """Real and predicted accuracy and interval, by benchmark."""
+    cells = [line.split() for line in text.splitlines()]
+    return {
+        row[1]:
+        [float(cell) for cell in (*row[2:4], *row[4][1:-1].split('-'))]
+        for row in cells if row and row[0] == 'smollm2-135m' and len(row) == 5
+    }
+
+
+def error(found):
+    real, predicted = np.array([*found.values()]).T[:2]
+    return np.abs(predicted - real).mean()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    not smollm2.is_installed(),
+    reason='SmolLM2 is not installed (see tests/lm/smollm2.py)')
+@pytest.mark.filterwarnings('default')
+def test_tutorial(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'tools').symlink_to(ROOT / 'tools')
+    smollm2.save(tmp_path / 'smollm2-135m')
+    names = {}
+    run_page(PAGE, names)
+    found = rows(capsys.readouterr().out)
+    stated, = filter(None, (rows(block.text)
+                            for block in blocks(PAGE) if block.kind == 'text'))
+    assert [*found] == [*stated]
+    # Processors round in different ways.
+    np.testing.assert_allclose([*found.values()], [*stated.values()], atol=1)
+    words = ' '.join(PAGE.read_text('utf-8').split())
+    real, _, low, high = np.array([*stated.values()]).T
+    assert ((low <= real) & (real <= high)).all() and 'All twelve' in words
+    assert f'mean absolute error is {error(stated):.1f} points' in words
+    uniform = cp.fit(
+        names['losses'],
+        names['accuracies'],
+        names['tables'].families,
+        method='uniform')
+    off = error(
+        rows(
+            str(
+                uniform.predict(names['mine']).with_real(
+                    names['tables'].accuracies.select(names['mine'].models)))))
+    assert f'uniform baseline is {off:.1f}' in words
