@@ -189,20 +189,15 @@ def models_picture(rows: Sequence[Row]) -> Figure:
 
 
 def _finding(rows: Sequence[Row]) -> str:
-    """Errors of the first method with the fewest and the most models."""
-    first, *_ = METHODS
+    """Errors of the first method with few and with many models."""
+    method, *_ = METHODS
     numbers = sorted({one.n_models for one in rows})
-    errors = {
-        number:
-        100 * np.median([
-            one.mae
-            for one in rows if one.method == first and one.n_models == number
-        ])
-        for number in (numbers[0], *numbers[-2:])
-    }
-    parts = ', '.join(f'{error:.1f} from {number}'
-                      for number, error in errors.items())
-    return f'Error in points: {parts} models'
+    few, many = (100 * np.median([
+        one.mae
+        for one in rows if one.method == method and one.n_models == number
+    ]) for number in (numbers[0], numbers[-2]))
+    return (f'{few:.1f} points from {numbers[0]} models, {many:.1f} from '
+            f'{numbers[-2]}')
 
 
 def _draw(axes: Axes, rows: Sequence[Row], shift: float, method: str,
@@ -217,7 +212,7 @@ def _draw(axes: Axes, rows: Sequence[Row], shift: float, method: str,
     axes.plot(places, middle, color=own.colour, ls=own.line,
               marker=own.marker, markeredgecolor='white',
               markeredgewidth=0.4)  # yapf: disable
-    axes.text(places[0] + 0.1, middle[0] + 0.3, method, color=own.colour)
+    axes.text(places[-2] + 0.1, middle[-2] + 0.15, method, color=own.colour)
     axes.set_xticks(range(len(numbers)), list(map(str, numbers)))
 
 

@@ -34,7 +34,7 @@ def test_draws():
 ROWS = [
     study.Row(series, n, k, seed, method, mae * (1 + seed), 0.4,
               0.9 - 0.1 * seed)
-    for series, n, k in (('models', 6, 5), ('models', 9, 7),
+    for series, n, k in (('models', 6, 5), ('models', 9, 7), ('models', 12, 8),
                          ('families', 12, 4), ('families', 12, 6))
     for seed in range(3)
     for method, mae in (('ridge', 0.02), ('uniform', 0.03))
@@ -45,11 +45,10 @@ def test_picture():
     figure = study.models_picture(ROWS)
     assert_readable(figure)
     axes, = figure.axes
-    assert axes.get_title(
-        'left') == 'Error in points: 4.0 from 6, 4.0 from 9 models'
-    np.testing.assert_allclose(axes.lines[0].get_ydata(), [4, 4])
+    assert axes.get_title('left') == '4.0 points from 6 models, 4.0 from 9'
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), [4, 4, 4])
     ends = np.array(axes.collections[1].get_segments())[:, :, 1]
-    np.testing.assert_allclose(ends, [[3.6, 8.4]] * 2)
+    np.testing.assert_allclose(ends, [[3.6, 8.4]] * 3)
 
 
 @pytest.fixture
@@ -63,15 +62,16 @@ def options(tmp_path):
 
 @pytest.mark.slow
 def test_errors_are_of_families_left_out(options, capsys, monkeypatch):
-    monkeypatch.setattr(study, 'NUMBERS', (14, ))
+    monkeypatch.setattr(study, 'NUMBERS', (12, 14))
     monkeypatch.setattr(study, 'FIXED', 6)
     monkeypatch.setattr(study, 'FAMILIES', (2, ))
     assert study.main(options) == 0
     rows = [[cell.strip() for cell in line.strip('|').split('|')]
             for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [row[:2] for row in rows] == [['14', 'all'], ['6', '2']]
+    assert [row[:2] for row in rows] == [['12', 'all'], ['14', 'all'],
+                                         ['6', '2']]
     # Half of the units are noise.
-    ridge, uniform = (float(cell.split()[0]) for cell in rows[0][2:4])
+    ridge, uniform = (float(cell.split()[0]) for cell in rows[1][2:4])
     assert 0 < ridge < uniform < 20
 
 
