@@ -3,9 +3,9 @@ import json
 import math
 import os
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, read_bytes, read_lines
@@ -127,8 +127,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }  # yapf: disable
 
 
-@dataclass(frozen=True)
-class JsonPart:
+class JsonPart(NamedTuple):
     """An object in a file, where it is, and the remedy for a wrong field.
 
     All methods raise `InputError` if the field is missing or of another type.
@@ -203,7 +202,7 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
             continue
         where = f'{file}, line {number}'
         try:
-            value = json.loads(line)
+            value = json.loads(line.removeprefix(BOM_UTF8).decode())
         except (ValueError, RecursionError) as error:
             raise InputError(where, 'JSON in UTF-8', str(error),
                              remedy) from None

@@ -85,8 +85,8 @@ def one_at_a_time(folder):
     def score(texts):
         losses = []
         for text in texts:
-            ids = torch.tensor(
-                [[tokenizer.bos_token_id, *tokenizer(text).input_ids]])
+            ids = tokenizer(text, add_special_tokens=False).input_ids
+            ids = torch.tensor([[tokenizer.bos_token_id, *ids]])
             mask = torch.ones_like(ids)
             logits = model(ids, mask, use_cache=False).logits[0, :-1]
             losses.append(
@@ -176,7 +176,7 @@ def difference(losses, reference):
     pairs = [(np.array(a), np.array(b)) for a, b in zip(losses, reference)]
     if all(a.shape == b.shape for a, b in pairs):
         return f'{max(abs(a - b).max() for a, b in pairs):.1e} a token'
-    return f'{max(abs(a - b.sum()) for a, b in pairs):.1e} a text'
+    return f'{max(abs(a.sum() - b.sum()) for a, b in pairs):.1e} a text'
 
 
 def score_apart(name, folder):

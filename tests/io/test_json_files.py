@@ -4,7 +4,7 @@ import json
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.json_files import check_fields, parse_json
+from csv_plugin.io.json_files import (check_fields, parse_json, read_json_rows)
 
 VALUE = {
     'names': ['é', '猫', '"\\', ''],
@@ -71,3 +71,10 @@ def test_fields_have_types(expected, value, wrong):
                          'Do.')
     with pytest.raises(InputError, match='the header with named fields'):
         check_fields('f.json', 'the header', [1], {}, 'Do.')
+
+
+def test_rows_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / 'rows.jsonl'
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\n\n{"a": 2}\n')
+    rows = read_json_rows(path, 'Save it again.')
+    assert [row.fields for row in rows] == [{'a': 1}, {'a': 2}]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import SHOTS, Measured
@@ -140,8 +140,6 @@ _HASH = 16
 #: Output types of groups, and of whole texts such as those of
 #: `write_lm_eval_task`.
 _NO_ANSWERS = None, 'loglikelihood_rolling'
-#: Prompt, answer and its log-likelihood.
-_Scored = tuple[str, str, float]
 
 
 def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
@@ -241,54 +239,50 @@ def _losses(path: FilePath, runs: Sequence[Run], task: str, kind: str,
 
 
 def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
-    scored = _scored(row)
-    if not scored:
+    fields = row.fields
+    try:
+        asked = [*fields['arguments'].values()]
+        if 'acc_mutual_info' in fields:
+            # The second half are answers without a prompt.
+            del asked[len(asked) // 2:]
+        answers = [part['arg_1'] for part in asked]
+        scored = fields['filtered_resps']
+        right = _right(row, answers, scored)
+        if isinstance(right, str):
+            return right
+        prompt, answer = asked[right]['arg_0'], answers[right]
+        log_likelihood = float(scored[right][0])
+        # The harness scores the blanks at the end of a prompt with the answer.
+        kept = prompt.rstrip()
+        scored_text = prompt[len(kept):] + answer
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         return 'no log-likelihoods of answers'
-    right = _right(row, scored)
-    if isinstance(right, str):
-        return right
-    prompt, answer, log_likelihood = scored[right]
     if not answer:
         return EMPTY
     if not math.isfinite(log_likelihood):
         return 'a log-likelihood that is not finite'
-    # The harness scores the blanks at the end of a prompt with the answer.
-    kept = prompt.rstrip()
     digest = sha256(kept.encode('utf-8', 'backslashreplace')).hexdigest()
-    text = digest[:_HASH] + prompt[len(kept):] + answer
-    return TextLoss(name, text, 0.0 - log_likelihood, _HASH, row.where,
-                    measured)
+    return TextLoss(name, digest[:_HASH] + scored_text, 0.0 - log_likelihood,
+                    _HASH, row.where, measured)
 
 
-def _scored(row: JsonPart) -> list[_Scored]:
-    """Prompts, answers and log-likelihoods; none if it has no such."""
-    try:
-        asked = row.fields['arguments'].values()
-        scored = [(part['arg_0'], part['arg_1'], float(pair[0]))
-                  for part, pair in zip(asked, row.fields['filtered_resps'])
-                  if isinstance(part['arg_0'], str)
-                  and isinstance(part['arg_1'], str)]
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
-        return []
-    # Of acc_mutual_info, the second half are answers without a prompt.
-    return scored[:len(scored) // (1 + ('acc_mutual_info' in row.fields))]
-
-
-def _right(row: JsonPart, scored: Sequence[_Scored]) -> int | str:
+def _right(row: JsonPart, answers: Sequence[str],
+           scored: Sequence[Any]) -> int | str:
     """The index of the right answer, or why there is none.
 
     `target` is its index or its text. Where the texts are the same and the
     prompts differ, as in winogrande, `acc` settles which it is.
     """
-    if len(scored) == 1:
+    if len(answers) == 1:
         return 0
     target = str(row.fields.get('target'))
     right = [
-        index for index, (_, answer, _) in enumerate(scored)
+        index for index, answer in enumerate(answers)
         if target == answer.strip() or target == answer or target == str(index)
     ]
     if len(right) > 1 and (accuracy := row.fields.get('acc')) in (0, 1):
-        best = max(range(len(scored)), key=lambda index: scored[index][2])
+        values = [float(pair[0]) for pair in scored[:len(answers)]]
+        best = values.index(max(values))
         right = [index for index in right if (index == best) == accuracy]
     if len(right) == 1:
         return right[0]
