@@ -83,11 +83,6 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    # They load torch and matplotlib, which takes seconds.
-    from csv_plugin.extras.training_files import PREDICTOR, write_training
-    from csv_plugin.lm.hidden_states import kept_states
-    from csv_plugin.lm.loading import load_scoring_lm
-    from csv_plugin.lm.tokens.tokenization import target_tokens
     settings = _head_settings(args)
     check_sources(args)
     info = _model_infos(args)
@@ -98,6 +93,11 @@ def run(args: argparse.Namespace) -> None:
     ]
     if settings:
         check_validation(validation, models)
+    # They load torch and matplotlib, which takes seconds.
+    from csv_plugin.extras.training_files import PREDICTOR, write_training
+    from csv_plugin.lm.hidden_states import kept_states
+    from csv_plugin.lm.loading import load_scoring_lm
+    from csv_plugin.lm.tokens.tokenization import target_tokens
     # Mistakes come up before the losses are read and the scoring LM is run,
     # which takes long.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,

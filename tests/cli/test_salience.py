@@ -30,8 +30,8 @@ def shown_and_loaded(slow, *words):
         [sys.executable, '-c', f'SLOW = {slow}\n{HELP}', *words],
         capture_output=True,
         text=True)
-    assert process.stdout.endswith('\nset()\n'), process.stderr
-    return process.stdout.split()
+    assert process.stdout.split()[-1] == 'set()', process.stderr
+    return (process.stdout + process.stderr).split()
 
 
 def test_it_starts_without_loading_packages():
@@ -42,6 +42,11 @@ def test_it_starts_without_loading_packages():
 def test_help_on_verbs_loads_no_slow_packages():
     for verb in ('train', 'fit', 'predict', 'watch', 'triage', 'forecast'):
         assert verb in shown_and_loaded(SLOW, verb, '--help')
+
+
+def test_a_missing_table_is_found_before_torch_is_loaded():
+    words = '--collection', 'nope', '--scoring-lm', 'nope', '--out', 'nope'
+    assert 'nope/models.csv:' in shown_and_loaded(SLOW, 'train', *words)
 
 
 @pytest.mark.parametrize('words, says', [
