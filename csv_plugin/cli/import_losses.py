@@ -28,8 +28,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.measured import check_weights
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
-from csv_plugin.extras.importers.importing import (OF_ITEMS, SOURCES,
-                                                   import_losses)
+from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.io.files import FilePath, file_set
@@ -54,9 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f'called after it, or NAME=PATH; of {RECORDS}, records or folders of '
         'them (required)')
     add_option(
-        parser, '--texts', 'JSONL', 'the validation set that was scored; not '
-        'needed by lighteval and olmo-eval, whose losses are on items, nor '
-        'by lm-eval for items or accuracies (default: none)')
+        parser, '--texts', 'JSONL', 'of lm-eval, the validation set that was '
+        'scored (default: none)')
     add_flag(
         parser, '--items',
         'of lm-eval, losses on the right answers of --tasks '
@@ -96,8 +94,6 @@ def _of_models(
 ) -> tuple[Optional[FeatureTable], Optional[AccuracyTable]]:
     """Losses, accuracies or both, from a path for each model."""
     has_accuracies = bool(metrics) and args.source == 'lm-eval'
-    if args.source not in OF_ITEMS:
-        refuse(args, args.source, 'tasks')
     if args.items:
         if args.source != 'lm-eval':
             raise InputError(args.source, 'no --items beside it', '--items',

@@ -150,11 +150,10 @@ def test_folders_of_one_name_need_names(tmp_path, capsys):
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (['table', *OF_TEXTS[1:3]], 'the texts that were scored'),
     ([*OF_TEXTS, '--items'], 'none of --texts'),
-    (['table', *PATHS[:1], '--items'], 'no --items beside it'),
+    (['lighteval', *PATHS[:1], '--items'], 'no --items beside it'),
     ([*OF_TEXTS, '--chance', 'a=0.5'], 'no accuracies'),
-    (['table', PATHS[0], '--tasks', 'a'], '--tasks'),
+    (['lighteval', *OF_TEXTS[1:]], 'no texts, as they are on items'),
     (['lm-eval', PATHS[0], *OF_TEXTS[2:], f'c-l-80={PATHS[0]}'], 'twice'),
     (['lm-eval', str(LM_EVAL / 'with_bos'), *OF_TEXTS[3:]], 'add_bos_token'),
 ])  # yapf: disable

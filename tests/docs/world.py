@@ -143,5 +143,3 @@ def _write_tables(root: Path, zoo: Collection) -> None:
               zip(EXAMS, zoo.accuracies.chance, zoo.accuracies.n_items))
     write_csv(root / 'answers.csv', ('model', 'gsm8k/1', 'gsm8k/2'),
               (['mine', 0, 1], ['other', 1, 1]))
-    write_csv(root / 'mine.csv', ('text_id', 'nats'),
-              zip(zoo.texts.ids, nats[models[0]]))

@@ -22,8 +22,8 @@ from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import geometric_mean
-from csv_plugin.extras.choosing_units import choose_units
 from csv_plugin.io.model_tables import ModelTables
+from tools.studies.choosing_units import choose_units
 from tools.studies.options import add_number, parser_of, tables_of
 
 #: Numbers of units.

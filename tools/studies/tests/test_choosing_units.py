@@ -7,10 +7,9 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.extras.choosing_units import (_ablest, _Factors,
-                                              _held_out_rest, _most_telling,
-                                              choose_units)
 from tests.tables import CHANCE, Tables, small_tables
+from tools.studies.choosing_units import (_ablest, _Factors, _held_out_rest,
+                                          _most_telling, choose_units)
 
 #: Units that measure the first skill, and those that measure the second.
 FIRST = tuple(f'u{k}' for k in range(10, 15))
