@@ -34,16 +34,30 @@ def _keep(folder: Path) -> None:
     write_tables(folder)
 
 
-def _report(run: Path | None, picture: Path | None) -> None:
+def _report(run: Path | None, picture: Path | None,
+            weights: Path | None) -> None:
     """print the tables of the documentation"""
     from tools.studies.real_models import report
     from tools.studies.real_models.analysis import TokenStudy
     from tools.studies.real_models.tables import RealModels
     models = RealModels.read()
-    found = report.all_errors(models, run and TokenStudy.read(models, run))
-    print(report.table(found), report.fewer(models), sep='\n\n')
+    tokens = run and TokenStudy.read(models, run)
+    found = report.all_errors(models, tokens)
+    print(report.table(found), sep='\n')
+    for name, by_method in found.items():
+        print(f'\n{name} left out. {report.ratios(by_method)}')
+    print(f'\n{report.fewer(models)}')
     if picture:
         report.picture(found, picture)
+    if weights and tokens:
+        from tools.studies.real_models.heat_picture import heat_picture
+        heat_picture(tokens, weights)
+
+
+def _check(folder: Path, model: str, every: int) -> None:
+    """compare the accuracies of a model with lm-evaluation-harness"""
+    from tools.studies.real_models.check import check
+    check(folder, model, every)
 
 
 def _speed(folder: Path, model: str) -> None:
@@ -53,10 +67,15 @@ def _speed(folder: Path, model: str) -> None:
 
 
 def _collect_options(parser: argparse.ArgumentParser) -> None:
-    from tools.studies.real_models.models import MODELS
+    from tools.studies.real_models.models import VERSIONS
     parser.add_argument('folder', type=Path)
     parser.add_argument(
-        '--models', nargs='+', choices=MODELS, default=[*MODELS])
+        '--models',
+        nargs='+',
+        choices=VERSIONS,
+        default=[*VERSIONS],
+        metavar='NAME',
+        help='models and worse versions to run; all by default')
     parser.add_argument('--items', type=int, default=400)
     parser.add_argument('--answers', type=int, default=32)
     parser.add_argument('--workers', type=int, default=2)
@@ -72,6 +91,14 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--run', type=Path, help='a run, for the methods that weight tokens')
     parser.add_argument('--picture', type=Path)
+    parser.add_argument(
+        '--weights', type=Path, help='a picture of weighted texts of the run')
+
+
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    _speed_options(parser)
+    parser.add_argument(
+        '--every', type=int, default=20, help='each twentieth by default')
 
 
 def _speed_options(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +110,7 @@ _OPTIONS = {
     _collect: _collect_options,
     _keep: _keep_options,
     _report: _report_options,
+    _check: _check_options,
     _speed: _speed_options
 }
 

@@ -15,6 +15,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import SOLVERS, Constant, Solver
+from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.training import Training
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.hidden_states import hidden_states
@@ -172,15 +173,17 @@ class TokenStudy:
 
 
 class Errors(NamedTuple):
-    """Mean absolute error and mean width in points, coverage, rank.
+    """Mean absolute error and mean width in points, coverage, rank, MSE.
 
     Means over models and benchmarks; ranks are Spearman's correlation of the
     models left out together, a mean over benchmarks where accuracies differ.
+    The mean squared error is a geometric mean over benchmarks, of fractions.
     """
     error: float
     coverage: float
     width: float
     spearman: float
+    mse: float
 
 
 def errors(accuracies: cp.AccuracyTable, parts: Sequence[Fold],
@@ -197,7 +200,8 @@ def errors(accuracies: cp.AccuracyTable, parts: Sequence[Fold],
     return Errors(100 * float(np.abs(values - actual).mean()),
                   float(((low <= actual) & (actual <= high)).mean()),
                   100 * float((high - low).mean()),
-                  float(np.mean(known)) if known else float('nan'))
+                  float(np.mean(known)) if known else float('nan'),
+                  geometric_mean(((values - actual)**2).mean(axis=0)))
 
 
 def compare(models: RealModels, methods: Mapping[str, Method],

@@ -18,14 +18,16 @@ from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.text_sets import write_texts
 from tools.studies.real_models import RUN
-from tools.studies.real_models.degradations import Degradation
 from tools.studies.real_models.host import (ChoiceInferencer, DegradedModel,
+                                            OneTaskPartitioner,
                                             QuestionDataset)
-from tools.studies.real_models.models import (fetch_model, fetch_requests,
-                                              model_names)
+from tools.studies.real_models.models import (VERSIONS, fetch_model,
+                                              fetch_requests)
 from tools.studies.real_models.questions import BENCHMARKS, make_texts
+from tools.studies.real_models.tables import missing
 
 
 class Sizes(NamedTuple):
@@ -38,7 +40,8 @@ def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
             stages: str) -> None:
     """Fetch, convert and run; what is done already is left alone.
 
-    `stages` is OpenCompass's `--mode`: 'infer', 'eval' or 'all'.
+    `names` are keys of `VERSIONS`, `stages` OpenCompass's `--mode`: 'infer',
+    'eval' or 'all'. An InputError if a model did not get through them.
     """
     folder = folder.resolve()
     state = State(folder / 'state.json')
@@ -47,9 +50,9 @@ def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
     if not texts.exists():
         write_texts(texts, make_texts(requests, *sizes))
     state.note('texts')
-    for name in names:
-        fetch_model(folder, name)
-        state.note(f'model {name}')
+    for model in dict.fromkeys(VERSIONS[name].model for name in names):
+        fetch_model(folder, model)
+        state.note(f'model {model}')
     os.chdir(folder)
     config = folder / 'config.py'
     settings = _config(folder, requests, names, sizes, workers)
@@ -65,7 +68,27 @@ def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
         command,
         check=True,
         env=os.environ | {'PYTHONPATH': os.pathsep.join(paths)})
-    state.note(f'{stages} of {", ".join(names)}')
+    note_stages(state, names, stages)
+
+
+def note_stages(state: 'State', names: Sequence[str], stages: str) -> None:
+    """OpenCompass ends well also if some tasks failed: look at their files."""
+    folders = {
+        'infer': RUN / 'predictions',
+        'eval': RUN / 'results',
+    }
+    for stage in folders if stages == 'all' else (stages, ):
+        unfinished = [n for n in names if missing(folders[stage] / n)]
+        for name in names:
+            if name not in unfinished:
+                ended = max(file.stat().st_mtime
+                            for file in (folders[stage] / name).iterdir())
+                state.note(f'{stage} {name}', ended)
+        if unfinished:
+            raise InputError(
+                str(folders[stage]), 'a file of each dataset for each model',
+                f'gaps in those of {", ".join(unfinished)}',
+                'See the logs of the run, and give the same command again.')
 
 
 class State:
@@ -74,27 +97,25 @@ class State:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def note(self, step: str) -> None:
-        """Keep the time at which a step ended first."""
+    def note(self, step: str, ended: Optional[float] = None) -> None:
+        """Keep the time at which a step ended first, by default now."""
         steps = json.loads(self.path.read_text()) if self.path.exists() else {}
-        steps.setdefault(step, time.strftime('%Y-%m-%d %H:%M:%S'))
+        steps.setdefault(
+            step, time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(ended)))
         self.path.write_text(json.dumps(steps, indent=4))
 
 
 def _config(folder: Path, requests: Path, names: Sequence[str], sizes: Sizes,
             workers: int) -> dict[str, Any]:
     on_gpu = torch.cuda.is_available()
-    models = [
-        _model(folder / 'models' / name, abbr, degradation, on_gpu)
-        for name in names for abbr, degradation in model_names(name).items()
-    ]
+    models = [_model(folder, name, on_gpu) for name in names]
     datasets = [_dataset(requests, name, sizes.n_items) for name in BENCHMARKS]
     datasets.append(salience_texts(str(folder / 'texts.jsonl')))
     return dict(
         models=models,
         datasets=datasets,
-        infer=_stage(OpenICLInferTask, workers),
-        eval=_stage(OpenICLEvalTask, workers))
+        infer=_stage(OpenICLInferTask, NaivePartitioner, workers),
+        eval=_stage(OpenICLEvalTask, OneTaskPartitioner, workers))
 
 
 def _by_name(part: Any) -> Any:
@@ -108,10 +129,10 @@ def _by_name(part: Any) -> Any:
     return part
 
 
-def _stage(task: type, workers: int) -> dict[str, Any]:
-    """One task for each model: it is loaded and degraded once."""
+def _stage(task: type, partitioner: type, workers: int) -> dict[str, Any]:
+    """Each model is a task at most: it is loaded and degraded once."""
     return dict(
-        partitioner=dict(type=NaivePartitioner, n=1000),
+        partitioner=dict(type=partitioner, n=1000),
         runner=dict(
             type=LocalRunner,
             max_num_workers=workers,
@@ -119,12 +140,12 @@ def _stage(task: type, workers: int) -> dict[str, Any]:
             task=dict(type=task)))
 
 
-def _model(path: Path, abbr: str, degradation: Optional[Degradation],
-           on_gpu: bool) -> dict[str, Any]:
+def _model(folder: Path, name: str, on_gpu: bool) -> dict[str, Any]:
+    model, degradation = VERSIONS[name]
     return dict(
         type=DegradedModel,
-        abbr=abbr,
-        path=str(path),
+        abbr=name,
+        path=str(folder / 'models' / model),
         degradation=degradation and tuple(degradation),
         model_kwargs=dict(
             torch_dtype='torch.float', device_map='cuda' if on_gpu else 'cpu'),

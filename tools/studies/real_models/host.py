@@ -10,7 +10,9 @@ from datasets import Dataset
 from opencompass.datasets import BaseDataset
 from opencompass.models import HuggingFaceBaseModel
 from opencompass.openicl.icl_inferencer import BaseInferencer
-from opencompass.registry import ICL_INFERENCERS, LOAD_DATASET, MODELS
+from opencompass.partitioners import NaivePartitioner
+from opencompass.registry import (ICL_INFERENCERS, LOAD_DATASET, MODELS,
+                                  PARTITIONERS)
 from tqdm import tqdm
 
 from csv_plugin.io.files import write_text
@@ -41,6 +43,20 @@ class DegradedModel(HuggingFaceBaseModel):
         super().__init__(path, **settings)
         if degradation is not None:
             degrade(self.model, Degradation(*degradation))
+
+
+@PARTITIONERS.register_module()
+class OneTaskPartitioner(NaivePartitioner):
+    """All models in one task, as a process starts for longer than it judges.
+    """
+
+    def __call__(self, cfg: Any) -> list[Any]:
+        """Return the tasks of a stage, joined."""
+        tasks = super().__call__(cfg)
+        for task in tasks[1:]:
+            tasks[0].models += task.models
+            tasks[0].datasets += task.datasets
+        return tasks[:1]
 
 
 @ICL_INFERENCERS.register_module()

