@@ -58,8 +58,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     add_several(group, '--fit', 'SPLIT',
                 'splits to fit to (default: all but test)', split_name, ())
     add_required(
-        group, '--scoring-lm', 'PATH', 'causal LM whose hidden states are the '
-        'features of tokens, a folder or a name on the hub')
+        group, '--scoring-lm', 'PATH', 'any causal LM, such as one of the '
+        'models; its hidden states are the features of tokens; a folder or a '
+        'name on the hub')
     add_loading(group, 'scoring LM')
     group.add_argument(
         '--method',

@@ -187,9 +187,11 @@ def read_lines(path: FilePath) -> Iterator[bytes]:
 @contextmanager
 def _opened(path: FilePath) -> Iterator[BinaryIO]:
     """Open a file; errors until it is closed become `InputError`."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(
+            os.fspath(path), 'a file', 'a folder or a device',
+            'Name a file, such as one in this folder.')
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise OSError(errno.EINVAL, 'Not a file')
         # Twice as fast as the usual buffer on long lines.
         with Path(path).open('rb', buffering=1 << 18) as file:
             yield file

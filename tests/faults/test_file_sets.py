@@ -81,7 +81,7 @@ def train(folder: Path, seed: int) -> None:
     info = {name: ModelInfo(name, 'train', 1) for name in names}
     (folder / 'out').mkdir(exist_ok=True)
     write_training(folder / 'out', predictors, losses,
-                   Collection(None, accuracies, info), None, f'call {seed}')
+                   Collection(None, accuracies, info), f'call {seed}')
 
 
 def texts(folder: Path, seed: int) -> None:
