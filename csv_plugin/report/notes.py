@@ -24,8 +24,8 @@ SCORING_LM = 'scoring LM'
 _NAMED = 8
 #: Most single predictions that a line names.
 _OUTSIDE = 4
-#: Predictions this much below chance come of losses that are far too large.
-_BELOW = 0.05
+#: Predictions up to this much above chance count as guessing.
+_NO_MORE = 0.005
 #: Fewer families leave nothing to hold out.
 _LEAST_FAMILIES = 2
 #: Default level of `Predictor.predict`.
@@ -177,7 +177,8 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
     """Models of which most predictions are extrapolated."""
     predicted = np.isfinite(predictions.values)
     chance = [predictions.chance.get(b, 0.0) for b in predictions.benchmarks]
-    below = predictions.values < np.array(chance)[:, None] - _BELOW
+    low = predictions.values <= np.array(chance)[:, None] + _NO_MORE
+    guesses = (low | ~predicted).all(axis=1)
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
     alike = _alike((_where(predictions.models, models), method)
@@ -188,10 +189,10 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
                f'{_named(models, predictions.models, "models")}. Errors are '
                'expected to be more than half as large again as next to '
                'these: fit to models that are more like them.')
-    if (below.any(axis=1) & mostly).any():
-        yield ('Some of these numbers lie far below chance: check that the '
-               'losses have the unit of the training models, such as nats, '
-               'not bits or perplexities.')
+    if (guesses & mostly).any():
+        yield ('Some of these models are at chance or below everywhere: check '
+               'that their losses have the unit of the training models, such '
+               'as nats, not bits or perplexities.')
 
 
 def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:

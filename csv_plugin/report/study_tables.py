@@ -31,6 +31,9 @@ binomial variance of the observed scores, a yardstick: the models answer the
 same items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
 intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
+`Spearman` and `pairs` (share of pairs in the right order) compare the order of
+models. The leaderboard has errors of means, which are smaller than means of
+errors; `coverage` is the share of scores inside of the intervals.
 """
 
 #: The same in short, for the terminal, and for all columns.

@@ -251,8 +251,10 @@ def test_models_outside_the_range_are_told():
     note, = outside_notes(board.predictions)
     assert note.startswith('p, q: far from the training models (>): m0.')
     assert note in board.notes
-    guessing = replace(board.predictions, chance={'a': .5})
+    guessing = replace(board.predictions, chance={'a': .5, 'b': .4})
     assert 'unit of the training models' in [*outside_notes(guessing)][1]
+    better = replace(board.predictions, chance={'a': .5, 'b': .3})
+    assert [*outside_notes(better)] == [note]
     # The only prediction that is left of this model is outside.
     cells.predicted['p', 'm1', 'b'] = NO_DUMP
     first, second = outside_notes(cells.board().predictions)

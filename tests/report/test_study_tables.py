@@ -128,6 +128,8 @@ def test_report(tmp_path, study):
     assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
     assert text.endswith('.\n') and not text.endswith('\n\n')
     assert markdown_table(error_rows(study)) in text
+    for column in ('noise', 'MAE', 'Spearman', 'pairs', 'coverage', 'width'):
+        assert column in text.partition('\nMSE in ')[2].partition('##')[0]
     table = text.partition('## Cross-validated errors\n\n')[2].splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)
