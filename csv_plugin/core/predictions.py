@@ -198,18 +198,13 @@ class Predictions:
         parts: dict[str, Any] = {part: {} for part in _BY_CELL}
         for part, empty in _CUBES.items():
             parts[part] = np.full(shape, empty)
-        level, chance, is_main = np.nan, dict[str, float](), dict[str, bool]()
+        level, chance, outside = np.nan, dict[str, float](), dict[str, bool]()
         for p, (method, table) in enumerate(by_method.items()):
             if table is None:
                 continue
             level, chance = table.level, {**table.chance, **chance}
-            is_main = {
-                **{
-                    name: name in table.main
-                    for name in table.benchmarks
-                },
-                **is_main
-            }
+            for name in table.benchmarks:
+                outside.setdefault(name, name not in table.main)
             parts['missing'].update({
                 (model, benchmark, method):
                 UNKNOWN_BENCHMARK
@@ -230,7 +225,7 @@ class Predictions:
             real=np.array(np.nan),
             level=level,
             chance=chance,
-            outside_means=tuple(n for n, main in is_main.items() if not main),
+            outside_means=tuple(name for name in outside if outside[name]),
             **parts)
 
     @classmethod

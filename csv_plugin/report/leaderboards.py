@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.differences import predict_jointly
+from csv_plugin.core.differences import JointPredictions, predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import number, percent, possible_ranks
@@ -217,21 +217,13 @@ def with_possible_ranks(board: Leaderboard, predictors: Predictors,
     overall = Overall.of(predictions).of_methods_with_means()
     ranges, notes = {}, []
     for places, label in zip(overall.predicted_ranks().T, overall.methods):
-        predictor, ranked = predictors[label], np.flatnonzero(places > 0)
+        ranked = np.flatnonzero(places > 0)
         names = [predictions.models[m] for m in ranked]
-        tables = [
-            table for name in names
-            for table in [columns[label][board.folders[name]]]
-            if isinstance(table, FeatureTable)
-        ]
-        if (len(overall.benchmarks) < 2 or len(tables) < 2
-                or not isinstance(predictor, Predictor)
-                or predictor.training_scores is None):
+        found = _jointly(predictors[label],
+                         [columns[label][board.folders[n]] for n in names],
+                         overall.benchmarks)
+        if found is None:
             continue
-        found = predict_jointly(
-            predictor,
-            FeatureTable.concatenate(tables),
-            main=overall.benchmarks)
         cells = np.full(len(places), '-', object)
         cells[ranked] = [
             possible_ranks(*ends)
@@ -249,6 +241,20 @@ def with_possible_ranks(board: Leaderboard, predictors: Predictors,
             'rank 2-4: the error of predicted differences leaves these ranks '
             f'possible ({predictions.level:.0%} for each pair of models).')
     return replace(board, ranges=ranges, notes=(*board.notes, *notes))
+
+
+def _jointly(predictor: Union[Predictor, Missing],
+             rows: Sequence[Union[FeatureTable, Missing]],
+             main: Sequence[str]) -> Optional[JointPredictions]:
+    """Predict models with known columns; None without errors of differences.
+    """
+    tables = [row for row in rows if isinstance(row, FeatureTable)]
+    if (len(main) < 2 or len(tables) < 2
+            or not isinstance(predictor, Predictor)
+            or predictor.training_scores is None):
+        return None
+    return predict_jointly(
+        predictor, FeatureTable.concatenate(tables), main=main)
 
 
 def scoring_lms(predictors: Predictors,

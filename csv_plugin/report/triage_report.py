@@ -1,6 +1,6 @@
 """A triage as tables to read, and as files."""
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -42,25 +42,15 @@ def _report(triage: Triage,
         f'{heading}Predicted at {checkpoints} of {runs}',
         table(_checkpoint_rows(triage), 3)
     ]
-    legend = triage.predictions.legend()
-    at_the_end = f'{heading}Forecast at the end of the training'
-    if len(triage.forecast_runs) > 1:
+    if triage.forecast_runs:
+        several = len(triage.forecast_runs) > 1
+        rows = (_ranked_rows if several else _forecast_rows)(triage)
         parts += [
-            f'{at_the_end}, best run first',
-            table(_ranked_rows(triage), 7)
+            f'{heading}Forecast at the end of the training' +
+            several * ', best run first',
+            table(rows, 7 if several else 3)
         ]
-        legend += [
-            'rank, best: possible ranks and the probability to end best, '
-            'among runs of the same budget or a smaller one.',
-            '"above next": probability that a run ends above the one below '
-            'it.', f'{STOP}: the run ends within {100 * MARGIN:g} point of '
-            f'the best one with a probability below {LEAST_CHANCE:.0%}.'
-        ]
-    elif triage.forecast_runs:
-        parts += [at_the_end, table(_forecast_rows(triage), 3)]
-    if UNKNOWN in triage.rankings[OVERALL].verdicts:
-        legend.append(f'? or (?) {UNKNOWN}.')
-    parts.append(lines(legend))
+    parts.append(lines([*triage.predictions.legend(), *_legend(triage)]))
     if triage.backtests:
         parts += [
             f'{heading}Error to expect: mean absolute, points, on earlier '
@@ -77,6 +67,19 @@ def _report(triage: Triage,
             lines([f'* {escape(note)}' for note in notes])
         ]
     return '\n\n'.join(parts)
+
+
+def _legend(triage: Triage) -> Iterator[str]:
+    """Explanations of the forecasts."""
+    if len(triage.forecast_runs) > 1:
+        yield ('rank, best: possible ranks and the probability to end best, '
+               'among runs of the same budget or a smaller one.')
+        yield ('"above next": probability that a run ends above the one below '
+               'it.')
+        yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
+               f'best one with a probability below {LEAST_CHANCE:.0%}.')
+    if UNKNOWN in triage.rankings[OVERALL].verdicts:
+        yield f'? or (?) {UNKNOWN}.'
 
 
 def _checkpoint_rows(triage: Triage) -> list[list[str]]:
