@@ -110,11 +110,13 @@ def options(world, source='runs', **changes):
         'models': [str(world / MODELS)],
         'benchmarks': [str(world / BENCHMARKS)],
         'fit': ['train'],
+        'scoring_lm': [str(shipped.SCORING_LM)],
+        'tokenizer': [str(shipped.SCORING_TOKENIZER)],
         **changes
     }
     if 'tasks' in changes:
         values_by_name['benchmarks'] = None
-    return [*SCORING] + [
+    return [
         word for name, values in values_by_name.items() if values is not None
         for word in (f'--{name.replace("_", "-")}', *values)
     ]
@@ -354,7 +356,7 @@ def last_line(tool, arguments, out, capsys):
      'expected losses on the texts'),
     ('dumps', {}, 'a table of accuracies beside them, found none'),
     ('runs', dict(chance=['scenes=0.25']), 'found --chance'),
-    ('runs', dict(models=['{}/unsplit.csv']), 'found no split'),
+    ('runs', dict(models=['{}/unsplit.csv']), 'no names in a column split'),
     ('runs', dict(scoring_lm=['{}/run']), 'a causal LM and its tokenizer'),
     ('runs', dict(method=['paper']), 'found 0 of 18 for validation'),
     ('runs', dict(optimiser=['adam'], steps=['3']),
