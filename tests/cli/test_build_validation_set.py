@@ -73,7 +73,8 @@ def test_missing_data(main, capsys):
 ])
 def test_bad_input_is_one_line(main, capsys, arguments, message):
     open('file', 'w').close()
-    assert main(['--out', 'out', *arguments]) == 2
+    out = [] if '--out' in arguments else ['--out', 'out']
+    assert main([*out, *arguments]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith('error: ') and message in error
     assert not os.path.exists('out')
