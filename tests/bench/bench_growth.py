@@ -75,7 +75,7 @@ def read(folder):
 def main():
     parser = parser_of(__doc__)
     parser.add_argument('--parts', nargs='+', choices=PARTS, default=[*PARTS])
-    parser.add_argument('--models', type=int, nargs='+',
+    parser.add_argument('--models', type=int, nargs='*',
                         default=[60, 250, 1000],
                         help='numbers of models, or of dumps; each with the '
                         'first number of units')  # yapf: disable
@@ -114,11 +114,11 @@ def fits(args):
         cells = [
             len(families),
             len(features.columns.units),
-            len(accuracies.benchmarks), f'{least:.1f}'
+            len(accuracies.benchmarks), f'{least:.2f}'
         ]
         for name in others:
             seconds = cpu_seconds(world, name)
-            cells += [f'{seconds:.1f}', f'{seconds / least:.2f}']
+            cells += [f'{seconds:.1f}', f'{seconds / least:.1f}']
         print(row(cells), flush=True)
 
 
