@@ -16,7 +16,6 @@ from csv_plugin.io.model_tables import (ModelTables, read_accuracy_columns,
                                         read_loss_features, read_model_tables)
 from csv_plugin.io.tables import write_csv
 
-REAL = Path(__file__).parents[3] / 'shared/real/gemstones'
 VALUES = np.array([[0, 1.5], [0.25, 3]])
 NAMES, COLUMNS = ('a/b', 'c'), ('ü 0', 'text, 1')
 ENDINGS = '.csv', '.parquet', '.safetensors'
@@ -122,18 +121,6 @@ def test_losses_that_cannot_be(tmp_path, ending, number, message):
     assert_refused(write(tmp_path / f'l{ending}', values), message)
 
 
-def test_cells_that_are_no_number(tmp_path):
-    path = tmp_path / 'l.csv'
-    for cell in ('abc', 'nan'):
-        path.write_text(f'model,x,y\na,1,{cell}\n')
-        for read, expected in ((read_loss_features, 'a number'),
-                               (read_accuracy_columns,
-                                'a number or an empty cell')):
-            assert_refused(
-                path, f"line 2, column 'y': expected {expected}, found "
-                f"'{cell}'", read)
-
-
 @pytest.mark.parametrize('ending', ENDINGS[:2])
 @pytest.mark.parametrize('number, message',
                          [(54.3, 'found 54.3.* divide them by 100'),
@@ -224,25 +211,6 @@ def read(tmp_path):
         return read_model_tables(*paths)
 
     return read_tables
-
-
-def test_real_item_losses():
-    if not REAL.exists():
-        pytest.skip('the real tables are not beside the repository')
-    names = ('scores.csv', 'models.csv', 'benchmarks.csv')
-    with pytest.warns(UserWarning, match='does not name its models'):
-        tables = read_model_tables(REAL / 'losses.safetensors',
-                                   *(REAL / name for name in names))
-    features = tables.features
-    assert features.values.shape == (180, 34_412)
-    assert features.models[0] == '1024x28@2385'
-    assert features.columns.units[-1].startswith('winogrande/')
-    part = features.values[:, :100]
-    assert np.array_equal(part, part.astype(np.float16))
-    assert [
-        len(tables.models_in(split))
-        for split in ('train', 'validation', 'test')
-    ] == [120, 24, 36]
 
 
 def test_tables_are_joined_by_name(read):
