@@ -86,22 +86,6 @@ def test_exit_codes_and_the_line(folder, capsys, a, b, code, verdict):
     assert low <= value <= high
 
 
-def test_json(folder, capsys):
-    assert call('--answers', 'answers.csv:new', 'answers.csv:old',
-                '--json') == 3
-    content = json.loads(capsys.readouterr().out)
-    assert content['verdict'] == 'worse'
-    assert content['decisive']['value'] == pytest.approx(-0.166)
-    assert content['answers'][0]['p_value'] < 1e-9
-
-
-def test_seeds_of_one_recipe(folder, capsys):
-    places = 'losses.csv:old', 'losses.csv:new'
-    assert call(*places, '--same-recipe', 'losses.csv:seed:1',
-                'losses.csv:seed:2') == 5
-    assert 'SE runs' in capsys.readouterr().out
-
-
 def test_noise_of_runs_is_known_of_predicted_benchmarks_alone(folder, capsys):
     text = (folder / 'answers.csv').read_text()
     (folder / 'answers.csv').write_text(

@@ -158,7 +158,6 @@ def test_what_is_refused(options, more, message, capsys):
 
 
 def test_a_run_is_fitted_to_or_forecast(options, tmp_path, capsys):
-    """Not one part of it each."""
     path = tmp_path / 'models.csv'
     path.write_text(path.read_text().replace('f@10,f,train', 'f@10,f,test'))
     assert salience.main(options) == 2

@@ -20,7 +20,6 @@ from tests.tables import small_tables, write_tables
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A predictor, and two dumps that it can use."""
     monkeypatch.chdir(tmp_path)
     save_predictor(train(), 'p.safetensors')
     (tmp_path / 'dumps').mkdir()

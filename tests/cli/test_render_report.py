@@ -19,7 +19,6 @@ def main(options):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch) -> Path:
-    """A run, a predictor, and texts and tables beside it."""
     monkeypatch.chdir(tmp_path)
     write_texts('texts.jsonl', TEXTS)
     write_texts('other.jsonl', OTHER_TEXTS)
@@ -49,7 +48,6 @@ def test_all_options(run, capsys):
 
 
 def test_losses_that_cannot_be_read_are_told(run, capsys):
-    """The other models have a page."""
     dump, = (run / 'predictions/new').iterdir()
     dump.write_bytes(dump.read_bytes()[:-9])
     assert main(['run', '--predictor', 'p']) == 0

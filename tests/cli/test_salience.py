@@ -83,7 +83,6 @@ def test_packages_that_are_missing_are_named(monkeypatch, capsys):
 
 
 def answer(monkeypatch, verb, run):
-    """Have a verb call a function with its options."""
     monkeypatch.setattr(import_module(VERBS[verb].module), 'run', run)
 
 

@@ -35,7 +35,6 @@ TOKENIZER = ['--tokenizer', str(shipped.ZOO / 'd/tokenizer')]
 
 @pytest.fixture
 def texts(tmp_path, monkeypatch):
-    """Three texts, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     some = TextSet(read_texts(shipped.TEXTS).texts[::100])
     write_texts('texts.jsonl', some)
@@ -97,29 +96,6 @@ def test_a_model_that_was_written_after_its_losses_is_told(texts, capsys):
     assert call('mine') == 0
     assert 'the model was written after it: remove it' in (
         capsys.readouterr().out)
-
-
-def test_a_call_that_was_interrupted_goes_on(texts, tmp_path, monkeypatch):
-    assert call(f'mine={MODEL}', out='whole') == 0
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(score_models, 'write_dump', stop)
-        assert call(f'mine={MODEL}') == 130
-    assert len(list(tmp_path.glob('out/mine.parts/*/0.safetensors'))) == 1
-    monkeypatch.setattr(dumping, 'token_losses', stop_at_texts)
-    assert call(f'mine={MODEL}') == 0
-    one, other = (read_dump(f'{f}/mine.safetensors') for f in ('whole', 'out'))
-    for first, second in zip(one.texts, other.texts):
-        assert np.array_equal(first.losses, second.losses)
-
-
-def stop_at_texts(engine, tokenizer, texts, *_):
-    """Scores nothing, so that what was scored must be read."""
-    assert not texts
-    return []
 
 
 @pytest.mark.parametrize('change',
@@ -212,24 +188,31 @@ def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
     assert captured.out.startswith('mine: 3 texts')
 
 
+SERVER = ['--engine', 'vllm-server', '--url', 'http://127.0.0.1:1']
+
+
 @pytest.mark.parametrize('options, says', [
     ([], 'MODEL or --checkpoints: expected one of them, found none'),
     (['a/x', 'b/x'], "expected every name once, found 'x' twice"),
     (['..'], "model '..': expected a name without slashes"),
     (['x', '--url', 'u'], "expected no --url beside it, found 'u'"),
     (['x', '--engine', 'vllm-server'], 'expected --url beside it'),
-    ([f'x={MODEL}', '--engine', 'vllm'], 'expected the package vllm'),
-])
+    (['x', *SERVER], 'expected --tokenizer beside it'),
+    ([f'x={MODEL}', '--engine', 'vllm', *TOKENIZER], 'the package vllm'),
+    (['a', 'b', '--engine', 'vllm'], '--engine vllm: expected one model, '
+     'which takes the memory of the GPU, found 2. Make a call for each'),
+    (['x', *SERVER, *TOKENIZER, '--setting', 'threads=2'], 'expected the '
+     'settings that it needs and knows, found the error'),
+    (['x', '--setting', 'revision=main'], '--setting: expected none that is '
+     'called revision, found revision=main. Give the folder'),
+    (['x', '--setting', 'a=1', '--setting', 'a=2'], "--setting: expected "
+     "every name once, found 'a' twice"),
+])  # yapf: disable
 def test_bad_input(texts, tmp_path, capsys, options, says):
-    assert call(*options) == 2
+    assert main(['losses', *options, '--texts', 'texts.jsonl', '--out',
+                 'out']) == 2
     assert says in capsys.readouterr().err
     assert not [*tmp_path.glob('out/*')]
-
-
-def test_engines_without_a_folder_need_a_tokenizer(texts, capsys):
-    options = ['--url', 'u', '--texts', 'texts.jsonl', '--out', 'out']
-    assert main(['losses', 'x', '--engine', 'vllm-server', *options]) == 2
-    assert 'expected --tokenizer beside it' in capsys.readouterr().err
 
 
 def test_names(tmp_path):
@@ -326,7 +309,6 @@ TEXTS = TextSet((Text('a', 'Two pears and a plum.'), Text('b', 'No, three.')))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Texts, and a model's folder that holds its tokenizer alone."""
     monkeypatch.chdir(tmp_path)
     write_texts('texts.jsonl', TEXTS)
     tokenizer().save_pretrained('tiny')
@@ -370,15 +352,6 @@ def test_code_of_a_model_beside_another_tokenizer(folder, monkeypatch, capsys):
             ) in capsys.readouterr().err  # yapf: disable
 
 
-def test_settings_that_an_engine_does_not_have(folder, capsys):
-    assert main(['losses', 'm', '--texts', 'texts.jsonl', '--out', 'out',
-                 '--engine', 'vllm-server', '--url', 'http://127.0.0.1:1',
-                 '--tokenizer', 'tiny', '--setting', 'threads=2']
-                ) == 2  # yapf: disable
-    assert ('expected the settings that it needs and knows, found the error'
-            ) in capsys.readouterr().err  # yapf: disable
-
-
 def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
 
     def llm(*_, **settings):
@@ -393,21 +366,6 @@ def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
     assert ("expected an engine that starts with the model 'tiny', found "
             'RuntimeError: Failed to load model from'
             ) in capsys.readouterr().err  # yapf: disable
-
-
-@pytest.mark.parametrize('options, says', [
-    (['--engine', 'vllm'], '--engine vllm: expected one model, which takes '
-     'the memory of the GPU, found 2. Make a call for each model.'),
-    (['--setting', 'revision=main'], '--setting: expected none that is '
-     'called revision, found revision=main. Give the folder'),
-    (['--setting', 'a=1', '--setting', 'a=2'], "--setting: expected every "
-     "name once, found 'a' twice"),
-])
-def test_what_is_refused_at_once(folder, capsys, options, says):
-    assert main(['losses', 'a', 'b', '--texts', 'texts.jsonl', '--out', 'out',
-                 *options]) == 2  # yapf: disable
-    error, = capsys.readouterr().err.splitlines()
-    assert says in error
 
 
 def test_a_server(folder):

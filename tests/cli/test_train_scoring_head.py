@@ -124,7 +124,6 @@ def options(world, source='runs', **changes):
 
 @pytest.fixture(scope='module')
 def made(tool, world, tmp_path_factory):
-    """What a call leaves, pictures and all."""
     out = tmp_path_factory.mktemp('made') / 'new'
     assert train([*options(world), '--keep-collection', '--out',
                   str(out)]) == 0
@@ -147,6 +146,8 @@ def values_of(out):
 
 @pytest.mark.slow
 def test_from_runs_to_a_predictor(made):
+    assert (made / 'states.safetensors').is_file()
+    assert (made / 'pictures/convergence.svg').is_file()
     report = (made / 'report.md').read_text('utf-8')
     assert all(
         name in report
@@ -167,19 +168,6 @@ def test_from_runs_to_a_predictor(made):
     assert predictions.values[:, 0, 0].tolist() == [
         float(rows[model, 'scenes']['predicted'])
         for model in predictions.models
-    ]
-
-
-@pytest.mark.slow
-def test_it_leaves_all_of_its_files(made):
-    assert sorted(path.name for path in made.iterdir()) == [
-        'collection', 'in_sample.csv', 'leaderboard.md', 'pictures',
-        'predictions.csv', 'predictor.safetensors', 'report.md',
-        'states.safetensors'
-    ]
-    pictures = ('capability', 'convergence', 'methods')
-    assert sorted(path.name for path in (made / 'pictures').iterdir()) == [
-        f'{name}.{kind}' for name in pictures for kind in ('png', 'svg')
     ]
 
 

@@ -6,10 +6,9 @@ import pytest
 
 from csv_plugin.cli import salience
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import write_csv
 from tests.runs import train
 from tests.scripts import check_end
-from tests.triage.pretraining import EARLIER, STEPS, write_runs
+from tests.triage.pretraining import EARLIER, write_runs
 
 
 @pytest.fixture(scope='module')
@@ -75,22 +74,6 @@ def test_json(world, tmp_path, capsys):
     assert call(world, tmp_path, '--json') == 0
     written = (tmp_path / 'triage.json').read_text('utf-8')
     assert json.loads(capsys.readouterr().out) == json.loads(written)
-
-
-@pytest.mark.slow
-def test_tokens_of_a_table(world, tmp_path):
-    table = tmp_path / 'table.csv'
-    names = [f'{run}@{step}' for run in ('good', 'bad', *EARLIER)
-             for step in STEPS]  # yapf: disable
-    write_csv(table, ('model', 'run', 'step', 'tokens'),
-              [(n, *n.split('@'), float(n.split('@')[1]) * 1e7)
-               for n in names])
-    assert call(world, tmp_path, '--checkpoints', str(table)) == 0
-    row = forecasts(tmp_path)['good', 'easy']
-    assert row['tokens'] == 35e7 and row['budget'] == 1e9
-    assert call(world, tmp_path, '--checkpoints', str(table), '--budget',
-                '2e9') == 0
-    assert forecasts(tmp_path)['good', 'easy']['share'] == 0.175
 
 
 @pytest.mark.parametrize('more, changes, expected', [

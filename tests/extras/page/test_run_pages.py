@@ -84,13 +84,3 @@ def test_pictures_show_what_the_main_predictor_knows(run):
     for picture in page.pictures:
         assert '<!-- easy -->' in picture.svg
         assert '<!-- hard -->' not in picture.svg
-
-
-def test_losses_that_cannot_be_read(run):
-    """The other models have a page."""
-    dump, = (run / 'predictions/new').iterdir()
-    dump.write_bytes(dump.read_bytes()[:-9])
-    page = run_page(run, [('p', 'p')])
-    assert rows_of(page)['p', 'new', 'easy']['predicted'] is None
-    # Of two models that were not fitted on, there is nothing to see.
-    assert len(page.pictures) == 1
