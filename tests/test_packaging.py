@@ -1,7 +1,5 @@
 """The pinned environment and what a wheel contains."""
 import configparser
-import csv
-import json
 import os
 import re
 import shutil
@@ -15,10 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from csv_plugin.demo import shipped
-from tests.docs.blocks import blocks
 from tests.tables import small_tables, write_tables
-from tools.studies import world
 
 ROOT = Path(__file__).resolve().parents[1]
 # Named by torch itself, exactly, on the platforms that have them.
@@ -134,7 +129,6 @@ def site(wheel, tmp_path_factory):
 
 @pytest.fixture
 def here(tmp_path):
-    """An empty folder, elsewhere."""
     here = tmp_path / 'here'
     here.mkdir()
     return here
@@ -209,47 +203,3 @@ def test_wheel_alone_runs_a_config_of_ones_own(site, here, salience):
     assert 'Nothing is missing.' in salience('status', run)
     predictor = site / 'csv_plugin/demo/predictor.safetensors'
     assert 'd-s@100' in salience('predict', run, '--predictor', predictor)
-
-
-@pytest.mark.host
-@pytest.mark.slow
-def test_wheel_alone_predicts_from_bits_per_character(site, here):
-    """The page's command, on small corpora and a model of the zoo."""
-    pytest.importorskip('opencompass')
-    for path in ('d/s/100', 'd/tokenizer'):
-        shutil.copytree(shipped.ZOO / path, here / 'MODEL', dirs_exist_ok=True)
-    write_corpora(here / 'data/llm-compression')
-    command, = (
-        command for block in blocks(ROOT / 'docs/bits_per_character.md')
-        if block.kind == 'commands' for command in block.commands
-        if command.startswith('opencompass'))
-    programs = f'{site}/bin:{Path(sys.executable).parent}'
-    process = subprocess.run(
-        ['bash', '-c', f'{command} --hf-num-gpus 0 --debug'],
-        env=environment(site) | {'PATH': f'{programs}:{os.environ["PATH"]}'},
-        cwd=here,
-        capture_output=True,
-        text=True)
-    assert process.returncode == 0, process.stderr
-    summary, = here.glob('outputs/default/2*/summary/summary_*.csv')
-    with summary.open(encoding='utf-8', newline='') as file:
-        header, *rows = csv.reader(file)
-    assert header[4:] == ['MODEL_hf']
-    predicted = {row[0]: row[4] for row in rows if row[2] == 'predicted'}
-    names = ('MMLU', 'ARC-C', 'HellaSwag', 'Winograd', 'TruthfulQA', 'GSM8K',
-             'XWinograd', 'HumanEval')
-    assert [*predicted] == [*names, 'mean of 8', 'rank']
-    # Outside of the range fitted on, where nothing is promised.
-    assert all(predicted[name].endswith(' (any)>') for name in names)
-    board = max(summary.parent.glob('leaderboard_*.txt')).read_text('utf-8')
-    assert 'far from the training models (>): MODEL_hf' in board
-
-
-def write_corpora(folder):
-    """Small ones, in the format of the dataset llm_compression."""
-    folder.mkdir(parents=True)
-    for name, kind in (('commoncraw', 'scenes'), ('python', 'sums'),
-                       ('arxiv_math', 'swaps')):
-        with (folder / f'{name}.jsonl').open('w', encoding='utf-8') as file:
-            for text in world.documents(kind, 9000, 1):
-                file.write(json.dumps({'content': text}) + '\n')
