@@ -71,7 +71,6 @@ def dump(model: str,
          losses: Sequence[TokenLosses],
          texts: TextSet = TEXTS,
          folder: str = '') -> TokenLossDump:
-    """The losses of a model, and how they were made."""
     info = DumpInfo(
         texts.fingerprint,
         model,
@@ -91,7 +90,6 @@ def write_losses(work_dir: Path,
                  texts: TextSet = TEXTS,
                  part: str = '',
                  folder: str = '') -> Path:
-    """A dump where a run leaves it."""
     path = Path(work_dir, 'predictions', model,
                 f'{dataset_abbr(texts.fingerprint)}{part}.safetensors')
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +102,6 @@ def write_run(
     models: Mapping[str, float],
     datasets: Sequence[str] = ('easy', 'hard')
 ) -> None:
-    """Dumps and scores of models by their skill."""
     for model, skill in models.items():
         write_losses(work_dir, model, model_losses(skill))
         for b, dataset in enumerate(datasets):

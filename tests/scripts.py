@@ -21,7 +21,6 @@ def printed(module: str, *options: str) -> str:
 
 
 def csv_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file, by column."""
     with path.open(encoding='utf-8', newline='') as file:
         return list(csv.DictReader(file))
 

@@ -32,7 +32,6 @@ class Tables:
         return [self.families[model] for model in self.accuracies.models]
 
     def only(self, *benchmarks: str) -> 'Tables':
-        """The same models with the given benchmarks alone."""
         return Tables(self.features,
                       self.accuracies.select(benchmarks=benchmarks),
                       self.families)

@@ -52,7 +52,6 @@ def dump(*texts, **changes):
 
 
 def whole(**changes):
-    """The dump of all texts."""
     return dump(*map(row, TEXTS.ids), **changes)
 
 

@@ -34,10 +34,8 @@ def sparse_spans(draw, n_bytes: int) -> TokenSpans:
 
 
 def any_spans(n_bytes: int) -> st.SearchStrategy[TokenSpans]:
-    """Tilings and sparse spans."""
     return st.one_of(tilings(n_bytes), sparse_spans(n_bytes))
 
 
 def losses_of(spans: TokenSpans, values=losses) -> st.SearchStrategy[list]:
-    """One loss per token."""
     return st.lists(values, min_size=len(spans), max_size=len(spans))

@@ -204,7 +204,6 @@ def test_weights_of_pairs():
 
 
 def test_without_pairs_within_a_family():
-    """Then models of a family are compared like models of two."""
     scores = simulated(np.random.default_rng(3), 30, 1)
     parts = differences._Pairs.of(scores, [0])
     assert parts.between.all()

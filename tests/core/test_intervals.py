@@ -122,7 +122,6 @@ def test_levels_are_checked():
 
 
 def test_distances_are_spreads_outside_of_the_range():
-    """By more than the last bits."""
     score = np.array([0.36, np.nextafter(.5, 0), 0.5, 1.0, 2.0, 3.4])
     np.testing.assert_allclose(
         random_intervals(0).distance(score), [.2, 0, 0, 0, 0, 2], rtol=1e-12)
@@ -405,7 +404,6 @@ def test_the_unit_of_a_benchmark_does_not_move_the_others(unit):
 
 @pytest.mark.parametrize('accuracy', [0.0, 0.25])
 def test_a_mean_accuracy_tells_nothing_of_the_shape(accuracy):
-    """Nor do errors that are all 0."""
     task = make_world(noise=0.05).task
     masks = fold_masks(task.families, 0)
     folds = Fitted(task, Uniform().fit(task, masks)).folds

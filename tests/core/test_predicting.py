@@ -10,9 +10,8 @@ from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predicting import (collect_features, or_missing,
                                         predict_models, predictable_benchmarks,
                                         without_fractions)
-from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
+from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs import run_dumps
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
@@ -34,7 +33,6 @@ def run(tmp_path) -> Path:
 
 
 def predicted(run, predictors, models=MODELS, progress=iter) -> Predictions:
-    """What predictors say about the models of a run."""
     columns = collect_features(predictors, list(models),
                                partial(read_run_dump, run), progress)
     return predict_models(predictors, columns,
@@ -89,12 +87,6 @@ def test_an_unusable_predictor_leaves_the_others(run, predictor):
         or_missing(lambda: 1 / 0)
 
 
-def test_predictor_without_tokens(run, predictor):
-    of_tables = replace(predictor, targets=None, matrix=None)
-    reason = predicted(run, {'old': of_tables}).at('new', 'easy').reason
-    assert 'fitted to tables of losses' in reason
-
-
 def test_predictors_of_two_validation_sets(run, predictor):
     predictors = {'p': predictor, 'other': train(texts=OTHER_TEXTS)}
     table = predicted(run, predictors)
@@ -105,18 +97,6 @@ def test_predictors_of_two_validation_sets(run, predictor):
     write_losses(run, 'new', model_losses(1.1, OTHER_TEXTS), OTHER_TEXTS)
     table = predicted(run, predictors)
     assert table.at('new', 'easy', 'other').value > 0
-
-
-def test_benchmarks_that_only_one_predictor_knows(run, predictor):
-    """A reason of its own, before those of the dumps."""
-    predictors = {'p': predictor, 'u': train(('easy', ), Uniform())}
-    table = predicted(run, predictors, [*MODELS, 'none'])
-    for model in (*MODELS, 'none'):
-        assert table.at(model, 'hard', 'u') == UNKNOWN_BENCHMARK
-    assert table.at('new', 'easy', 'u').value > 0
-    assert 'found none' in table.at('none', 'easy', 'u').reason
-    assert UNKNOWN_BENCHMARK.reason == (
-        'the predictor was not fitted to the benchmark')
 
 
 def test_a_dump_is_read_and_mapped_once(run, predictor, monkeypatch):

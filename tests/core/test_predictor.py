@@ -1,5 +1,4 @@
 """Fitting, predicting, and what a prediction carries."""
-import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +6,9 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable, text_columns
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE
-from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import MIXED, mixed_engines
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -90,7 +88,6 @@ def test_level_moves_the_interval_around_the_value(tables, predictor):
 
 
 def test_no_interval_is_narrower_than_a_models_own_noise(tables, predictor):
-    """Of benchmarks with ever fewer items."""
 
     def widths(n_items: int):
         parts = (
@@ -136,7 +133,6 @@ def test_a_missing_score_is_left_out(tables):
 
 
 def test_features_go_by_name(tables, predictor, predicted):
-    """Rows of the features may be in any order, and more than needed."""
     order = tables.models[::-1]
     more = FeatureTable(
         (*order, 'other'), tables.features.columns,
@@ -235,44 +231,6 @@ def test_what_cannot_be_fitted(tables, predictor):
                             np.zeros(0, int))
     with pytest.raises(InputError, match='expected a benchmark or more'):
         fit(replace(tables, accuracies=nothing))
-
-
-def token_features(models, losses, scored=None):
-    """Text features of models with one loss for each of six tokens."""
-    table = LossTable(
-        tuple(models), ('a', 'b', 'c'),
-        np.array(losses), np.array([0, 2, 4, 6]), np.array([5, 5, 5]),
-        np.array([5, 5, 5]), 'texts')
-    return text_columns(table, scored).features(table)
-
-
-def token_world():
-    """Models of which the first lacks the first token of every text."""
-    rng = np.random.default_rng(0)
-    skill = rng.normal(size=(20, 1))
-    losses = 2 - 0.3 * skill + 0.05 * rng.normal(size=(20, 6))
-    accuracy = 1 / (1 + np.exp(-2 * skill))
-    new, losses = losses[-1:], losses[:-1].copy()
-    losses[0, ::2] = np.nan
-    models = [f'm{i}' for i in range(19)]
-    observed = AccuracyTable(
-        tuple(models), ('exam', ), accuracy[:-1], np.zeros(1),
-        np.zeros(1, int))
-    families = [f'f{i % 4}' for i in range(19)]
-    features = token_features(models, losses)
-    predictor = fit_predictor(features, observed, families, Ridge())
-    return predictor, features, models, losses, new
-
-
-def test_a_model_predicted_alone_is_predicted_as_among_others():
-    predictor, features, models, losses, new = token_world()
-    assert predictor.columns.scored.tolist() == [False, True] * 3
-    joint = token_features([*models, 'new'], [*losses, *new])
-    alone = token_features(['new'], new, predictor.columns.scored)
-    among = predictor.predict(joint).at('new', 'exam')
-    by_itself = predictor.predict(alone).at('new', 'exam')
-    assert dataclasses.astuple(by_itself) == pytest.approx(
-        dataclasses.astuple(among), rel=1e-12)
 
 
 def test_notes_say_if_models_were_scored_in_different_ways():

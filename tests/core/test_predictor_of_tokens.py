@@ -16,7 +16,6 @@ TARGETS = TargetTokens.of(TEXTS, [text.spans for text in LOSSES['fit-0']])
 
 
 def dumps(losses, texts=TEXTS):
-    """The losses of each model as a dump."""
     return {model: dump(model, rows, texts) for model, rows in losses.items()}
 
 

@@ -74,7 +74,6 @@ def test_no_reference_of_what_was_fitted_or_of_nothing():
 
 
 def moved(model, factors):
-    """A model's losses, each times a factor."""
     return (TASK.values[model] * factors)[None]
 
 

@@ -1,5 +1,4 @@
 """Studies: which models are predicted from which, and what counts."""
-import math
 from dataclasses import dataclass, field, replace
 from math import inf, nan
 
@@ -7,15 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Constant, Ridge, SalienceFit, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study, geometric_mean, outliers
-from tests.runs import FITTED, dump, model_losses, train
 from tests.tables import Tables, small_tables
 
 PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
@@ -47,7 +44,6 @@ def left_out(tables) -> Study:
 
 
 def of(study: Study, method: str) -> Predictions:
-    """The predictions of one of the methods."""
     return study.predictions.select(methods=[method])
 
 
@@ -164,34 +160,6 @@ def test_a_single_family():
     with pytest.raises(InputError, match='at least two families'):
         leave_out(tables)
     assert split(tables, 10).errors('ridge')['easy'].n_models == 5
-
-
-def test_a_study_of_predictors_of_token_losses():
-    dumps = {
-        model: dump(model, model_losses(skill))
-        for model, skill in {
-            **FITTED, 'new': 1.1
-        }.items()
-    }
-    predictors = {
-        'ridge': train(),
-        'uniform': train(solver=Uniform()),
-        'label': train(('easy', ))
-    }
-    observed = AccuracyTable(
-        tuple(dumps), ('easy', 'hard'), np.full((17, 2), 0.5), np.zeros(2),
-        np.array([10, 20]))
-    study = Study.of(predictors, dumps, observed)
-    assert study.predictor is predictors['ridge']
-    assert study.n_items.tolist() == [10, 20]
-    for method, predictor in predictors.items():
-        for benchmark in predictor.names:
-            assert study.predictions.at('new', benchmark,
-                                        method) == predictor.predict(dumps).at(
-                                            'new', benchmark)
-    assert study.predictions.at('new', 'hard', 'label') == UNKNOWN_BENCHMARK
-    assert study.errors('label')['easy'].n_models == 1
-    assert math.isnan(study.errors('label')['hard'].mse)
 
 
 @pytest.mark.parametrize('values, mean', [

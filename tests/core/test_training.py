@@ -12,7 +12,7 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Auto, NonNegative, Ridge
 from csv_plugin.core.scaling_law import fit_curve
 from csv_plugin.core.training import (FeatureSet, JoinedColumns,
-                                      loss_feature_sets)
+                                      loss_feature_sets, on_tokens)
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
@@ -54,6 +54,24 @@ def test_it_is_auto_among_the_blocks(predictor):
     assert predictions.in_sample[:, 0, 0].tolist() == [
         model in FITTED for model in MODELS
     ]
+
+
+def test_few_columns_stay_and_unused_ones_go():
+    """A solver on the first block alone, so that no text can be taken."""
+    source = JoinedColumns(BLOCKS)
+    whole = fit_predictor(
+        source.features(TRAINING.losses), ACCURACIES.select(FITTED),
+        [FAMILIES[model] for model in FITTED],
+        source.solvers('')[0])
+    narrow = on_tokens(whole, CHARACTERS, source)
+    n_groups = len(narrow.columns.units)
+    assert narrow.columns.units == whole.columns.units[:n_groups] == (
+        'groups: facts/answer', 'groups: facts/text', 'groups: sums/answer',
+        'groups: sums/text')
+    new, old = narrow.benchmarks[0].model, whole.benchmarks[0].model
+    np.testing.assert_array_equal(new.coefficients,
+                                  old.coefficients[:n_groups])
+    assert not old.coefficients[n_groups:].any()
 
 
 def test_it_sees_no_accuracy_of_other_models():

@@ -50,12 +50,10 @@ def make_training_world(targets):
 
 
 def table_of(targets, dumps, models):
-    """Losses of some models on the tokens."""
     return targets.table({model: dumps[model].texts for model in models})
 
 
 def make_training(targets, world):
-    """The training on the models to fit to."""
     dumps, accuracies = world
     return Training(
         table_of(targets, dumps, FITTED), TEXTS, accuracies, FAMILIES, targets)

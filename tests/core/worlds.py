@@ -14,7 +14,6 @@ SCORES = np.array([
 
 
 def accuracies(alpha, beta, floor, scores=SCORES):
-    """Accuracies on a curve, model by model."""
     return np.array([
         floor + (1 - floor) / (1 + math.exp(-alpha * (s - beta)))
         for s in scores
@@ -92,5 +91,4 @@ def phi_task(task, n_directions=5, seed=0):
 
 
 def mse(predicted, observed):
-    """Mean squared error."""
     return float(np.mean((predicted - observed)**2))

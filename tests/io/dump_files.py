@@ -26,7 +26,6 @@ def dump(model: str, loss: float, texts: TextSet = TEXTS) -> TokenLossDump:
 
 
 def losses_in(dumps: Mapping[str, TokenLossDump]) -> dict[str, float]:
-    """The loss that `dump` was given, by model."""
     return {model: dumps[model].texts[0].losses[0] for model in dumps}
 
 

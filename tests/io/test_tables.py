@@ -21,7 +21,6 @@ READERS = {
 
 @pytest.fixture
 def write(tmp_path):
-    """A function that writes a file and returns its path."""
 
     def write_file(content: str | bytes, name: str = 'table.csv') -> Path:
         path = tmp_path / name

@@ -69,7 +69,6 @@ def add_code(folder: Path, way: Callable[[Path], None]) -> Path:
 
 
 class _Call:
-    """Writes a file when it is unpickled."""
 
     def __init__(self, trace: Path) -> None:
         self.trace = trace

@@ -71,7 +71,6 @@ MODELS = {**PLAIN, **WITH_TAIL}
 
 
 def make(name: str, seed: int = 0, **settings: Any) -> PreTrainedModel:
-    """A model in evaluation mode, the same for the same seed."""
     model_name, config_name, sizes = MODELS[name]
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -98,7 +98,6 @@ def test_models_with_different_tokenizers_share_one_table(tmp_path):
 
 
 class Stopping(Exact):
-    """Stops after some calls."""
     left = 100
 
     def row_scores(self, rows):

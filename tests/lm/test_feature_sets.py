@@ -21,7 +21,6 @@ TEXTS = TextSet(
 
 @pytest.fixture(scope='module')
 def world():
-    """Tokens of the texts, losses of four models on them, and states."""
     targets = target_tokens(tokenizer(), TEXTS)
     rng = np.random.default_rng(0)
     counts = [len(spans) for spans in targets.spans]

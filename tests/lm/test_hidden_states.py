@@ -26,7 +26,6 @@ def state_at_end(model, inputs):
 
 
 def by_text(states, texts):
-    """The states of each text."""
     counts = [len(ids_of(text)) for text in texts]
     assert len(states) == sum(counts) and states.dtype == torch.float32
     return states.split(counts)

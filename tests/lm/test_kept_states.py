@@ -1,7 +1,6 @@
 """Hidden states in a file, computed in parts."""
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -9,9 +8,8 @@ from safetensors.torch import load_file
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm import hidden_states as module
-from csv_plugin.lm.hidden_states import (_identity, _read_states,
-                                         _write_states, hidden_states,
-                                         kept_states)
+from csv_plugin.lm.hidden_states import (_read_states, _write_states,
+                                         hidden_states, kept_states)
 from tests.lm.models import make, tokenizer
 
 #: Lengths up and down, so that neither part is sorted by length.
@@ -34,7 +32,6 @@ def scoring_lm(seed=0, dtype=torch.float32):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Ids of the texts whose states were computed, part by part."""
     parts = []
 
     def recorded(model, tokenizer, texts):
@@ -51,8 +48,8 @@ def path(tmp_path):
     return tmp_path / 'states.safetensors'
 
 
-def keep(path, model=None, texts=TEXTS, **kwargs):
-    return kept_states(path, model or scoring_lm(), TOKENIZER, texts, **kwargs)
+def keep(path, model=None, texts=TEXTS, made=TOKENIZER, **kwargs):
+    return kept_states(path, model or scoring_lm(), made, texts, **kwargs)
 
 
 def assert_states(states, model, texts=TEXTS, rtol=1e-4):
@@ -83,17 +80,21 @@ def test_computed_once_and_read_again(path, calls, given, kept, rtol):
         assert str(path) in maps.read_text()
 
 
-@pytest.mark.parametrize('change', ['weights', 'texts'])
+@pytest.mark.parametrize('change', ['weights', 'texts', 'bos', 'context'])
 def test_a_file_of_other_states_is_not_used(path, calls, change):
     """Such as those of an earlier checkpoint of the same name."""
-    model, texts = scoring_lm(), TEXTS
+    model, texts, made = scoring_lm(), TEXTS, tokenizer()
     if change == 'weights':
         with torch.no_grad():
             for weight in model.parameters():
                 weight.mul_(1.01)
-    else:
+    elif change == 'texts':
         texts = TextSet(TEXTS.texts[:-1])
-    keep(path, model, texts)
+    elif change == 'bos':
+        made.bos_token = made.convert_ids_to_tokens(5)
+    else:
+        model.config.max_position_embeddings //= 2
+    keep(path, model, texts, made)
     calls.clear()
     assert_states(keep(path), scoring_lm())
     assert calls == ALL
@@ -102,21 +103,6 @@ def test_a_file_of_other_states_is_not_used(path, calls, change):
     model.name_or_path = 'renamed'
     keep(path, model)
     assert calls == ALL
-
-
-@pytest.mark.parametrize('change', ['ids', 'prefix', 'context'])
-def test_the_identity_depends_on_tokens_prefix_and_context(change):
-    model, changed = scoring_lm(), tokenizer()
-    ids = [np.array([1, 2]), np.array([3])]
-    before = _identity(model, changed, ids)
-    assert _identity(scoring_lm(), tokenizer(), ids) == before
-    if change == 'ids':
-        ids = [np.array([1]), np.array([2, 3])]
-    elif change == 'prefix':
-        changed.bos_token = changed.convert_ids_to_tokens(5)
-    else:
-        model.config.max_position_embeddings //= 2
-    assert _identity(model, changed, ids) != before
 
 
 def test_a_damaged_file_is_made_anew(path):

@@ -139,7 +139,6 @@ def test_pickled_weights_run_no_code(folder, kind, trusted):
     ('./no/folder/here', 'no such folder'),
 ])
 def test_a_model_that_cannot_be_reached(name, found, offline_hub, capfd):
-    """One line without a connection to the hub."""
     for load in (load_tokenizer, load_causal_lm):
         with pytest.raises(InputError, match=f'found {found}. Name its '):
             load(name)

@@ -69,7 +69,6 @@ def on_features(states, pick):
 
 
 def assert_narrow(predictor, expected, source):
-    """The same predictions from fewer columns."""
     assert len(predictor.columns.units) < len(expected.columns.units)
     predictions = predictor.predict(DUMPS)
     reference = expected.predict(
@@ -153,7 +152,6 @@ def test_paper_needs_train_and_validation_models(states, validation):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Arguments of the methods that `fit` calls."""
     seen = []
 
     def watched(training, states, validation, settings=None, progress=iter):
@@ -177,7 +175,6 @@ def assert_trained_on(training, dumps=DUMPS):
 
 
 def test_fit_without_a_scoring_lm(calls):
-    """On the tokens of the first model."""
     predictor = fit(DUMPS, TO_FIT, FAMILIES, seed=5, progress=list)
     (training, *rest), = calls
     assert_trained_on(training)
@@ -187,7 +184,6 @@ def test_fit_without_a_scoring_lm(calls):
 
 
 def test_fit_with_a_scoring_lm(calls, states):
-    """On its tokens, whichever tokens the models have."""
     dumps, accuracies = make_training_world(CHARACTERS)
     model = make('llama')
     model.name_or_path = 'org/llama'

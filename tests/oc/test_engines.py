@@ -22,7 +22,6 @@ TEXTS = TextSet(tuple(Text(f't{i}', text) for i, text in enumerate(CORPUS)))
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
-    """The model of the stand-ins as the host loads it."""
     folder = tmp_path_factory.mktemp('models') / 'tiny'
     models.make('llama').save_pretrained(folder)
     models.tokenizer().save_pretrained(folder)

@@ -13,7 +13,6 @@ from tests.oc import tiny
 
 @pytest.fixture
 def run(model_folder, tmp_path):
-    """An inference run: the model's config, the dataset's, its dump."""
     entry = salience_texts(tiny.save_texts(tmp_path / 'texts.jsonl'))
     model = tiny.model_config(model_folder)
     folder = tiny.infer(tmp_path, model, entry)

@@ -81,15 +81,6 @@ def test_a_dump_and_its_entries(model_folder, entry, tmp_path):
         assert 'prediction' not in row
 
 
-def test_wrapped_and_bare_dumps_are_the_same(model_folder, entry, tmp_path):
-    bare = tiny.infer(tmp_path / 'bare', config(model_folder, False), entry)
-    wrapped = tiny.infer(tmp_path / 'wrapped', config(model_folder), entry)
-    assert files(bare) == files(wrapped)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        'bare', 'texts.jsonl', 'wrapped'
-    ]
-
-
 def test_parts_of_a_partitioned_run(model_folder, entry, tmp_path):
     for part, test_range in enumerate(('[0:17]', '[17: 34]', '[34:51]')):
         folder = tiny.infer(

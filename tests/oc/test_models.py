@@ -20,7 +20,7 @@ from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
 from opencompass.registry import MODELS
 
 import csv_plugin.oc
-from csv_plugin.oc.models import TokenLossModel, get_token_loss
+from csv_plugin.oc.models import TokenLossModel
 from tests.oc import tiny
 
 META = dict(round=[
@@ -119,17 +119,6 @@ def test_the_wrapper_reads_and_writes_the_inner_model():
         wrapper.no_such
     # Without a model inside, as copying makes it, it has no attributes.
     assert copy.copy(wrapper).path == 'p'
-
-
-def test_a_method_of_the_model_itself_scores_it():
-
-    class Scorer:
-
-        def get_token_loss(self, texts, part=None, **settings):
-            return texts, part, settings
-
-    result = get_token_loss(Scorer(), tiny.TEXTS, (), context=9)
-    assert result == (tiny.TEXTS, (), dict(context=9))
 
 
 def is_ours(thing):

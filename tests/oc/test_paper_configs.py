@@ -156,7 +156,6 @@ def test_base_and_chat_models_have_their_own_benchmarks(paper) -> None:
 
 
 def entries(benchmark: str, variant: str) -> dict[str, dict]:
-    """The host's datasets of a variant."""
     file = HOST / f'datasets/{benchmark}/{variant}.py'
     return {
         entry['abbr']: entry
@@ -232,7 +231,6 @@ def invent_data(root: Path) -> None:
 
 
 def run(config: str, tmp_path: Path) -> Path:
-    """Run a config with tiny models; the folder of the run."""
     model = tiny.save_model(tmp_path / 'tiny', max_position_embeddings=512)
     Path('small.py').write_text(config.replace('MODEL', str(model)))
     with pytest.MonkeyPatch.context() as patch:

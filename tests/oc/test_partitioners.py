@@ -216,7 +216,6 @@ def test_mistakes_stop_a_run_before_its_models(texts, predictor, tmp_path,
 
 @pytest.fixture
 def warnings(monkeypatch):
-    """Warnings of the partitioner."""
     lines = []
     monkeypatch.setattr(
         'opencompass.partitioners.base.get_logger',
@@ -227,7 +226,6 @@ def warnings(monkeypatch):
 
 def test_a_predictor_may_be_trained_later(texts, predictor, tmp_path,
                                           warnings):
-    """But a path that is wrong is seen at the start."""
     config = config_of(
         tmp_path,
         MODELS, [EXAM, texts],

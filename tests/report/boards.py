@@ -29,11 +29,9 @@ class Cells:
     remarks: Sequence[str] = ()
 
     def only(self, benchmark: str) -> 'Cells':
-        """The same cells on a single benchmark."""
         return replace(self, benchmarks=(benchmark, ))
 
     def board(self) -> Leaderboard:
-        """The leaderboard of the cells as they are now."""
         names = self.models, self.benchmarks, self.labels
         shape = tuple(map(len, names))
         numbers = np.zeros((len(CUBES) + 1, *shape))

@@ -132,7 +132,6 @@ def test_study(tmp_path):
 
 @pytest.fixture(scope='module')
 def triage():
-    """Finished runs of hostile names, described in a table."""
     skills = {name: 1 + i / 10 for i, name in enumerate((*FEW, *PATHS[1:7]))}
     dumps = run_dumps(skills, 3)
     checkpoints = {

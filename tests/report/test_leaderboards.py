@@ -9,13 +9,12 @@ import pytest
 
 from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
-from csv_plugin.core.salience import Uniform
+from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.report.leaderboards import (FIELDS, Leaderboard, as_markdown,
                                             as_text, predict_columns,
-                                            run_leaderboard, write_leaderboard)
+                                            write_leaderboard)
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
-from tests.runs import FITTED, dump, model_losses, train
+from tests.runs import dump, model_losses, train
 
 MODELS = ('m0', 'm1', 'm2')
 #: A prediction with different halves.
@@ -38,7 +37,6 @@ def test_differences():
     cells.real['m2', 'bench-0'] = NO_DUMP
 
     def differences() -> tuple[list, str]:
-        """In the rows, and the mean in the table."""
         board = cells.board()
         *_, foot = as_text(board).split('\n\n')[0].splitlines()
         return [
@@ -90,7 +88,6 @@ def test_text():
 
 
 def test_text_without_real_scores():
-    """Nothing to be different from."""
     cells = some_cells(2, labels=('predicted', ))
     cells.real = dict.fromkeys(cells.real, NO_DUMP)
     lines = as_text(cells.board()).splitlines()
@@ -131,34 +128,6 @@ def test_nothing_known():
     cells.predicted = dict.fromkeys(cells.predicted, NO_DUMP)
     assert cells.board().notes == (
         'predicted, all-token of all 3 models on bench-0: no dump', )
-
-
-def test_a_leaderboard_of_a_run():
-    """Shown under one name, stored and fitted on under another."""
-    skills = {'fit-4': FITTED['fit-4'], 'new': 1.1}
-    losses = {name: dump(name, model_losses(x)) for name, x in skills.items()}
-    predictions = Predictions.side_by_side(
-        {
-            'predicted': train().predict(losses),
-            'all-token': train(('easy', ), Uniform()).predict(losses)
-        }, tuple(skills), ('easy', 'hard'))
-    folders = {'New': 'new', 'Fit': 'fit-4'}
-    real = dict.fromkeys(product(folders, ('easy', 'hard')), 0.1)
-    real['Fit', 'hard'] = Missing('not run')
-    board = run_leaderboard(predictions, folders, real, ('a remark', ))
-    table = board.predictions
-    assert table.models == ('New', 'Fit') and board.folders == folders
-    for model, label in product(folders, table.methods):
-        assert table.at(model, 'easy',
-                        label) == predictions.at(folders[model], 'easy', label)
-    np.testing.assert_array_equal(table.real, [[.1, .1], [.1, np.nan]])
-    assert table.at('Fit', 'easy').in_sample
-    assert table.at('New', 'hard', 'all-token') == UNKNOWN_BENCHMARK
-    assert board.notes[2:4] == (
-        'real of Fit on hard: not run',
-        f'all-token of all 2 models on hard: {UNKNOWN_BENCHMARK.reason}')
-    assert board.notes[-1] == 'a remark'
-    assert board.predictions.chance == {'easy': 0.0, 'hard': 0.0}
 
 
 def test_possible_ranks(monkeypatch):

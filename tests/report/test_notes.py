@@ -43,7 +43,6 @@ def test_files_of_predictors_or_why_none_is_usable(predictor):
 
 
 def changed(predictor, **changes):
-    """The predictor with another first benchmark."""
     first, *others = predictor.benchmarks
     return replace(predictor, benchmarks=(replace(first, **changes), *others))
 
@@ -200,7 +199,6 @@ def test_what_comes_of_too_few_models(n_models, n_families, starts):
 
 
 def test_least_models():
-    """One model less, and intervals say nothing."""
     lines, widths, _ = widths_of(9, 2)
     assert not lines and (widths < 1).all()
     lines, widths, _ = widths_of(8, 2)

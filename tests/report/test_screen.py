@@ -42,7 +42,6 @@ def test_names_are_cut_on_the_screen_where_they_stay_different(tmp_path):
 
 
 def test_tables():
-    """Numbers stand on the right, words on the left."""
     rows = [['run', 'steps', 'verdict', 'mean'],
             ['a', '9', 'ahead', '1.5 (1-2)'],
             ['b', '10', 'not known', '-']]  # yapf: disable

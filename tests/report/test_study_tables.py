@@ -34,7 +34,6 @@ def study(tables) -> Study:
 
 
 def study_with(main, tables) -> Study:
-    """The study with means over some of the benchmarks."""
     names = tables.accuracies.benchmarks
     accuracies = replace(
         tables.accuracies,
@@ -142,7 +141,6 @@ def test_report(tmp_path, study):
 
 
 def test_summary(study):
-    """Three figures of each method."""
     title, table, legend, validated, *_ = summary(study, 'Title').split('\n\n')
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')

@@ -34,7 +34,6 @@ def write_checkpoint(folder: Path,
                      name: str,
                      skill: float,
                      texts=TEXTS) -> Path:
-    """A dump `<name>.safetensors`."""
     path = folder / f'{name}.safetensors'
     write_dump(path, dump(name, model_losses(skill, texts), texts))
     return path

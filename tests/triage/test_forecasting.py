@@ -13,7 +13,6 @@ DECAY = 1.2 * np.maximum(SHARES - 0.4, 0)
 
 
 def history(n=5, spread=0.3, decay=DECAY):
-    """Runs of one shape, at other levels."""
     return [
         make_run(f'past-{i}',
                  law(SHARES, limit=2 + spread * (i - n // 2)) + decay)

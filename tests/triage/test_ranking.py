@@ -132,7 +132,6 @@ def anywhere():
 
 
 def rankings(pairs, budgets=None, predictor=None, main=(0, 1), **kwargs):
-    """By both benchmarks and the mean."""
     predictor = predictor or anywhere()
     runs = [
         part if isinstance(part, Forecast) else forecast(run, *part, **kwargs)

@@ -50,7 +50,6 @@ def accuracy_of(loss):
 
 
 def predictor_of(models, features):
-    """By the mean loss."""
     real = accuracy_of(features.values.mean(axis=1))
     accuracies = AccuracyTable(features.models, ('easy', ), real[:, None],
                                np.array([0.25]), np.array([0]))

@@ -27,7 +27,6 @@ def job(predictor, tmp_path):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """Names of the dumps that are read."""
     names = []
     read = dumps.read_dump
 

@@ -451,7 +451,6 @@ def test_one_loss_that_tells_all_is_found():
 
 
 def test_constant_scores_have_the_slope_0():
-    """Also where they are 0."""
     scores = np.column_stack(
         [np.linspace(-1, 1, 12),
          np.zeros(12), np.full(12, .1)])

@@ -110,7 +110,6 @@ def test_a_family_without_which_nothing_can_be_learned():
 
 @pytest.mark.parametrize('n_families', [2, 3, 5])
 def test_it_takes_three_families_to_tell_who_predicts_better(n_families):
-    """Though all of them say the same."""
     families = np.repeat(np.arange(n_families), 2)
     task = Task.of(
         np.ones((len(families), 1)), np.ones(1), np.full(len(families), .5),

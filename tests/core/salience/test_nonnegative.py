@@ -91,7 +91,6 @@ def objective_of(model, task, penalty):
 
 
 def test_no_weaker_penalty_is_tried_after_a_hopeless_one(monkeypatch):
-    """The choice is the same as among all penalties."""
     salience = np.r_[3, 1, 2, np.zeros(97)]
     task = make_world(n=20, salience=salience, noise=0.03, seed=1).task
     solver = NonNegative(penalties=NonNegative().penalties[1::2])
@@ -136,7 +135,3 @@ def test_columns_without_a_share_of_the_mean_loss_are_refused(smallest):
     uniform = np.array([0.5, 0.3, smallest, 0.2])
     with pytest.raises(InputError, match=f'found {smallest}.*ridge'):
         fit(SOLVER, task.on(task.values, uniform))
-
-
-def test_penalties_fall_by_half_decades():
-    np.testing.assert_allclose(nonnegative.PENALTIES, np.logspace(0, -4, 9))

@@ -177,7 +177,6 @@ def residuals(theta, free, centred, problems, q, strength):
 
 
 def fitted(problems, solutions):
-    """Accuracies of the models that count."""
     floors = problems.floors[:, None]
     return problems.masks * (
         floors + (1 - floors) * expit(solutions.exponents))
@@ -208,30 +207,6 @@ def test_no_solution_is_worse_than_those_of_scipy(penalty, shape):
             assert value <= 2 * best.cost * (1 + 1e-9)
 
 
-@pytest.mark.parametrize('noise', [.01, .05])
-def test_a_penalty_takes_few_newton_steps(monkeypatch, noise):
-    """Less than two on average, as the last penalty is near."""
-    steps = []
-    step = ridge._PenaltyPath._step
-
-    def counted(path, rows, *rest):
-        steps.append(len(rows) / len(path._masks))
-        return step(path, rows, *rest)
-
-    monkeypatch.setattr(ridge._PenaltyPath, '_step', counted)
-    follow, per_penalty = ridge._PenaltyPath.follow, []
-
-    def followed(path, *arguments):
-        before = sum(steps)
-        follow(path, *arguments)
-        per_penalty.append(sum(steps) - before)
-
-    monkeypatch.setattr(ridge._PenaltyPath, 'follow', followed)
-    fit(Ridge(), make_world(noise=noise).task)
-    assert np.mean(per_penalty) < 2
-    assert max(per_penalty) < 3
-
-
 @pytest.mark.parametrize('n_columns', [5, 90])
 def test_regressions_may_leave_products_early(monkeypatch, n_columns):
     """Those whose conjugate gradients have ended, where models are many."""
@@ -255,13 +230,6 @@ def test_products_in_32_bits_are_exact_enough(monkeypatch):
             short.path(problems, penalties), long.path(problems, penalties)):
         np.testing.assert_allclose(
             fitted(problems, one), fitted(problems, other), atol=1e-7)
-
-
-def test_a_path_ends_where_its_last_penalty_says():
-    made_problems = made(3)
-    np.testing.assert_allclose(
-        solved(*made_problems, 1.0, 0.1, 1e-2, 1e-3).exponents,
-        solved(*made_problems, 1e-3).exponents, atol=1e-5)  # yapf: disable
 
 
 def test_models_that_do_not_count_have_no_multiplier():

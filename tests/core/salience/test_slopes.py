@@ -14,7 +14,6 @@ CHANCE = 0.25
 
 
 def step(noise: float = 0.01) -> tuple:
-    """A task of few models above chance, its folds and its fit."""
     rng = np.random.default_rng(0)
     families = np.repeat(['a', 'b', 'c', 'd', 'e', 'f'], 4)
     losses = rng.uniform(2, 4, (24, 1))

@@ -21,7 +21,6 @@ MODELS = 'c-l-80', 'd-s-100'
 
 
 def read_rows(path):
-    """The JSON objects of a file with one a line."""
     return [json.loads(line) for line in path.read_text('utf-8').splitlines()]
 
 
@@ -41,7 +40,6 @@ def read_items_by(reader, path, *tasks):
 
 
 def change_json(path, change):
-    """Rewrite a JSON file by a function that changes its content."""
     content = json.loads(path.read_text('utf-8'))
     change(content)
     path.write_text(json.dumps(content), 'utf-8')

@@ -146,7 +146,6 @@ def test_other_metrics_are_left_out(tmp_path, config):
 
 
 def test_evaluations_without_a_chance_level(tmp_path):
-    """Of a folder of all kinds, those with one are read."""
     for name in ('piqa', 'house', 'home'):
         record(tmp_path / f'{name}.json', 'a', name)
     with pytest.warns(UserWarning, match='2 benchmarks .home, house.: give'):

@@ -1,28 +1,11 @@
-"""Every program by its name, tables, and what predictors make of them."""
+"""Items that all models have, and wrong calls."""
 
 import pytest
 
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
-from tests.extras.importers.outputs import (LIGHTEVAL, LM_EVAL, MODELS, TEXTS,
-                                            write_rows)
+from tests.extras.importers.outputs import LIGHTEVAL, TEXTS, write_rows
 from tests.extras.importers.test_olmo_eval import answer, row
-
-
-def test_every_source_by_its_name():
-    texts = cp.read_texts(TEXTS)
-    folders = {model: LM_EVAL / model for model in MODELS}
-    seen = []
-
-    def progress(models):
-        seen.extend(models)
-        return models
-
-    table = cp.import_losses('lm-eval', folders, texts, progress)
-    assert table.models == MODELS == tuple(seen)
-    items = cp.import_losses('lighteval',
-                             [LIGHTEVAL / model for model in MODELS])
-    assert items.models == MODELS and len(items.columns.units) == 4
 
 
 def test_items_that_all_models_have(tmp_path):

@@ -69,7 +69,6 @@ def test_examples_and_instructions_are_part_of_the_text(tmp_path):
 
 
 def test_a_list_with_one_right_answer(tmp_path):
-    """As some tasks write it."""
     same = read(LIGHTEVAL / 'c-l-80')[0][0]
     path = changed(tmp_path, lambda row: row['doc'].update(gold_index=[2]))
     other = read(path)[0][0]

@@ -26,7 +26,6 @@ SET = read_texts(TEXTS)
 
 @pytest.fixture
 def output(tmp_path):
-    """A copy of the output of one model."""
     shutil.copytree(LM_EVAL / 'd-s-100', tmp_path / 'out')
     return tmp_path / 'out'
 

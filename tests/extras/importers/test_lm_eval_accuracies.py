@@ -57,7 +57,6 @@ def test_what_cannot_be_used_harms_one_cell_alone(tmp_path, value):
 
 
 def read_changed(tmp_path, change, names=('tiny_choice', )):
-    """Accuracies where the results of d-s-100 were changed."""
     for path in PATHS:
         shutil.copytree(path, tmp_path / path.name)
     change_json(max((tmp_path / 'd-s-100').glob('results_*')), change)

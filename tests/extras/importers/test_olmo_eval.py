@@ -179,7 +179,6 @@ def request(doc_id, continuation, label, idx=0, context='Q: x?\nA:', **more):
 
 
 def choice(doc_id, label, context='Q: x?\nA:'):
-    """The rows of an item with two answers."""
     return [
         request(doc_id, answer, label, idx, context)
         for idx, answer in enumerate((' a lake', ' wind'))
@@ -187,7 +186,6 @@ def choice(doc_id, label, context='Q: x?\nA:'):
 
 
 def packed(folder, rows, task='arc_easy/rc_5shot'):
-    """Write them as the package has them."""
     path = folder / task / 'requests.jsonl.gz'
     path.parent.mkdir(parents=True)
     path.write_bytes(gzip.compress('\n'.join(map(json.dumps, rows)).encode()))

@@ -30,7 +30,6 @@ def save(folder, step, last=True):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """Names of the checkpoints that are loaded."""
     names = []
     load = new_checkpoints.load_causal_lm
 
@@ -107,7 +106,6 @@ def test_broken_ones_are_named_once_until_they_change(tmp_path, make_job,
 
 
 def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):
-    """Trainers remove old checkpoints."""
     save(tmp_path / 'mix1', 5)
     found = {
         'mix1@3': tmp_path / 'mix1/checkpoint-3',

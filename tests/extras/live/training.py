@@ -43,7 +43,6 @@ def trainer(folder, callbacks=(), learner=None, **settings):
 
 
 def weights(learner):
-    """A copy of all of them."""
     return torch.cat(
         [p.detach().flatten().clone() for p in learner.parameters()])
 

@@ -30,7 +30,6 @@ def page_cells(
 
 
 def make_board(*names) -> Leaderboard:
-    """The leaderboard of `page_cells`."""
     return page_cells(*names).board()
 
 

@@ -65,7 +65,6 @@ def test_means_and_ranks_stand_first():
 
 
 def test_ranges_of_ranks():
-    """Possible ranks stand in place of the predicted ones."""
     board = page_cells(('m0', 'm1', 'm2'), labels=('p', )).board()
     for ranks in (['1', '2-3', '2-3'], ['1', '2', '3']):
         html = render(make_page(replace(board, ranges={'p': ranks})))

@@ -235,7 +235,6 @@ def test_the_recipe_of_the_paper(monkeypatch):
 
 
 def check(text):
-    """A text that a person would read on."""
     start, end = text.answer
     prompt, answer = text.text[:start], text.text[start:end]
     assert end == len(text.text) and answer == answer.strip()

@@ -107,7 +107,6 @@ def parts(text):
 
 
 def shown(task):
-    """The items that prompts show as examples."""
     return [
         i for i in task.items
         if squeeze(question(task.render(i))) in task.examples
@@ -170,7 +169,6 @@ def test_worked_examples_need_no_data():
 
 
 class Rows(BaseDataset):
-    """Rows of the config."""
 
     @staticmethod
     def load(rows, train=()):

@@ -112,7 +112,6 @@ def test_the_reason_why_there_is_no_dump(tmp_path, part):
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
-    """The error is raised even if its note cannot be written."""
 
     def full(*_):
         raise OSError(28, 'No space left on device')

@@ -85,7 +85,6 @@ def test_models_with_datasets_of_their_own(tmp_path):
 
 
 def test_names_that_opencompass_makes(tmp_path):
-    """Of entries that have none."""
     models = [dict(type='oc.models.HF', path='lab/deep/harbour-7b')]
     datasets = [dict(path='data/x', name='all'), dict(path='y', abbr='z')]
     write_config(tmp_path, f'models={models!r}\ndatasets={datasets!r}\n')

@@ -11,7 +11,6 @@ from tests.lm.models import CONTEXT, VOCABULARY, make, reference_losses
 
 
 def package(name, **contents):
-    """A module of this name."""
     module = ModuleType(name)
     module.__version__ = '1.2'
     vars(module).update(contents)

@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from csv_plugin.lm.engines.causal_lm import (body_states, evaluating,
-                                             in_halves, plain_head,
-                                             prefix_token, weights_in_memory)
+                                             plain_head, prefix_token,
+                                             weights_in_memory)
 from tests.lm.models import MODELS, PLAIN, WITH_TAIL, make, tokenizer
 
 INPUTS = torch.arange(3, 23)[None]
@@ -54,7 +54,6 @@ def test_a_scale_is_seen_unless_rounding_hides_it(dtype, settings, is_plain):
 
 
 def with_logits(model, change):
-    """The model with its logits changed by a function."""
     plain = model.forward
 
     def forward(*args, **kwargs):
@@ -121,24 +120,6 @@ def test_a_body_of_another_width_is_not_plain():
     assert head_of(model) is None
 
 
-@pytest.mark.parametrize('batch, most, tried', [(1, 1, [1]), (6, 3, [6, 3, 3]),
-                                                (5, 2, [5, 2, 3, 1, 2])])
-def test_batches_in_halves(batch, most, tried):
-    """Every window once, in order, each batch after what has room."""
-    windows, sizes = list(range(batch)), []
-
-    def run(some):
-        sizes.append(len(some))
-        if len(some) > most:
-            raise torch.cuda.OutOfMemoryError('CUDA out of memory.')
-        return [10 * window for window in some]
-
-    found = list(in_halves(make('llama'), windows, run))
-    assert [w for some, _ in found for w in some] == windows
-    assert all(output == [10 * w for w in some] for some, output in found)
-    assert sizes == tried
-
-
 @pytest.mark.parametrize('names, token, kind', [
     (dict(bos='a', eos='b'), 'a', 'bos'),
     (dict(bos=None, eos='b'), 'b', 'eos'),
@@ -167,7 +148,6 @@ def test_evaluating_leaves_every_module_in_its_mode():
 
 
 def test_a_mark_of_the_weights_in_memory():
-    """It changes with numbers and types."""
     mark = weights_in_memory(make('llama'))
     assert len(mark) == 16 and weights_in_memory(make('llama')) == mark
     trained, rounded = make('llama'), make('llama').bfloat16()

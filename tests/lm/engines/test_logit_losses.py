@@ -116,24 +116,6 @@ def test_half_precision_states_are_no_worse_than_naive_and_exact_to_fp32(
     assert naive_error.max() > 100 * error.max()
 
 
-def test_states_of_a_batch_are_not_copied():
-    hidden = torch.randn(9, 4).bfloat16()
-    logits = HeadLogits(hidden, linear(4, 5, False, torch.bfloat16))
-    assert logits.hidden is hidden
-    # But those of a block once, and not for each block of columns.
-    assert logits.rows(torch.tensor([2, 7])).hidden.dtype == torch.float32
-
-
-def test_rows_are_looked_up():
-    """In any order; a row may be used twice, or not at all."""
-    torch.manual_seed(0)
-    logits = torch.randn(20, 11)
-    rows = torch.tensor([17, 3, 3, 0, 9, 12, 5])
-    targets = torch.randint(11, (7, ))
-    losses = losses_of_targets(FullLogits(logits), rows, targets)
-    check(losses, truth(logits[rows], targets), 2e-6)
-
-
 def test_never_more_logits_than_a_block(monkeypatch):
     sizes, block = [], HeadLogits.block
 

@@ -12,25 +12,10 @@ from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from tests.lm.engines import stand_ins
 from tests.lm.engines.row_engines import WRONG, Exact
-from tests.lm.models import make, tokenizer
+from tests.lm.models import tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 
 TEXTS = [Text(f't{i}', text) for i, text in enumerate(CORPUS)]
-
-
-@pytest.mark.parametrize('name', ['llama', 'mamba'])
-def test_losses_are_those_of_transformers(name):
-    engine = Exact(name)
-    texts = [*TEXTS, Text('long', ' '.join(2 * CORPUS))]
-    ours = token_losses(make(name), tokenizer(), texts, context=128)
-    for first, second in zip(token_losses(engine, tokenizer(), texts), ours):
-        assert first.text_id == second.text_id
-        assert first.spans == second.spans
-        np.testing.assert_array_equal(first.token_ids, second.token_ids)
-        np.testing.assert_allclose(
-            first.losses, second.losses, rtol=0, atol=1e-5)
-    longest = max(len(row) for call in engine.calls for row in call)
-    assert longest == engine.facts.context + 1
 
 
 def test_an_engine_is_tried_once_and_gets_many_windows_a_call():

@@ -74,7 +74,6 @@ DUMPS, ACCURACIES = make_world()
 
 
 def table_of(models=MODELS):
-    """Losses of models on the target tokens."""
     return TARGETS.table({model: DUMPS[model].texts for model in models})
 
 
@@ -85,7 +84,6 @@ def training(**changes):
 
 def trained(states=STATES, validation=VALIDATION, settings=SETTINGS,
             **changes):  # yapf: disable
-    """The head of a training with some changes."""
     return train_paper_head(training(**changes), states, validation, settings)
 
 

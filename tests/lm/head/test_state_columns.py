@@ -64,7 +64,6 @@ def test_features_are_losses_times_standardised_states(block, part, dtype):
 
 
 def test_directions_that_never_change_are_columns_of_zeros(block):
-    """But for rounding, whatever their size."""
     states = STATES.clone()
     states[:, 2] = .1
     columns = StateColumns.of(states.float(), TABLE)

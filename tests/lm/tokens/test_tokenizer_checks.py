@@ -112,7 +112,6 @@ def test_blanks_that_no_token_says(tokens, widths, text, opaque, expected):
 
 
 def load(folder, tokenizer, **options):
-    """A tokenizer, saved and read."""
     tokenizer.save_pretrained(folder)
     return PreTrainedTokenizerFast.from_pretrained(folder, **options)
 

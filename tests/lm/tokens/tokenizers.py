@@ -31,7 +31,6 @@ SPECIAL = '<|end|>'
 def tokenize(tokenizer: PreTrainedTokenizerBase,
              text: str,
              text_id: str = 'text') -> TokenizedText:
-    """A single text through `tokenize_all`."""
     tokenized, = tokenize_all(tokenizer, [Text(text_id, text)])
     return tokenized
 
