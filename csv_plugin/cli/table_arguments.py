@@ -116,8 +116,8 @@ def add_sources(group: Any) -> None:
     add_option(group, '--texts', 'FILE',
                'validation set that the losses are on (required)')
     add_option(
-        group, '--models', 'CSV', 'columns model, family, and split or '
-        'params_b (required, but for --split paper)')
+        group, '--models', 'CSV', 'columns model, family and split '
+        '(required, but for --split paper)')
     add_option(
         group, '--benchmarks', 'CSV', 'columns benchmark, chance, n_items '
         '(this or --tasks is required)')

@@ -53,8 +53,8 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         '--split',
         choices=SPLITS,
         default=TABLE,
-        help='how to split models: by the column of the table, by size '
-        "within families, or as in the paper's Table 2 (default table)")
+        help='how to split models: by the column of the table, or as in the '
+        "paper's Table 2 (default table)")
     add_several(group, '--fit', 'SPLIT',
                 'splits to fit to (default: all but test)', split_name, ())
     add_required(

@@ -1,4 +1,4 @@
-"""Splits of models: folds by family, and by size."""
+"""Folds of models by family."""
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,23 +32,3 @@ def grouped_folds(families: Sequence[str], n_folds: int,
         fold_of_family[family] = fold
         fold_sizes[fold] += n_models[family]
     return fold_of_family[family_of_model]
-
-
-def split_by_size(families: Sequence[str],
-                  sizes: Sequence[float]) -> NDArray[np.str_]:
-    """Split models into 'train', 'validation' and 'test' by size, `(n,)`.
-
-    In every family the largest size is for test, the next largest for
-    validation and the rest for training. The smallest size is always for
-    training. Sizes are parameters in any unit.
-    """
-    family, size = np.asarray(families), np.asarray(sizes, np.float64)
-    split = np.full(family.shape, 'train', dtype='<U10')
-    for name in np.unique(family):
-        members = family == name
-        distinct, n_smaller = np.unique(size[members], return_inverse=True)
-        n_larger = distinct.size - 1 - n_smaller
-        split[members] = np.select(
-            (n_smaller == 0, n_larger == 0, n_larger == 1),
-            ('train', 'test', 'validation'), 'train')
-    return split

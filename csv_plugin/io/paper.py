@@ -8,19 +8,17 @@ have no accuracies.
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import as_file, files
-from math import isnan
 from typing import NamedTuple, Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.splits import split_by_size
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_accuracies
 from csv_plugin.io.tables import CsvRow, ModelInfo, read_models, read_rows
 
-TABLE, FAMILY_SIZE, PAPER = 'table', 'family-size', 'paper'
+TABLE, PAPER = 'table', 'paper'
 #: Ways to split models.
-SPLITS = (TABLE, FAMILY_SIZE, PAPER)
+SPLITS = (TABLE, PAPER)
 
 
 class PaperWeights(NamedTuple):
@@ -103,25 +101,13 @@ def split_models(info: Mapping[str, ModelInfo],
                  split: str) -> dict[str, ModelInfo]:
     """Replace the splits of models, in one of the ways `SPLITS`.
 
-    'table' keeps them, 'family-size' splits each family by size (see
-    `split_by_size`), 'paper' takes those of the paper's Table 2.
+    'table' keeps them, 'paper' takes those of the paper's Table 2.
     """
     if split == TABLE:
         return dict(info)
-    if split == FAMILY_SIZE:
-        unknown = [model for model in info if isnan(info[model].params_b)]
-        if unknown:
-            raise InputError('models', 'params_b of every model',
-                             f'none of {", ".join(unknown)}',
-                             'Give their billions of parameters.')
-        sizes = split_by_size([model.family for model in info.values()],
-                              [model.params_b for model in info.values()])
-        parts = dict(zip(info, map(str, sizes)))
-    else:
-        parts = {name: row.split for name, row in paper_models().items()}
-        unknown = [model for model in info if model not in parts]
-        if unknown:
-            raise InputError('models', "models of the paper's Table 2",
-                             ', '.join(unknown),
-                             'Use the names of its tables.')
+    parts = {name: row.split for name, row in paper_models().items()}
+    unknown = [model for model in info if model not in parts]
+    if unknown:
+        raise InputError('models', "models of the paper's Table 2",
+                         ', '.join(unknown), 'Use the names of its tables.')
     return {model: replace(info[model], split=parts[model]) for model in info}

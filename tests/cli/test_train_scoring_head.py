@@ -248,18 +248,17 @@ def heads(monkeypatch):
 
 
 @pytest.mark.slow
-def test_by_size_with_the_papers_method(tool, world, tmp_path, no_pictures,
-                                        heads):
+def test_the_papers_method_with_settings(tool, world, tmp_path, no_pictures,
+                                         heads):
     table = tmp_path / MODELS
-    sizes = {'35': 1, '65': 2, '100': 3}
-    write_csv(table, ('model', 'family', 'params_b'),
-              [(m, m[:2], sizes[m.split('@')[1]]) for m in CHOSEN])
+    split = {'35': 'train', '65': 'validation', '100': 'test'}
+    write_csv(table, ('model', 'family', 'split'),
+              [(m, m[:2], split[m.split('@')[1]]) for m in CHOSEN])
     arguments = options(
-        world, models=[str(table)], split=['family-size'], method=['paper'],
+        world, models=[str(table)], method=['paper'],
         optimiser=['adam'], learning_rate=['0.05'], steps=['4'],
         fit=['train', 'validation'], seed=['7'])  # yapf: disable
     assert train([*arguments, '--out', str(tmp_path / 'new')]) == 0
-    split = {'35': 'train', '65': 'validation', '100': 'test'}
     for (model, _), row in rows_of(tmp_path / 'new').items():
         assert row['split'] == split[model.split('@')[1]]
         assert row['in_sample'] == str(int(not model.endswith('@100')))

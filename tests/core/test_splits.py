@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.splits import grouped_folds, split_by_size
+from csv_plugin.core.splits import grouped_folds
 
 FAMILIES = st.lists(st.sampled_from('abcdefg'), min_size=2, max_size=40)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -51,17 +51,3 @@ def test_too_few_families_or_folds_are_refused(families, n_folds,
                                                message) -> None:
     with pytest.raises(InputError, match=message):
         grouped_folds(families, n_folds, seed=0)
-
-
-@pytest.mark.parametrize('sizes, expected', [
-    ([7, 1, 72, 14, 7], ['train', 'train', 'test', 'validation', 'train']),
-    ([7, 72, 72, 7], ['train', 'test', 'test', 'train']),
-    ([7, 7], ['train', 'train']),
-    ([1, 2, 3, 4], ['train', 'train', 'validation', 'test']),
-])
-def test_larger_sizes_of_a_family_are_held_back(sizes, expected) -> None:
-    families = ['Yi'] * len(sizes)
-    assert split_by_size(families, sizes).tolist() == expected
-    # Of each family by itself.
-    both = split_by_size([*families, 'Phi'], [*sizes, 100])
-    assert both.tolist() == [*expected, 'train']

@@ -1,7 +1,6 @@
 """Tables of the paper, against its text; splits of models."""
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +8,8 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.known_benchmarks import known_benchmarks
-from csv_plugin.io.paper import (FAMILY_SIZE, PAPER, TABLE, named_models,
-                                 paper_accuracies, paper_models, paper_weights,
-                                 split_models)
+from csv_plugin.io.paper import (PAPER, TABLE, named_models, paper_accuracies,
+                                 paper_models, paper_weights, split_models)
 from csv_plugin.io.tables import ModelInfo
 
 PAPER_TEXT = (
@@ -129,30 +127,11 @@ def test_splits_of_the_table(tmp_path):
     assert split_models(INFO, TABLE) == INFO
 
 
-def test_by_size_within_each_family(tmp_path):
-    """The largest for test, the next for validation, not as in the table."""
-    models = split_models(INFO, FAMILY_SIZE)
-    assert list(models) == list(INFO)
-    assert splits_of(models) == {
-        'y-9': 'validation', 'y-6': 'train', 'q-7': 'train', 'y-34': 'test',
-        'q-72': 'test'}  # yapf: disable
-    for model, info in INFO.items():
-        assert models[model] == replace(info, split=models[model].split)
-    path = write(tmp_path, 'model,family,params_b\na,x,1\nb,x,2\n')
-    assert splits_of(named_models(path, FAMILY_SIZE)) == {
-        'a': 'train', 'b': 'test'}  # yapf: disable
-
-
-def test_models_without_what_a_split_needs(tmp_path):
-    path = write(tmp_path, 'model,family,params_b\na,x,1\nb,z,\n')
-    with pytest.raises(
-            InputError, match='params_b of every model, found none of b'):
-        named_models(path, FAMILY_SIZE)
+def test_models_without_what_a_split_needs():
     with pytest.raises(InputError, match='Table 2, found y-9, y-6, q-7'):
         split_models(INFO, PAPER)
-    for split in (TABLE, FAMILY_SIZE):
-        with pytest.raises(InputError, match='a table of models, found none'):
-            named_models(None, split)
+    with pytest.raises(InputError, match='a table of models, found none'):
+        named_models(None, TABLE)
 
 
 def test_the_paper_names_models_and_splits(tmp_path):

@@ -31,17 +31,17 @@ begun=($out/runs/2*)
 opencompass $([ -e "${begun[0]}" ] && echo -r)
 
 cat > $out/models.csv <<'EOF'
-model,family,params_b
-a-l@100,series a,0.00043
-b-l@50,series b,0.00048
-c-l@80,series c,0.00041
-d-s@100,series d,0.00008
-d-m@65,series d,0.00018
-d-l@100,series d,0.00038
+model,family,split
+a-l@100,series a,train
+b-l@50,series b,train
+c-l@80,series c,train
+d-s@100,series d,train
+d-m@65,series d,validation
+d-l@100,series d,test
 EOF
 step "$python" tools/train_scoring_head.py --runs $out/runs/2* \
     --texts $out/texts/texts.jsonl --models $out/models.csv \
-    --split family-size --tasks mmlu bbh gsm8k cmmlu \
+    --tasks mmlu bbh gsm8k cmmlu \
     --scoring-lm $zoo/a/l/100 --tokenizer $zoo/a/tokenizer \
     --out $out/predictor
 
