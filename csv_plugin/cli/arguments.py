@@ -57,7 +57,7 @@ class _Once(argparse.Action):
                  namespace: argparse.Namespace,
                  values: Any,
                  option: Optional[str] = None) -> None:
-        given = getattr(parser, 'given', set())
+        given: set[argparse.Action] = getattr(parser, 'given', set())
         if option and self in given:
             raise argparse.ArgumentError(self, 'the option is given twice')
         given.add(self)

@@ -99,6 +99,7 @@ def run(args: argparse.Namespace) -> None:
     from csv_plugin.lm.hidden_states import kept_states
     from csv_plugin.lm.loading import load_scoring_lm
     from csv_plugin.lm.tokens.tokenization import target_tokens
+
     # Mistakes come up before the losses are read and the scoring LM is run,
     # which takes long.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.json_files import (check_fields, parse_json, read_json_rows)
+from csv_plugin.io.json_files import check_fields, parse_json, read_json_rows
 
 VALUE = {
     'names': ['é', '猫', '"\\', ''],

@@ -252,6 +252,6 @@ def _licence_of(config: Any) -> str:
 @cache
 def _licences() -> dict[str, str]:
     """Licences of texts by the `path` of a dataset config."""
-    table = files('csv_plugin').joinpath('data', 'licences.csv')
+    table = files('csv_plugin') / 'data' / 'licences.csv'
     rows = csv.DictReader(table.read_text('utf-8').splitlines())
     return {row['path']: row['licence'] for row in rows}
