@@ -8,7 +8,6 @@ from typing import Any, Optional, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
@@ -154,28 +153,14 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class RegularisationPath:
-    """Fits to all models along P falling penalties, infinite first.
-
-    Models are stacked, `(P, ...)`. Mean squared errors of their fold models on
-    held-out families are `(P,)`, NaN if nothing was held out.
-    """
-    penalties: NDArray
-    models: SalienceModel
-    held_out_mse: NDArray
-
-    __repr__ = short_repr
-
-
-@dataclass(frozen=True, eq=False)
 class SalienceFit:
     """Fit of one benchmark.
 
     `model` is fitted to all n models, `folds` without the held-out models of
     each of F folds, with the same penalty and floor. `masks`, `(F, n)`, is
     True for their training models. The penalty is infinite for uniform
-    weights; `path` has its candidates. `cv_mse` is the mean squared error on
-    held-out models. See `ChoosingSolver.held_out` for `held_out`.
+    weights. `cv_mse` is the mean squared error on held-out models. See
+    `ChoosingSolver.held_out` for `held_out`.
     """
     solver: str
     model: SalienceModel
@@ -184,7 +169,6 @@ class SalienceFit:
     penalty: float
     cv_mse: float
     notes: tuple[str, ...] = field(default=())
-    path: Optional[RegularisationPath] = None
     held_out: Optional[NDArray] = None
 
     def __repr__(self) -> str:

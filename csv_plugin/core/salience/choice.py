@@ -69,8 +69,6 @@ class OnColumns:
             solver=self.name,
             model=self._widen(fit.model, width),
             folds=self._widen(fit.folds, width),
-            path=fit.path
-            and replace(fit.path, models=self._widen(fit.path.models, width)),
             notes=tuple(f'{self.name}, on its columns alone: {note}'
                         for note in notes))
 

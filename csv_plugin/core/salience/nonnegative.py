@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
-                                           Task, fit_notes, held_out_mse)
+from csv_plugin.core.salience.base import (SalienceFit, Task, fit_notes,
+                                           held_out_mse)
 from csv_plugin.core.salience.ridge import Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import accuracy_at, slope_at
@@ -77,15 +77,9 @@ class NonNegative:
         if not errors[best] < uniform.cv_mse:
             return fallback
         models = candidates[best - 1]
-        penalties = np.array([np.inf, *self.penalties])[:len(errors)]
-        path = RegularisationPath(
-            penalties,
-            SalienceModel.stack(
-                [uniform.model, *(part[-1] for part in candidates)]),
-            np.array(errors))
         return SalienceFit(self.name, models[-1], models[:-1], masks,
-                           float(penalties[best]), errors[best],
-                           fit_notes(models[-1], masks, gained=True), path)
+                           self.penalties[best - 1], errors[best],
+                           fit_notes(models[-1], masks, gained=True))
 
 
 class _Regressions:

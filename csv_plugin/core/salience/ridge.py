@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
-                                           Task, fit_notes, floor_candidates,
-                                           held_out_mse)
+from csv_plugin.core.salience.base import (SalienceFit, Task, fit_notes,
+                                           floor_candidates, held_out_mse)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
@@ -137,18 +136,17 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     if best:
         path[best] = ridge.refined(problems[of_floor], path[best],
                                    penalties[best - 1])
-    # The folds at the chosen penalty, then the fits to all models.
+    # Rounding depends on the size of a product, so the fits to all models at
+    # every penalty stay in this one.
     models = ridge.models(
         Solutions.concatenate(
             [path[best][:-1], *(solutions[-1:] for solutions in path)]),
         floors[floor])
-    folds, on_all = models[:len(masks)], models[len(masks):]
-    model = on_all[best]
+    folds, model = models[:len(masks)], models[len(masks) + best]
     gained = bool(best > 0) or name == Uniform.name
     return SalienceFit(name, model, folds, masks, float(tried[best]),
                        float(errors[best, floor]),
-                       fit_notes(model, masks, gained),
-                       RegularisationPath(tried, on_all, errors[:, floor]))
+                       fit_notes(model, masks, gained))
 
 
 class Features(Protocol):

@@ -8,6 +8,7 @@ from scipy.special import expit
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import (NonNegative, Uniform, fold_masks,
                                       nonnegative)
+from csv_plugin.core.salience.base import held_out_mse
 from tests.core.worlds import contradictory_task, make_world, mse
 
 SOLVER = NonNegative(penalties=(1.0, 0.1, 0.01, 1e-3))
@@ -74,10 +75,12 @@ def test_weak_penalties_do_not_end_early(monkeypatch):
     """The objective is nearly flat there, so loose tolerances would stop."""
     task = make_world(n=40, salience=[3, 1] + 60 * [0], noise=.02).task
     solver = NonNegative(penalties=(1e-4, ))
-    ours = objective_of(fit(solver, task).path.models[1], task, 1e-4)
+    chosen = fit(solver, task)
+    assert chosen.penalty == 1e-4
+    ours = objective_of(chosen.model, task, 1e-4)
     monkeypatch.setattr(nonnegative, 'TOLERANCE', 0)
     monkeypatch.setattr(nonnegative, 'LEAST_SLOPE', 1e-12)
-    exact = objective_of(fit(solver, task).path.models[1], task, 1e-4)
+    exact = objective_of(fit(solver, task).model, task, 1e-4)
     assert ours <= exact * (1 + 1e-7)
 
 
@@ -94,17 +97,22 @@ def test_no_weaker_penalty_is_tried_after_a_hopeless_one(monkeypatch):
     salience = np.r_[3, 1, 2, np.zeros(97)]
     task = make_world(n=20, salience=salience, noise=0.03, seed=1).task
     solver = NonNegative(penalties=NonNegative().penalties[1::2])
+    errors = []
+
+    def kept_mse(*arguments):
+        errors.append(held_out_mse(*arguments))
+        return errors[-1]
+
+    monkeypatch.setattr(nonnegative, 'held_out_mse', kept_mse)
     fewer = fit(solver, task)
+    n, first = len(errors), errors.copy()
     monkeypatch.setattr(nonnegative, 'HOPELESS', np.inf)
+    errors.clear()
     every = fit(solver, task)
-    errors = every.path.held_out_mse
-    n = len(fewer.path.penalties)
-    assert 1 < n < len(errors) == 5
-    assert errors[n] > 2 * errors[:n].min() and (errors[:n].max()
-                                                 <= 2 * errors[:n].min())
-    np.testing.assert_array_equal(fewer.path.held_out_mse, errors[:n])
-    np.testing.assert_array_equal(fewer.path.penalties,
-                                  every.path.penalties[:n])
+    assert 1 < n < len(errors) == 4
+    assert errors[:n] == first
+    least = min(errors[:n - 1])
+    assert errors[n - 1] > 2 * least >= max(errors[:n - 1])
     assert fewer.penalty == every.penalty
     np.testing.assert_array_equal(fewer.model.coefficients,
                                   every.model.coefficients)

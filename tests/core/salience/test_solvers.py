@@ -6,7 +6,6 @@ import pytest
 
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Plain,
                                       Ridge, Uniform, fold_masks)
-from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.scaling_law import PROBLEMS
 from tests.core.worlds import make_world, mse
 
@@ -190,52 +189,3 @@ def test_constant_is_the_mean_of_the_models_fitted_on():
     no_model = fit(Constant(), task.select(np.zeros(0, dtype=int)))
     np.testing.assert_allclose(no_model.model.predict(task.values), 0.25)
     assert np.isnan(no_model.cv_mse)
-
-
-PART = np.array([2, 0])
-PATHS = {
-    'ridge': Ridge(),
-    'uniform': Uniform(learn_floor=True),
-    'nonnegative': FEW,
-    'auto': Auto(),
-    'columns': OnColumns('two', FEW, PART, np.array([.5, .5])),
-}
-
-
-@pytest.mark.parametrize('name', PATHS)
-def test_the_chosen_model_is_on_the_path(name):
-    """Which sets out from uniform weights, of the columns that count."""
-    task = PLANTED.task
-    solution = fit(PATHS[name], task)
-    path = solution.path
-    assert path.penalties[0] == np.inf
-    assert (np.diff(path.penalties) < 0).all()
-    chosen, = np.flatnonzero(path.penalties == solution.penalty)
-    assert len(path.models.coefficients) == len(path.penalties)
-    np.testing.assert_array_equal(path.models[chosen].predict(task.values),
-                                  solution.model.predict(task.values))
-    assert path.held_out_mse.shape == path.penalties.shape
-    assert path.held_out_mse[
-        chosen] == solution.cv_mse == path.held_out_mse.min()
-    expected = task.uniform
-    if name == 'columns':
-        expected = np.zeros(4)
-        expected[PART] = .5
-    np.testing.assert_allclose(
-        path.models[0].coefficients, expected, atol=1e-12)
-
-
-@pytest.mark.parametrize('solver', [Ridge(), FEW])
-def test_each_penalty_is_a_step_as_it_would_be_alone(solver):
-    task = replace(PLANTED.task, chance=0.)
-    path = fit(solver, task).path
-    assert path.penalties.tolist() == [np.inf, *solver.penalties]
-    errors = [
-        mse(path.models[i].predict(task.values), task.accuracy)
-        for i in range(len(path.penalties))
-    ]
-    # A weaker penalty never fits clearly worse.
-    assert (np.diff(errors) < 1e-6).all()
-    for penalty, error in zip(path.penalties[1:4], path.held_out_mse[1:4]):
-        alone = fit(replace(solver, penalties=(float(penalty), )), task).path
-        assert alone.held_out_mse[1] == pytest.approx(error, rel=1e-3)
