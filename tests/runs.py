@@ -1,6 +1,7 @@
 """A finished OpenCompass run, made up: scores, dumps and predictors."""
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from tabulate import tabulate
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import TargetTokens, TokenLosses
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Ridge, Solver
 from csv_plugin.core.spans import TokenSpans
@@ -40,6 +41,19 @@ def model_losses(skill: float, texts: TextSet = TEXTS) -> list[TokenLosses]:
             6,
             sha256=text.sha256) for i, text in enumerate(texts)
     ]
+
+
+def on_texts(losses: ModelLosses, texts: TextSet) -> ModelLosses:
+    """The losses on some of the texts, a validation set of their own."""
+    rows = [losses.texts.ids.index(name) for name in texts.ids]
+    return ModelLosses(
+        texts, {
+            model:
+            TokenLossDump(
+                replace(dump.info, fingerprint=texts.fingerprint),
+                TextLosses.of(dump.texts).select(rows))
+            for model, dump in losses.items()
+        })
 
 
 def train(benchmarks: Sequence[str] = ('easy', 'hard'),

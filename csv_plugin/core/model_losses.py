@@ -1,6 +1,6 @@
 """Token losses of models on a validation set, and their settings."""
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          utf8_bytes)
@@ -162,22 +162,6 @@ class ModelLosses(Mapping[str, TokenLossDump]):
         return ModelLosses(self.texts,
                            {model: self.dumps[model]
                             for model in models})
-
-    def select_texts(self, texts: TextSet) -> 'ModelLosses':
-        """Return the losses on some texts, as a validation set of its own.
-
-        An `InputError` if a text is not among them.
-        """
-        chosen = set(texts.ids)
-        rows = [i for i, name in enumerate(self.texts.ids) if name in chosen]
-        return ModelLosses(
-            texts, {
-                model:
-                TokenLossDump(
-                    replace(dump.info, fingerprint=texts.fingerprint),
-                    TextLosses.of(dump.texts).select(rows))
-                for model, dump in self.dumps.items()
-            })
 
     def tokens_of(self, model: str) -> TargetTokens:
         """Return the tokens of a model's own tokenizer as target tokens.

@@ -116,11 +116,6 @@ class TokenSpans:
         """Bytes of each token, `(n,)`."""
         return self.ends - self.starts
 
-    @property
-    def tiles(self) -> bool:
-        """True if every byte of the text belongs to a token."""
-        return int(self.widths.sum()) == self.n_bytes
-
 
 @dataclass(frozen=True, eq=False)
 class TextSpans(Sequence[TokenSpans]):

@@ -110,10 +110,6 @@ class Collection:
             info={model: self.info[model]
                   for model in models})
 
-    def select_texts(self, texts: TextSet) -> 'Collection':
-        """Return the same models on some of the texts."""
-        return replace(self, losses=self.losses.select_texts(texts))
-
     def write(self, folder: FilePath) -> None:
         """Write what `read_collection` reads; files there are replaced.
 

@@ -86,11 +86,6 @@ class ModelTables:
         return replace(
             self, accuracies=self.accuracies.select(benchmarks=benchmarks))
 
-    def select_units(self, units: Sequence[str]) -> 'ModelTables':
-        """Return the given units alone, in the given order."""
-        return replace(
-            self, features=_of_units('tables', self.features, units))
-
 
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
                       models_path: FilePath,

@@ -61,12 +61,6 @@ class RunTrajectory:
         """True if the last checkpoint is at the budget."""
         return bool(self.shares[-1] == 1)
 
-    def truncated(self, n: int) -> 'RunTrajectory':
-        """Return the run after n checkpoints, with the same budget."""
-        return RunTrajectory(self.run, self.checkpoints[:n], self.tokens[:n],
-                             self.budget, self.exponents[:n],
-                             self.mean_loss[:n])
-
     def covers(self, share: float) -> bool:
         """Return True if the run has exponents at a share of its budget."""
         return bool(self.shares[0] <= SLACK * share)

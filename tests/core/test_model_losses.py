@@ -7,6 +7,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import ModelLosses, mixed_engines
 from csv_plugin.core.texts import Text, TextSet
 from tests.core.loss_dumps import INFO, SPANS, TEXTS, bare, dump, row, whole
+from tests.runs import on_texts
 
 #: Two of the three texts, as a validation set of its own.
 PART = TextSet((TEXTS.texts[0], TEXTS.texts[2]))
@@ -61,17 +62,6 @@ def test_select_keeps_the_order_that_is_asked_for():
         losses('a').select(['a', 'd'])
 
 
-def test_texts_that_are_selected_are_a_validation_set_of_their_own():
-    part = losses('a', 'b').select_texts(PART)
-    assert part.texts is PART
-    for model in ('a', 'b'):
-        assert part[model].info.fingerprint == PART.fingerprint
-        assert part[model].info.model == model
-        assert [text.text_id for text in part[model].texts] == ['zh', 'empty']
-    with pytest.raises(InputError, match="losses of 'a': .* the 4 texts"):
-        losses('a').select_texts(OTHER_TEXTS)
-
-
 def test_the_second_losses_of_a_model_count():
     first = losses('a', 'b')
     second = ModelLosses(TEXTS, {m: whole(tokenizer='t') for m in ('b', 'c')})
@@ -81,7 +71,7 @@ def test_the_second_losses_of_a_model_count():
             for model in both] == [INFO.tokenizer, 't', 't']
     assert list(first) == ['a', 'b']
     with pytest.raises(InputError, match='Score the texts'):
-        first | first.select_texts(PART)
+        first | on_texts(first, PART)
 
 
 def test_tokens_of_a_model_are_those_of_its_dump():

@@ -17,7 +17,7 @@ from csv_plugin.io.collection import Collection
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.tables import read_models, write_csv
 from tests.io.runs.test_run_plan import config, write_config
-from tests.runs import write_result, write_summary
+from tests.runs import on_texts, write_result, write_summary
 
 #: Benchmarks, and the exams of the zoo that stand for them.
 EXAMS = {'mmlu': 'scenes', 'bbh': 'sums', 'gsm8k': 'swaps'}
@@ -73,7 +73,7 @@ def _part_of_the_zoo() -> Collection:
                                    models, list(EXAMS.values()))
     info = read_models(shipped.COLLECTION / 'models.csv')
     return Collection(
-        losses.select_texts(TextSet(whole.texts[::16])),
+        on_texts(losses, TextSet(whole.texts[::16])),
         replace(table, benchmarks=tuple(EXAMS)),
         {model: info[model]
          for model in models})

@@ -5,7 +5,6 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import ModelLosses
-from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import Collection, collect, read_collection
 from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.paper import paper_accuracies
@@ -47,9 +46,6 @@ def test_everything_is_joined_by_model(tmp_path):
         collection.accuracies.column('exam'), [.5, np.nan, .75])
     assert collection.families == {'m@1': 'm', 'm@2': 'm', 'n': 'n'}
     assert collection.models_in('train', 'test') == ('m@1', 'n')
-    part = collection.select_texts(TextSet(TEXTS.texts[1:]))
-    assert part.texts.ids == ('b', )
-    assert [text.text_id for text in part.losses['m@1'].texts] == ['b']
 
 
 def test_coverage_names_models_without_accuracy(tmp_path):

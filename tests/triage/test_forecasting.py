@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.forecasting import Forecaster, forecast_exponents
-from tests.triage.trajectories import SHARES, law, make_run
+from tests.triage.trajectories import SHARES, law, make_run, truncated
 
 #: What a falling learning rate adds late in the training.
 DECAY = 1.2 * np.maximum(SHARES - 0.4, 0)
@@ -157,10 +157,10 @@ def test_a_younger_run_than_any_of_the_history():
     ]  # yapf: disable
     forecaster = Forecaster(late)
     assert np.isnan(
-        forecaster.forecast(make_run('new').truncated(1)).exponents).all()
+        forecaster.forecast(truncated(make_run('new'), 1)).exponents).all()
     assert forecaster.backtest(SHARES[0]).runs == ()
     assert np.isfinite(
-        forecaster.forecast(make_run('new').truncated(3)).exponents).all()
+        forecaster.forecast(truncated(make_run('new'), 3)).exponents).all()
 
 
 def test_unfit_history():
@@ -170,4 +170,4 @@ def test_unfit_history():
             match="'past-0'.*finished.* its last checkpoint at 200 of 200.5"):
         Forecaster([replace(run, budget=200.5) for run in history(2)])
     with pytest.raises(InputError, match="'past-1'.*history"):
-        Forecaster(history(2)).forecast(make_run('past-1').truncated(2))
+        Forecaster(history(2)).forecast(truncated(make_run('past-1'), 2))

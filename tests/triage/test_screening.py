@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.triage.screening import screen
-from tests.triage.trajectories import SHARES, law, make_run
+from tests.triage.trajectories import SHARES, law, make_run, truncated
 
 N_RUNS = 4
 
@@ -90,8 +90,8 @@ def test_a_copy():
 
 
 def test_too_few_to_judge():
-    assert screen([run.truncated(3) for run in broken(1, loss=3)]) == []
-    [off] = screen([run.truncated(4) for run in broken(1, loss=3)])
+    assert screen([truncated(run, 3) for run in broken(1, loss=3)]) == []
+    [off] = screen([truncated(run, 4) for run in broken(1, loss=3)])
     assert off.checkpoint == 'run-1@0.2'
 
 

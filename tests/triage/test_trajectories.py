@@ -7,7 +7,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.trajectories import clipped_exponents
 from tests.runs import dump, model_losses, train
-from tests.triage.trajectories import SHARES, law, make_run
+from tests.triage.trajectories import SHARES, law, make_run, truncated
 
 
 @pytest.mark.parametrize('changes, expected', [
@@ -16,7 +16,7 @@ from tests.triage.trajectories import SHARES, law, make_run
 ])
 def test_bad_runs_are_refused(changes, expected):
     with pytest.raises(InputError, match=expected):
-        replace(make_run().truncated(2), **changes)
+        replace(truncated(make_run(), 2), **changes)
 
 
 def test_interpolation_is_linear_in_the_log():

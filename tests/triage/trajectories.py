@@ -1,4 +1,6 @@
 """Pretraining runs whose exponents follow a known law."""
+from dataclasses import replace
+
 import numpy as np
 
 from csv_plugin.triage.trajectories import RunTrajectory
@@ -18,3 +20,13 @@ def make_run(name='run', *columns, shares=SHARES, budget=200.0, losses=None):
         name, tuple(f'{name}@{share:g}' for share in shares), shares * budget,
         budget, np.stack(columns, axis=1),
         2 * shares**-0.1 if losses is None else np.asarray(losses))
+
+
+def truncated(run, n):
+    """The run after n checkpoints, with the same budget."""
+    return replace(
+        run,
+        checkpoints=run.checkpoints[:n],
+        tokens=run.tokens[:n],
+        exponents=run.exponents[:n],
+        mean_loss=run.mean_loss[:n])

@@ -53,7 +53,7 @@ from csv_plugin.core.training import Training, loss_feature_sets
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
-from tools.studies.options import parser_of, tables_in
+from tools.studies.options import parser_of, tables_in, with_units
 
 LEVEL, FOLDS = 0.95, 5
 #: A decision at `LEVEL` has this probability, or more, to be right.
@@ -311,7 +311,7 @@ def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
 def of_folder(folder: Path) -> Pairs:
     """Pairs of a collection of tables, families left out."""
     tables = tables_in(folder)
-    tables = tables.select_units(drawn_units(tables.features.columns.units))
+    tables = with_units(tables, drawn_units(tables.features.columns.units))
     accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return Pairs.join([
         pairs_of(fold, accuracies, tables.families)

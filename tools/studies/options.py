@@ -1,10 +1,13 @@
 """Options that several studies share."""
 import argparse
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from csv_plugin.cli.arguments import whole_number
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 
 TABLES = ('losses', 'scores', 'models', 'benchmarks')
@@ -56,3 +59,13 @@ def tables_in(folder: Path) -> ModelTables:
     if not losses.exists():
         losses = losses.with_suffix('.safetensors')
     return read_model_tables(losses, *others)
+
+
+def with_units(tables: ModelTables, units: Sequence[str]) -> ModelTables:
+    """The tables with losses on these units alone, in this order."""
+    features = tables.features
+    places = [features.columns.units.index(unit) for unit in units]
+    return replace(
+        tables,
+        features=FeatureTable.of_losses(features.models, units,
+                                        features.values[:, places]))

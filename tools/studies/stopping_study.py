@@ -29,7 +29,7 @@ from csv_plugin.triage.forecasting import Forecaster
 from csv_plugin.triage.judging import LEVEL
 from csv_plugin.triage.ranking import STOP, expect, rank_all
 from tools.studies.decisions_study import drawn_units
-from tools.studies.options import parser_of, tables_in
+from tools.studies.options import parser_of, tables_in, with_units
 from tools.studies.study_triage import (HELD_OUT, Case, StudyRun, table_case,
                                         zoo_case)
 from tools.studies.zoo_study import ZooStudy
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 def table_cases(folder: Path) -> Iterator[Case]:
     """Folds of all runs of tables, each to be forecast from the others."""
     tables = tables_in(folder)
-    tables = tables.select_units(drawn_units(tables.features.columns.units))
+    tables = with_units(tables, drawn_units(tables.features.columns.units))
     places = read_checkpoints(folder / 'models.csv')
     models = tables.features.models
     runs = sorted({places[model].run for model in models})

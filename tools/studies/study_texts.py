@@ -17,7 +17,7 @@ from tqdm import tqdm
 from csv_plugin.core import metrics
 from csv_plugin.core.features import answer_groups, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import TargetTokens
+from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.salience import Ridge, Solver, Uniform
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.texts import Text, TextSet
@@ -92,9 +92,13 @@ def errors(study: ZooStudy, texts: tuple[Text, ...],
     part = TextSet(texts)
     spans = dict(zip(study.targets.text_ids, study.targets.spans))
     targets = TargetTokens.of(part, [spans[text.text_id] for text in texts])
-    collection = study.collection.select_texts(part)
+    collection = study.collection
+    chosen = set(part.ids)
+    rows = [
+        row for row, name in enumerate(collection.texts.ids) if name in chosen
+    ]
     losses = targets.table({
-        model: dump.texts
+        model: TextLosses.of(dump.texts).select(rows)
         for model, dump in collection.losses.items()
     })
     source = text_columns(losses) if name == 'texts' else group_columns(

@@ -85,7 +85,7 @@ class StudyRun(NamedTuple):
         """The run as it was after a share of its training."""
         n = int(np.sum(self.trajectory.shares <= share + NEAR))
         return StudyRun(
-            self.trajectory.truncated(n), self.by_mean_loss.truncated(n),
+            _first(self.trajectory, n), _first(self.by_mean_loss, n),
             self.scores[:n])
 
     def gains(self, share: float) -> list[NDArray]:
@@ -102,6 +102,12 @@ class StudyRun(NamedTuple):
             for column in self.scores.T
         ]
         return [self.scores[-1] - then]
+
+
+def _first(run: RunTrajectory, n: int) -> RunTrajectory:
+    """The run after n checkpoints, with the same budget."""
+    return RunTrajectory(run.run, run.checkpoints[:n], run.tokens[:n],
+                         run.budget, run.exponents[:n], run.mean_loss[:n])
 
 
 @dataclass(frozen=True, eq=False)

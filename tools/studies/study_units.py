@@ -24,7 +24,7 @@ from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.io.model_tables import ModelTables
 from tools.studies.choosing_units import choose_units
-from tools.studies.options import add_number, parser_of, tables_of
+from tools.studies.options import add_number, parser_of, tables_of, with_units
 
 #: Numbers of units.
 NUMBERS = (25, 50, 100, 200, 550)
@@ -52,11 +52,12 @@ def row(tables: ModelTables, fit: Sequence[str], predict: Sequence[str],
     units = choose_units(tables.features,
                          tables.accuracies.select(fit, tables.accuracies.main),
                          tables.families, number)
-    best = tables.select_units(units)
+    best = with_units(tables, units)
     chosen, coverage, width = measured(best, fit, predict)
     units = tables.features.columns.units
     drawn = [
-        tables.select_units(Random(seed).sample(units, number))
+        with_units(tables,
+                   Random(seed).sample(units, number))
         for seed in range(n_draws)
     ]
     return [

@@ -80,8 +80,8 @@ def check(tokenizer, text):
     tokenized = tokenize(tokenizer, text)
     assert tokenized.ids.dtype == np.int64
     assert len(tokenized.ids) == len(tokenized.spans)
-    assert tokenized.spans.tiles
     assert tokenized.spans.n_bytes == len(text.encode())
+    assert tokenized.spans.widths.sum() == len(text.encode())
     expected = tokenizer(text, add_special_tokens=False)['input_ids']
     assert tokenized.ids.tolist() == expected
     return tokenized

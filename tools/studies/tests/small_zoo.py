@@ -1,10 +1,13 @@
 """The zoo on a part of its texts."""
+from dataclasses import replace
+
 import numpy as np
 import torch
 
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
+from tests.runs import on_texts
 from tools.studies.zoo_study import ZooStudy
 
 
@@ -17,5 +20,6 @@ def small_zoo() -> ZooStudy:
     spans = [part for part, keep in zip(study.targets.spans, kept) if keep]
     tokens = np.repeat(kept, list(map(len, study.targets.spans)))
     return ZooStudy(
-        study.collection.select_texts(texts), TargetTokens.of(texts, spans),
-        study.states[torch.from_numpy(tokens)])
+        replace(
+            study.collection, losses=on_texts(study.collection.losses, texts)),
+        TargetTokens.of(texts, spans), study.states[torch.from_numpy(tokens)])
