@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import wraps
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
@@ -24,7 +25,7 @@ UNREAD = 128 + 13
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests a choice for a misspelt one.
+    """A parser that suggests a choice or an option for a misspelt one.
 
     An option with a value is given once, unless its action says otherwise.
     """
@@ -34,10 +35,21 @@ class Parser(argparse.ArgumentParser):
         self.register('action', None, _Once)
         self.given: set[argparse.Action] = set()
 
-    def parse_known_args(self, *words: Any, **settings: Any) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse words, of which none was given before."""
         self.given = set()
-        return super().parse_known_args(*words, **settings)
+        if self._subparsers is None:
+            self._refuse_misspelt(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def _refuse_misspelt(self, words: Sequence[str]) -> None:
+        options = [o for o in self._option_string_actions if o[:2] == '--']
+        for word in takewhile('--'.__ne__, words):
+            name = word.partition('=')[0]
+            if (name[:2] == '--'
+                    and not any(o.startswith(name) for o in options)
+                    and (close := get_close_matches(name, options, 1))):
+                self.error(f'{name} is unknown; did you mean {close[0]}?')
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

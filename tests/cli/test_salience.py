@@ -53,6 +53,7 @@ def test_a_missing_table_is_found_before_torch_is_loaded():
     ([], 'required: VERB'),
     (['predcit'], "VERB: 'predcit' is unknown; did you mean predict?"),
     (['fit', '--solver', 'rige'], 'did you mean ridge?'),
+    (['fit', '--losess', 'a.csv'], 'did you mean --losses?'),
     (['predict', 'a', './a'], 'a is given twice'),
     (['train', '--chance', 'a=0.25', 'a=0.5'], 'a is given twice'),
     (['predict', '--predictor', 'a', '--predictor', 'b'],
