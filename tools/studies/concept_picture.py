@@ -19,7 +19,7 @@ import csv_plugin as cp
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from tools.studies.options import parser_of
-from tools.studies.public_models_picture import THEMES
+from tools.studies.results_pictures import THEMES
 
 TEXT, EXAM, MODEL = 'scenes-001', 'scenes', 'd-l@100'
 

@@ -17,7 +17,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.extras.pictures.accuracy_by_score import (CapabilityPoints,
                                                           capability_points)
 from tools.studies.options import parser_of
-from tools.studies.public_models_picture import THEMES
+from tools.studies.results_pictures import THEMES
 
 EXAM, SERIES = 'chinese', 'series d'
 PREDICTORS = {
