@@ -9,9 +9,9 @@ import csv_plugin as cp
 from csv_plugin.core.features import Columns
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
+from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.io.tables import models_in
 from csv_plugin.lm.methods import check_validation
-from csv_plugin.triage.dumps import find_dumps
 from tests.runs import TEXTS
 
 NAMES = ('a', 'b')

@@ -29,9 +29,9 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.comparison_report import as_line, as_text
 from csv_plugin.report.screen import full_width
-from csv_plugin.triage.dumps import find_dumps
 
 #: Exit code of each verdict on B; 1 and 2 are those of errors.
 EXIT_CODES = {BETTER: 0, WORSE: 3, SAME: 4, UNCLEAR: 5}

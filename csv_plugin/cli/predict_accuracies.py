@@ -30,10 +30,10 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             predict_columns, write_leaderboard)
 from csv_plugin.report.screen import full_width
-from csv_plugin.triage.dumps import find_dumps
 
 #: Feature columns by model, or why there are none.
 Tables = dict[str, Union[FeatureTable, Missing]]

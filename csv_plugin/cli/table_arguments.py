@@ -16,9 +16,9 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.collection import Collection, collect
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.model_tables import ModelTables
+from csv_plugin.io.runs.run_dumps import matching_paths
 from csv_plugin.io.tables import ModelInfo, read_benchmarks, split_name
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.triage.dumps import matching_paths
 
 #: Default of `--predict`; one that is given is another list.
 TEST = ['test']

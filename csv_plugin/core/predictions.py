@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_list, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
 
@@ -312,7 +312,6 @@ class Predictions:
         axes = []
         for axis, names in (('models', models), ('benchmarks', benchmarks),
                             ('methods', methods)):
-            check_list(axis, names)
             chosen = getattr(self, axis) if names is None else names
             check_unique(axis, chosen)
             for name in chosen:

@@ -10,7 +10,7 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, Solver, Uniform
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.core.study import Study
 
 #: Why a fold has no prediction.

@@ -20,7 +20,7 @@ from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.intervals import at_least_noise, inverse, item_variance
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.report.notes import first
 
 #: Imagined models whose errors, and whose accuracies, all correlate alike.

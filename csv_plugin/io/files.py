@@ -28,12 +28,7 @@ _NO_LOCKS = errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK
 
 
 def check_target(path: FilePath) -> None:
-    """Check before a long computation that its result can be written.
-
-    Raises:
-        InputError: The folder of the file does not exist or is read-only, or
-            the path is too long or that of a folder, a device or a pipe.
-    """
+    """Check before a long computation that its result can be written."""
     target = Path(path)
     with _plain_errors(target):
         if not target.parent.is_dir():
@@ -227,12 +222,7 @@ def read_text(path: FilePath) -> str:
 
 
 def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:
-    """Refuse names that cannot be those of files of one folder.
-
-    Raises:
-        InputError: A name is no text or empty, begins with a dot or contains a
-            slash, a control character, or a byte that is no text.
-    """
+    """Refuse names that cannot be those of files of one folder."""
     for name in names:
         if not isinstance(name, str) or not is_file_name(name):
             raise InputError(

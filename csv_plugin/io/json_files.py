@@ -86,10 +86,6 @@ def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
 
     `part` is the name of the object in errors; `fields` has the type of each
     field that it must have, a key of `_CHECKS`.
-
-    Raises:
-        InputError: The value is not an object, or a field is missing or of
-            another type.
     """
     if not isinstance(values, dict):
         raise InputError(where, f'{part} with named fields',

@@ -54,11 +54,6 @@ def benchmark_infos(names: Sequence[str],
 
     `chance` has levels of benchmarks that are not in `known_benchmarks`, or
     that replace those there. The number of items is 0 where it is unknown.
-
-    Raises:
-        InputError: A benchmark has no chance level, a given level is not in
-            0..1 or not below 1, or it is for a benchmark that is not among the
-            names.
     """
     check_list('benchmarks', names)
     for name, level in chance.items():

@@ -74,11 +74,6 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     Absolute paths by `run@step`, sorted by both. The step is the number at the
     end of a folder's name, as in `step1000`, `1000` or `iter_0001000`. The run
     is named after so many `levels` of folders above, joined by hyphens.
-
-    Raises:
-        InputError: No folder matches, a name does not end with a number, there
-            are fewer folders above it than levels, a run cannot be part of the
-            name of a file, or two checkpoints have the same run and step.
     """
     absolute = os.path.abspath(pattern)
     folders = [path for path in map(Path, glob.glob(absolute))

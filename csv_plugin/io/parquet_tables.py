@@ -17,22 +17,18 @@ from csv_plugin.io.files import FilePath, read_bytes
 _REMEDY = 'Fetch an intact copy, or write the file again.'
 
 
-def read_rows_of(
-        path: FilePath,
-        names: Optional[Sequence[str]] = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of some columns, of any types, as dicts by column.
-
-    All columns by default.
-    """
+def read_rows_of(path: FilePath,
+                 names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of some columns, of any types, as dicts by column."""
     with _intact(path):
         file = _opened(path)
         columns = file.schema_arrow.names
-        for name in names or ():
+        for name in names:
             if columns.count(name) != 1:
                 raise InputError(f'{path}', f'a column {name!r}',
                                  f'{", ".join(columns)}'[:200], _REMEDY)
         for batch in file.iter_batches(
-                64, columns=names and list(names), use_threads=False):
+                64, columns=list(names), use_threads=False):
             batch.validate(full=True)
             yield from batch.to_pylist()
 

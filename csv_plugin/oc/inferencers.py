@@ -52,11 +52,6 @@ class _LossInferencer(BaseInferencer, ABC):
 
         Returns its entries, one per text or item; none in all but the first
         process. `output_json_filepath` is its folder.
-
-        Raises:
-            InputError: As in `get_token_loss`, or as in `label_texts`,
-                `engine_of` and `token_losses`, or nothing stands before a
-                label.
         """
         # OpenCompass takes all processes of torchrun for the main process.
         if os.environ.get('RANK', '0') != '0':

@@ -30,11 +30,7 @@ _NO_ANSWERS = frozenset(
 
 
 def check_output_column(column: Optional[str]) -> str:
-    """Return the `output_column` of a dataset, if it can contain answers.
-
-    Raises:
-        InputError: There is none, or it contains ids, tests or the like.
-    """
+    """Return the `output_column` of a dataset, if it can contain answers."""
     if not column or column in _NO_ANSWERS:
         raise InputError(
             'output_column', 'a column of right answers', repr(column),
@@ -58,11 +54,6 @@ def label_texts(model: Any,
     If the part that all templates share has no column of the item, as where
     whole sentences are compared, `after_common_start` lets the answer begin
     where the filled templates differ.
-
-    Raises:
-        InputError: An item's answer is empty, is not among the labels, or is
-            no text, number or list of texts; all templates are the same; or as
-            in `check_output_column`.
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template

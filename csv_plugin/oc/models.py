@@ -128,9 +128,6 @@ def get_token_loss(model: Any,
     The model is as in `engine_of`, or has a method `get_token_loss(texts,
     part, **settings)`. A part of the validation set may be scored. Settings
     are `context` and `progress` of `lm.dumping.dump_losses`.
-
-    Raises:
-        InputError: As in `engine_of` and `lm.engines.token_losses`.
     """
     own = getattr(model, 'get_token_loss', None)
     if own is not None:
@@ -217,11 +214,7 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
 
 
 def check_engine(where: str, entry: Any) -> None:
-    """Refuse a wrong `engine` of a `TokenLossModel`, without making it.
-
-    Raises:
-        InputError: It is not described as there.
-    """
+    """Refuse a wrong `engine` of a `TokenLossModel`, without making it."""
     kind = class_of(entry.get('type')) if isinstance(entry, Mapping) else None
     # No config can load the model that a VLLMEngine is around.
     if not (isinstance(kind, type)

@@ -89,11 +89,7 @@ class TextsApartPartitioner(NaivePartitioner):
 
 
 def check_engines(models: Sequence[Any]) -> None:
-    """Refuse engines of models that cannot be made, without making them.
-
-    Raises:
-        InputError: As in `models.check_engine`.
-    """
+    """Refuse engines of models that cannot be made, without making them."""
     for model in models:
         if class_name(model['type']) == 'TokenLossModel' and model.get(
                 'engine') is not None:

@@ -40,10 +40,6 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     Returns possible mistakes, one line each: predictors that do not exist yet
     or whose texts are not run, benchmarks that are not run, and models that
     give no token losses.
-
-    Raises:
-        InputError: Two models have one name, or the predictors or benchmarks
-            of the summarizer are wrong.
     """
     models, datasets = config['models'], config['datasets']
     check_models(models)
@@ -136,11 +132,7 @@ def with_common_groups(groups: Sequence[Mapping[str, Any]],
 
 
 def check_models(models: Sequence[Any]) -> None:
-    """Refuse models that would share a folder or a column of the summary.
-
-    Raises:
-        InputError: A name occurs twice.
-    """
+    """Refuse models that would share a folder or a column of the summary."""
     check_unique('abbr of models', map(model_abbr_from_cfg, models))
     check_unique('summarizer_abbr of models',
                  map(model_abbr_from_cfg_used_in_summarizer, models))

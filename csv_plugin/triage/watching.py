@@ -15,9 +15,9 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
+from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints, refuse_shared)
-from csv_plugin.triage.dumps import DumpPlace, find_dumps
 from csv_plugin.triage.judging import Triage, first_reason, judge
 
 

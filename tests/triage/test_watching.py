@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage import dumps
+from csv_plugin.io.runs import run_dumps
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, write_checkpoint, write_runs
@@ -28,13 +28,13 @@ def job(predictor, tmp_path):
 @pytest.fixture
 def reads(monkeypatch):
     names = []
-    read = dumps.read_dump
+    read = run_dumps.read_dump
 
     def count(path):
         names.append(path.name.removesuffix('.safetensors'))
         return read(path)
 
-    monkeypatch.setattr(dumps, 'read_dump', count)
+    monkeypatch.setattr(run_dumps, 'read_dump', count)
     return names
 
 

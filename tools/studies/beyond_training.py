@@ -27,7 +27,7 @@ from tabulate import tabulate
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Averaged
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.io.model_tables import ModelTables
 from tools.studies.options import add_number, parser_of, tables_in
 

@@ -13,8 +13,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
-from csv_plugin.core.salience.base import SharedFeatures
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import SharedFeatures, grouped_folds
 
 #: Most factors, and least models and units for each of them.
 MOST_FACTORS, MODELS_PER_FACTOR, UNITS_PER_FACTOR = 24, 2, 10

@@ -48,7 +48,7 @@ from csv_plugin.core.paired import (BETTER, PREDICTED, PREDICTOR, RUNS, WORSE,
                                     Difference, Noise, run_noise)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.core.training import Training, loss_feature_sets
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection

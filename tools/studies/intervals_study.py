@@ -30,7 +30,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import SOLVERS
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import grouped_folds
 from tools.studies.options import parser_of
 
 LEVELS = (0.5, 0.8, 0.9)

@@ -31,7 +31,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Ridge
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.extras.score_imputation import (learn_imputation,
                                                 with_known_scores)
 from csv_plugin.io.model_tables import ModelTables

@@ -8,10 +8,10 @@ from typing import Any, Optional, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
-from csv_plugin.core.splits import grouped_folds
 
 #: Remembered selections of models: those of a benchmark and of its three
 #: back-tests, which most often are those of the next benchmark as well.
@@ -220,6 +220,30 @@ class ChoosingSolver(Solver, Protocol):
         chosen by cross-validation over the other folds. There are two families
         or more; only the first repeat of the masks counts.
         """
+
+
+def grouped_folds(families: Sequence[str], n_folds: int,
+                  seed: int) -> NDArray[np.int64]:
+    """Assign models to folds that never divide a family, `(n,)`, from 0.
+
+    The largest family goes first, into the fold with the fewest models;
+    families of equal size go in a random order. With fewer families there are
+    fewer folds. An `InputError` for fewer than two families.
+    """
+    names, family_of_model, n_models = np.unique(
+        families, return_inverse=True, return_counts=True)
+    if names.size < 2:
+        raise InputError('families', 'at least two families',
+                         str(names.tolist()), 'Add models of other families.')
+    shuffled = np.random.default_rng(seed).permutation(names.size)
+    largest_first = shuffled[np.argsort(-n_models[shuffled], kind='stable')]
+    fold_of_family = np.empty(names.size, np.int64)
+    fold_sizes = np.zeros(n_folds, np.int64)
+    for family in largest_first:
+        fold = fold_sizes.argmin()
+        fold_of_family[family] = fold
+        fold_sizes[fold] += n_models[family]
+    return fold_of_family[family_of_model]
 
 
 def fold_masks(families: NDArray,

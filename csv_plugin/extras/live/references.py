@@ -6,10 +6,10 @@ from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
+from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints)
-from csv_plugin.triage.dumps import DumpPlace, find_dumps
 
 #: Folder of the dumps, and the table of their tokens, below that of live
 #: predictions.

@@ -63,11 +63,7 @@ class Engine(Protocol):
 
 
 def optional_package(name: str, purpose: str) -> ModuleType:
-    """Import a package that the plugin does not install.
-
-    Raises:
-        InputError: It is not installed; `purpose` needs it.
-    """
+    """Import a package that the plugin does not install."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -58,10 +58,6 @@ def train_paper_head(training: Training,
     models alone for the back-tests. A benchmark from which nothing can be
     learned is predicted by its mean accuracy. Models of `validation` choose
     the step; the others are fitted to.
-
-    Raises:
-        InputError: Nothing can be learned from any benchmark, or as in
-            `train_heads`.
     """
     table = training.losses
     scale = StateColumns.of(states, table).scale

@@ -73,9 +73,6 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
 
     Some tokenizers load without an error although files are missing, and
     then read everything as unknown.
-
-    Raises:
-        InputError: More than 1 % of all tokens are unknown.
     """
     unknown = sum(text.unknown for text in tokenized)
     total = sum(len(text.ids) for text in tokenized)

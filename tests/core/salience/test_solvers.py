@@ -7,7 +7,7 @@ import pytest
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Plain,
                                       Ridge, Uniform, fold_masks)
 from csv_plugin.core.scaling_law import PROBLEMS
-from tests.core.worlds import make_world, mse
+from tests.core.worlds import make_world
 
 FEW = NonNegative(penalties=(1.0, 0.1, 0.01))
 LEARNERS = [Uniform(), Uniform(learn_floor=True), Ridge(), FEW, Plain()]

@@ -11,7 +11,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.salience.base import grouped_folds
 from tools.studies.other_methods.all_methods import METHODS, Evidence
 from tools.studies.resampling import error_ratio
 

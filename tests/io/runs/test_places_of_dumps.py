@@ -2,7 +2,7 @@
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.dumps import find_dumps
+from csv_plugin.io.runs.run_dumps import find_dumps
 from tests.runs import TEXTS, model_losses, write_losses
 from tests.triage.pretraining import write_runs
 
