@@ -257,7 +257,7 @@ def _table_of_runs(runs: Sequence[FilePath],
     # A run of other models may have been given up before its summary.
     finished = [run for run in runs if newest_summary(run, SUMMARY)]
     found: dict[str, dict[str, float]] = {}
-    for run in finished or runs[:1]:
+    for run in finished or runs:
         for model, row in read_run_accuracies(run, benchmarks).items():
             found.setdefault(model, {}).update(row)
     values = [[row.get(name, np.nan) for name in benchmarks]

@@ -13,7 +13,7 @@ from csv_plugin.core.reference_predictors import (LABEL_TOKEN_LOSS, MEAN_LOSS,
                                                   widened)
 from csv_plugin.core.salience import Constant, Ridge, Uniform, fold_masks
 from csv_plugin.core.salience.choice import OnColumns
-from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.salience_model import SalienceModel, side
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from tests.core.worlds import make_world
 from tests.tables import small_tables
@@ -43,6 +43,11 @@ def literal_limit(fit, coefficients):
         mean = float(np.mean(other))
         squares.append(((np.mean(own) - mean) / (1 + abs(mean)))**2)
     return stats.t.ppf(.975, 7) * math.sqrt(np.mean(squares))
+
+
+def test_the_last_bits_of_a_score_do_not_matter():
+    scores = np.array([-1.1, -1 - 1e-10, 0, 1 + 1e-10, 1.1])
+    assert side(scores, -1., 1.).tolist() == [-1, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize('name, coefficients', [(MEAN_LOSS, TASK.uniform),

@@ -56,14 +56,20 @@ def test_it_is_auto_among_the_blocks(predictor):
     ]
 
 
-def test_few_columns_stay_and_unused_ones_go():
-    """A solver on the first block alone, so that no text can be taken."""
+def narrowed(solver):
+    """A predictor of all columns by one solver, and that of its tokens."""
     source = JoinedColumns(BLOCKS)
     whole = fit_predictor(
         source.features(TRAINING.losses), ACCURACIES.select(FITTED),
         [FAMILIES[model] for model in FITTED],
-        source.solvers('')[0])
-    narrow = on_tokens(whole, CHARACTERS, source)
+        {each.name: each
+         for each in source.solvers('')}[solver])
+    return whole, on_tokens(whole, CHARACTERS, source)
+
+
+def test_few_columns_stay_and_unused_ones_go():
+    """A solver on the first block alone, so that no text can be taken."""
+    whole, narrow = narrowed('groups nonnegative')
     n_groups = len(narrow.columns.units)
     assert narrow.columns.units == whole.columns.units[:n_groups] == (
         'groups: facts/answer', 'groups: facts/text', 'groups: sums/answer',
@@ -72,6 +78,22 @@ def test_few_columns_stay_and_unused_ones_go():
     np.testing.assert_array_equal(new.coefficients,
                                   old.coefficients[:n_groups])
     assert not old.coefficients[n_groups:].any()
+
+
+def test_scores_take_the_place_of_many_columns():
+    """One fit and three folds; groups stay for the all-token loss."""
+    whole, narrow = narrowed('texts ridge')
+    assert narrow.columns.units[:4] == whole.columns.units[:4]
+    assert narrow.columns.units[4:] == tuple(f'sums: score {i}'
+                                             for i in range(4))
+    np.testing.assert_array_equal(narrow.columns.uniform,
+                                  [*whole.columns.uniform[:4], 0, 0, 0, 0])
+    features = JoinedColumns(BLOCKS).features(
+        table_of(CHARACTERS, DUMPS, MODELS))
+    before, after = whole.predict(features), narrow.predict(DUMPS)
+    for part in ('values', 'low', 'high'):
+        np.testing.assert_allclose(
+            getattr(after, part), getattr(before, part), atol=1e-9)
 
 
 def test_it_sees_no_accuracy_of_other_models():

@@ -142,6 +142,7 @@ def test_wrong_headers_are_refused(path, header, message):
     (dict(losses=None), "an array 'losses' of bytes, found none"),
     (dict(losses=np.ones(9, np.uint8)), "'losses': .* compressed column"),
     (dict(losses=packed(1., 2., 3., 4., dtype='<f4')), 'expected 3 numbers'),
+    (dict(losses=packed(1., 2., 3., dtype='<f4')[:-1]), 'expected 3 numbers'),
     (dict(sha256=np.zeros((3, 31), np.uint8)), 'expected 3 hashes'),
     (dict(n_tokens=packed(1, 3, -1)), "'n_tokens': .* 0 or more, found -1"),
     (dict(n_tokens=packed(2**31 - 1, 1, 0)), f'expected {2**31} numbers'),
