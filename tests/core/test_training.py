@@ -12,7 +12,8 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Auto, NonNegative, Ridge
 from csv_plugin.core.scaling_law import fit_curve
 from csv_plugin.core.training import (FeatureSet, JoinedColumns,
-                                      loss_feature_sets, on_tokens)
+                                      answers_by_source, loss_feature_sets,
+                                      on_tokens)
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
@@ -38,8 +39,9 @@ def test_it_is_auto_among_the_blocks(predictor):
         ACCURACIES.select(FITTED), [FAMILIES[model] for model in FITTED],
         Auto(source.solvers('')),
         labels={'sums': source.columns.units.index('groups: sums/answer')})
-    assert [w.name for w in expected.benchmarks[0].references
-            ] == ['mean loss', 'label-token loss']
+    for fitted in (expected, predictor):
+        assert [w.name for w in fitted.benchmarks[0].references
+                ] == ['mean loss', 'label-token loss']
     assert predictor.benchmarks[0].solver == expected.benchmarks[0].solver
     assert predictor.benchmarks[0].fit_models == FITTED
     predictions = predictor.predict(DUMPS)
@@ -94,6 +96,18 @@ def test_scores_take_the_place_of_many_columns():
     for part in ('values', 'low', 'high'):
         np.testing.assert_allclose(
             getattr(after, part), getattr(before, part), atol=1e-9)
+
+
+def test_answers_by_source_are_those_that_all_models_scored():
+    found = answers_by_source(TRAINING.losses, TEXTS, CHARACTERS)
+    assert list(found) == sorted({text.source for text in TEXTS})
+    answers = answer_mask(TEXTS, CHARACTERS.spans)
+    np.testing.assert_array_equal(sum(found.values()), answers)
+    losses = TRAINING.losses.losses.copy()
+    losses[0, np.flatnonzero(answers)[0]] = np.nan
+    table = replace(TRAINING.losses, losses=losses)
+    fewer = answers_by_source(table, TEXTS, CHARACTERS)
+    assert sum(map(np.sum, fewer.values())) == answers.sum() - 1
 
 
 def test_it_sees_no_accuracy_of_other_models():

@@ -187,10 +187,11 @@ def test_runs_become_a_collection(tmp_path, runs):
 def test_fractions_in_a_run_are_no_percentages(tmp_path):
     run = write_run(tmp_path / 'run', {
         'm@1': 1.,
-        'm@2': 2.
-    }, [('exam', ['0.3', '0.5'])])
+        'm@2': 2.,
+        'n': 3.
+    }, [('exam', ['0.3', '0.5', '-'])])
     with pytest.raises(InputError, match='they seem to be fractions'):
-        collected([run], ['m@1', 'm@2'])
+        collected([run])
 
 
 def test_all_models_without_losses_are_named_in_one_line(tmp_path, runs):

@@ -212,6 +212,7 @@ def test_merged_texts_stand_in_the_order_of_the_set():
     random.Random(0).shuffle(shards)
     assert_same(merge_dumps(iter(shards), TEXTS), whole())
     assert_same(merge_dumps(2 * shards, TEXTS), whole())
+    assert len(merge_dumps(shards[:2]).texts) == 2
     by_name = dump(row('empty'), row('en'), row('zh'))
     assert_same(merge_dumps([*shards, shards[0], by_name]), by_name)
 

@@ -187,6 +187,7 @@ def test_files(tmp_path):
     assert content['models'] == list(MODELS)
     assert content['benchmarks'] == ['bench-0', 'bench-1']
     assert content['predictors'] == ['predicted', 'all-token']
+    assert content['chance'] == {'bench-0': 25, 'bench-1': 25}
     assert content['folders'] == board.folders
     assert content['notes'] == list(board.notes)
     for note in board.notes:
