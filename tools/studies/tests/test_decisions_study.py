@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.differences import AccuracyDifferences
-from csv_plugin.core.paired import Noise
+from csv_plugin.core.paired import PREDICTOR, Noise
 from csv_plugin.core.salience import Plain
 from tests.tables import small_tables, write_tables
 from tools.studies import decisions_study as study
@@ -88,7 +88,8 @@ def test_calibration(pairs):
 def test_told_apart():
     shift = AccuracyDifferences(('a', 'b'), np.array([.1, .1]), np.ones(2),
                                 np.ones(2))
-    sure = study.told_apart(shift, [Noise(.04), Noise(.04, 2)])
+    noises = [{PREDICTOR: Noise(.04)}, {PREDICTOR: Noise(.04, 2)}]
+    sure = study.told_apart(shift, noises)
     assert sure.tolist() == [True, False]
 
 
