@@ -88,6 +88,8 @@ def models_of(args: argparse.Namespace,
     splits = {row.split for row in tables.info.values()}
     if args.leave_family_out and args.predict is TEST and 'test' not in splits:
         args.predict = []
+        if not args.fit and splits == {''}:
+            return tables.features.models, ()
     return (tables.models_to_fit(args.fit, args.predict),
             tables.models_in(*args.predict))
 

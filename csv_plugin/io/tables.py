@@ -9,7 +9,8 @@ from itertools import chain
 from typing import Optional
 
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.escaping import csv_cell, did_you_mean, from_csv_cell
+from csv_plugin.core.escaping import (csv_cell, did_you_mean, from_csv_cell,
+                                      same_look)
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath, atomic_path, read_text
 
@@ -125,10 +126,11 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     (_, header), *records = [(line, cells[:width]) for line, cells in filled]
     for column in columns:
         if column not in header:
+            near = [n for n in header if same_look(n) == same_look(column)]
             raise InputError(
                 f'{file}, header', f'a column {column!r}',
                 repr(','.join(header)[:80]),
-                f'{did_you_mean([column], header)}Name it so, and separate '
+                f'Rename {near[0]!r}.' if near else 'Add it, and separate '
                 'columns by commas, not by semicolons or tabs.')
     if '' in header:
         raise InputError(f'{file}, header', 'a name for every column',

@@ -135,21 +135,22 @@ def test_leave_family_out(tmp_path, capsys):
     assert re.search('folds: 100%.* 4/4 ', capsys.readouterr().err)
 
 
-def test_families_are_left_out_without_a_test_split(tmp_path, capsys):
+@pytest.mark.parametrize('split, fit', [('all', ['--fit', 'all']), ('', [])])
+def test_families_are_left_out_without_a_test_split(tmp_path, split, fit,
+                                                    capsys):
     """One that is named has to be there."""
     small = small_tables(n_models=8, n_families=4).only('easy')
     (tmp_path / 'in').mkdir()
     arguments = [
         *write_tables(tmp_path / 'in', small, dict.fromkeys(
-            small.models, 'all')), *QUICK, '--leave-family-out', '--fit',
-        'all', '--out',
+            small.models, split)), *QUICK, '--leave-family-out', *fit, '--out',
         str(tmp_path / 'out')
     ]
     assert main(arguments) == 0
     rows = csv_rows(tmp_path / 'out/predictions.csv')
     assert [row['model'] for row in rows] == list(small.models)
     assert main([*arguments, '--predict', 'test']) == 2
-    assert "models in split 'test'" in capsys.readouterr().err
+    assert "models in split 't" in capsys.readouterr().err
 
 
 def test_left_out_families_that_nothing_can_be_fitted_to_are_told(

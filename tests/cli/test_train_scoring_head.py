@@ -152,7 +152,7 @@ def test_from_runs_to_a_predictor(made):
     assert all(
         name in report
         for name in ('6 models predicted from 18', 'salience', 'uniform',
-                     'constant', 'label-token', 'salience train --scoring-lm'))
+                     'constant', 'label-token', 'salience train --runs'))
     board = (made / 'leaderboard.md').read_text('utf-8')
     assert 'd-m@100' in board and 'a-m@100' not in board
     rows = rows_of(made)

@@ -91,7 +91,7 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
     ('losses', '', "header: expected a column 'model', found ''"),
     ('losses', 'model,t0\n', 'expected a row, found none'),
     ('losses', 'model;t0\na;1\n', "header: .* found 'model;t0'"),
-    ('losses', 'Model,t0\na,1\n', "found 'Model,t0'. Did you mean 'Model'"),
+    ('losses', 'Model,t0\na,1\n', "found 'Model,t0'. Rename 'Model'"),
     ('losses', 'model\na\n', "header: expected a column besides 'model'"),
     ('losses', 'model,t0,t1,t0\na,1,2,3\n', "header: .* found 't0' twice"),
     ('losses', ',model,t0\n0,a,1\n', 'header: .* none for column 1'),

@@ -26,9 +26,9 @@ def test_the_interval_draws_runs():
 
 def test_runs_that_are_complete_are_kept(tmp_path):
     recipe = TrainingRecipe(tokens=2000, tokenizer_chars=20_000)
-    first, second = study.train(tmp_path, 2, recipe)
+    first, second = study.train(tmp_path, range(2), recipe)
     assert not np.array_equal(first.texts[0].losses, second.texts[0].losses)
     place = tmp_path / 'seed1.safetensors'
     changed = place.stat().st_mtime_ns
-    study.train(tmp_path, 2, recipe)
+    study.train(tmp_path, range(2), recipe)
     assert place.stat().st_mtime_ns == changed
