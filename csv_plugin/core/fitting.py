@@ -28,7 +28,8 @@ from csv_plugin.core.reference_predictors import (LABEL_TOKEN_LOSS, MEAN_LOSS,
                                                   equivalent, usual_limit)
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Plain, SalienceFit, Solver, Task,
-                                      Uniform, fold_masks, predicts_better)
+                                      Uniform, fold_masks,
+                                      held_out_predictions, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import MOST, SalienceModel, outside
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
@@ -64,9 +65,7 @@ class Fitted:
     @cached_property
     def held_out(self) -> NDArray:
         """As `salience.held_out_predictions`, `(n,)`."""
-        if self.fit.held_out is not None:
-            return self.fit.held_out
-        return mean_unseen(self.folds.predicted, self.folds.masks)
+        return held_out_predictions(self.fit, self.folds.predicted)
 
     @property
     def is_mean(self) -> bool:

@@ -286,6 +286,7 @@ def learn_rate(backtests: Sequence[Mapping[str, FoldPredictions]],
     n_errors = BACKTEST_ERRORS * np.sqrt(len(variances))
 
     def loss(log_rate: float) -> float:
+        """Negative log posterior, but for a constant."""
         scale = (1 + np.exp(log_rate) * away)**2
         prior = ((log_rate - np.log(USUAL_RATE)) / RATE_DEVIATION)**2 / 2
         if not len(squares):

@@ -131,6 +131,7 @@ class SalienceModel:
         """
 
         def placed(values: NDArray, otherwise: float) -> NDArray:
+            """Values of the new columns, `(..., width)`."""
             new = np.full((*values.shape[:-1], width), otherwise)
             new[..., places] = values[..., taken]
             return new

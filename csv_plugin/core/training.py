@@ -302,6 +302,7 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
     """The part on the new columns: kept ones, or its scores from `place`."""
 
     def narrow(model: SalienceModel) -> SalienceModel:
+        """The model on the kept columns."""
         return model.on_columns(kept, np.arange(len(kept)), width)
 
     model, folds = part.model, part.intervals.folds

@@ -55,7 +55,8 @@ def test_folds_predict_the_models_that_they_have_not_seen():
     mask = fit.masks[:1].copy()
     mask[:, 0] = True
     never = replace(fit, folds=fit.folds[:1], masks=mask)
-    assert np.isnan(held_out_predictions(task, never)[0])
+    assert np.isnan(
+        held_out_predictions(never, never.folds.predict(task.values))[0])
     assert part.folds.n_families == len(set(tables.groups))
 
 

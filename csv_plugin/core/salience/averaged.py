@@ -257,6 +257,7 @@ def _path(ridge: RidgeRegressions, task: Task, masks: NDArray,
     """
 
     def hopeful(solutions: Solutions) -> NDArray:
+        """Fits, of all folds and floors, that go on to weaker penalties."""
         errors.extend(errors_by_floor([solutions], task, masks, floors))
         least = np.maximum(np.min(errors, axis=0), LEAST_ERROR)
         hope = (errors[-1] <= RISE * least) & (least <= FAR * least.min())

@@ -161,14 +161,15 @@ def _defaults(task: Task) -> tuple[Solver, ...]:
     return (Ridge(), )
 
 
-def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
+def held_out_predictions(fit: SalienceFit, predicted: NDArray) -> NDArray:
     """Return mean predictions of each model by fits to other families, `(n,)`.
 
-    A choice of the solver excluded them, too. NaN where nothing was held out.
+    `predicted`, `(F, n)`, are the accuracies of all models by each fold. A
+    choice of the solver excluded them, too. NaN where nothing was held out.
     """
     if fit.held_out is not None:
         return fit.held_out
-    return mean_unseen(fit.folds.predict(task.values), fit.masks)
+    return mean_unseen(predicted, fit.masks)
 
 
 def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
@@ -179,8 +180,11 @@ def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
     `LEAST_FAMILIES`.
     """
     from scipy.stats import ttest_1samp
-    errors = [(held_out_predictions(task, each) - task.accuracy)**2
-              for each in (other, fit)]
+    held_out = [
+        held_out_predictions(each, each.folds.predict(task.values))
+        for each in (other, fit)
+    ]
+    errors = np.square(held_out - task.accuracy)
     names, member = np.unique(task.families, return_inverse=True)
     if len(names) < LEAST_FAMILIES:
         return False

@@ -92,6 +92,7 @@ def _pull(exponents: NDArray, accuracy: NDArray, floor: float, change: float,
     around = exponents - centre
 
     def penalised(place: NDArray) -> tuple[float, NDArray]:
+        """Half the penalised squared error at shift and log factor."""
         moves = np.exp(place[1]) * around
         off = accuracy_at(place[0] + moves, floor) - accuracy
         steps = share * off * slope_at(place[0] + moves, floor)
