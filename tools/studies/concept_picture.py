@@ -19,7 +19,7 @@ import csv_plugin as cp
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from tools.studies.options import parser_of
-from tools.studies.results_pictures import THEMES
+from tools.studies.results_pictures import THEMES, save_themes
 
 TEXT, EXAM, MODEL = 'scenes-001', 'scenes', 'd-l@100'
 
@@ -145,12 +145,7 @@ def _draw_curve(axes: Axes, predictor: Predictor, theme: str) -> None:
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('--out', type=Path, required=True)
-    folder = parser.parse_args().out
-    folder.mkdir(parents=True, exist_ok=True)
-    for theme in THEMES:
-        path = folder / f'concept_{theme}.png'
-        draw(theme).savefig(path, metadata={'Software': None})
-        print(path)
+    save_themes(parser.parse_args().out, 'concept', draw)
 
 
 if __name__ == '__main__':

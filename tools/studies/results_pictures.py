@@ -7,7 +7,9 @@ docs/bits_per_character.md wrote below `outputs`, and draws the held-out
 predictions with their intervals, on light and on dark ground.
 """
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -158,13 +160,22 @@ def _write_around(figure: Figure, what: str, panels: list[Panel], wrong: str,
                 rotation='vertical')  # yapf: disable
 
 
+def save_themes(folder: Path, name: str, draw: Callable[[str],
+                                                        Figure]) -> None:
+    """Save a picture on light and on dark ground, and print the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for theme in THEMES:
+        path = folder / f'{name}_{theme}.png'
+        draw(theme).savefig(path, metadata={'Software': None})
+        print(path)
+
+
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('fits', type=Path)
     parser.add_argument('names', nargs='*', help=f'of {", ".join(PICTURES)}')
     parser.add_argument('--out', type=Path, required=True)
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
     for name in args.names or PICTURES:
         what, folders = PICTURES[name]
         together = len(folders) > 1
@@ -172,11 +183,8 @@ def main() -> None:
             panel for folder in folders
             for panel in read(args.fits / folder, together)
         ]
-        for theme in THEMES:
-            path = args.out / f'{name}_{theme}.png'
-            figure = draw(what, panels, theme, together)
-            figure.savefig(path, metadata={'Software': None})
-            print(path)
+        save_themes(args.out, name,
+                    partial(draw, what, panels, together=together))
 
 
 if __name__ == '__main__':

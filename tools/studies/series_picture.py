@@ -17,7 +17,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.extras.pictures.accuracy_by_score import (CapabilityPoints,
                                                           capability_points)
 from tools.studies.options import parser_of
-from tools.studies.results_pictures import THEMES
+from tools.studies.results_pictures import THEMES, save_themes
 
 EXAM, SERIES = 'chinese', 'series d'
 PREDICTORS = {
@@ -83,12 +83,7 @@ def _draw_points(axes: Axes, points: CapabilityPoints, ink: str, others: str,
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('--out', type=Path, required=True)
-    folder = parser.parse_args().out
-    folder.mkdir(parents=True, exist_ok=True)
-    for theme in THEMES:
-        path = folder / f'series_{theme}.png'
-        draw(theme).savefig(path, metadata={'Software': None})
-        print(path)
+    save_themes(parser.parse_args().out, 'series', draw)
 
 
 if __name__ == '__main__':
