@@ -10,11 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.measured import Measured
 
-#: Remedy for fractions in place of percentages.
-FRACTIONS_REMEDY = (
-    'If the models do answer, let the evaluator of the dataset give percent, '
-    'remove its files in results/, and run again with -r.')
-
 
 @dataclass(frozen=True, eq=False)
 class AccuracyTable:

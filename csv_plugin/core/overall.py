@@ -1,5 +1,5 @@
 """Means over benchmarks, and ranks of models by these means."""
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,39 +35,31 @@ class Overall:
         """Make means over main benchmarks that the first method predicts.
 
         A benchmark with few real accuracies is left out if more accuracies
-        count without it, as other models would have no mean.
+        count without it, as other models would have no mean. Methods without
+        any mean are left out.
         """
         predictions = predictions.select(benchmarks=predictions.main)
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
+        kept = ~np.isnan(values).all(axis=0)
         fitted = predictions.in_sample[:, chosen].any(axis=1)
         return cls(
-            tuple(np.array(predictions.benchmarks,
-                           object)[chosen]), predictions.methods,
-            _means(predictions.real[:, chosen]), values,
-            fitted & ~np.isnan(values))
-
-    def of_methods_with_means(self) -> 'Overall':
-        """Return the same without methods that have no mean at all."""
-        kept = ~np.isnan(self.values).all(axis=0)
-        return replace(
-            self,
-            methods=tuple(np.array(self.methods, object)[kept]),
-            values=self.values[:, kept],
-            in_sample=self.in_sample[:, kept])
+            tuple(np.array(predictions.benchmarks, object)[chosen]),
+            tuple(np.array(predictions.methods, object)[kept]),
+            _means(predictions.real[:, chosen]), values[:, kept],
+            (fitted & ~np.isnan(values))[:, kept])
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
         """Models with a rank, `(M,)`.
 
-        They have a real mean and one by the first method with means; without
+        They have a real mean and one by the first method; without
         any real mean, all models have a rank.
         """
         has_real = ~np.isnan(self.real)
-        has_mean = ~np.isnan(self.of_methods_with_means().values)
         if not has_real.any():
             return ~has_real
-        return has_real & has_mean[:, :1].all(axis=1)
+        return has_real & ~np.isnan(self.values[:, :1]).any(axis=1)
 
     def real_ranks(self) -> NDArray[np.float64]:
         """Return ranks of `ranked` models by the real means, `(M,)`."""

@@ -3,8 +3,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Optional, Union
 
-from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, fractions_found,
-                                        seem_fractions)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
@@ -110,34 +108,3 @@ def predict_models(predictors: Predictors,
                 })
     models = tuple(next(iter(columns.values())))
     return Predictions.side_by_side(by_label, models, benchmarks, missing)
-
-
-def without_fractions(
-        real: RealScores, predictors: Predictors
-) -> dict[tuple[str, str], Union[float, Missing]]:
-    """Replace real accuracies that seem to be fractions of a percent.
-
-    All accuracies on such a benchmark become `Missing`, with the reason. The
-    predictors contain the chance levels.
-    """
-    chances = {
-        part.benchmark: part.chance
-        for predictor in predictors.values()
-        if isinstance(predictor, Predictor) for part in predictor.benchmarks
-    }
-    by_benchmark: dict[str, list[float]] = {}
-    for (_, benchmark), accuracy in real.items():
-        if not isinstance(accuracy, Missing):
-            by_benchmark.setdefault(benchmark, []).append(accuracy)
-    wrong = {
-        benchmark:
-        Missing(f'{fractions_found(chances[benchmark])}. {FRACTIONS_REMEDY}')
-        for benchmark, accuracies in by_benchmark.items() if
-        benchmark in chances and seem_fractions(accuracies, chances[benchmark])
-    }
-    return {
-        cell:
-        accuracy if isinstance(accuracy, Missing) else wrong.get(
-            cell[1], accuracy)
-        for cell, accuracy in real.items()
-    }

@@ -1,7 +1,8 @@
 """Predicted accuracies beside the real ones, and reasons for gaps."""
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from types import MappingProxyType
 from typing import Any, Optional, Union
 
@@ -21,6 +22,8 @@ PREDICTED = 'predicted'
 
 #: Model, benchmark, and method or `REAL`.
 Cell = tuple[str, str, str]
+#: Names of one axis, or earlier names by new ones.
+Names = Union[Sequence[str], Mapping[str, str]]
 
 #: Parts of `Predictions` with a value per cell, and the value of an empty one.
 _CUBES: dict[str, Any] = {
@@ -28,12 +31,11 @@ _CUBES: dict[str, Any] = {
     'in_sample': False, 'with_scores': False, 'disagrees': False,
     'at_chance': False, 'expected_error': np.nan
 }  # yapf: disable
-#: Parts with an entry for some of the cells.
-_BY_CELL = ('missing', 'disagreements')
 #: Marks behind a prediction, in their order, by part.
 _MARKS = {'in_sample': '*', 'extrapolated': '>', 'disagrees': '!',
           'with_scores': '+', 'at_chance': '?'}  # yapf: disable
 
+_NAN = np.array(np.nan)
 #: Most rows that `print` shows.
 _PRINTED = 20
 
@@ -55,13 +57,6 @@ class Missing:
 
 #: Why a predictor has no prediction on a benchmark.
 UNKNOWN_BENCHMARK = Missing('the predictor was not fitted to the benchmark')
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """Accuracy, a fraction, that a reference predictor predicts instead."""
-    reference: str
-    value: float
 
 
 @dataclass(frozen=True)
@@ -90,6 +85,11 @@ class Prediction:
     expected_error: Optional[float] = None
 
 
+def _everywhere(value: Any) -> Any:
+    """A part of `Predictions` that has this value in all cells by default."""
+    return field(default_factory=lambda: np.array(value))
+
+
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Accuracies of M models on B benchmarks, predicted by P methods.
@@ -101,13 +101,11 @@ class Predictions:
     are observed accuracies, NaN where unknown. `level` is NaN if unknown.
     `missing` has reasons for missing values by model, benchmark and method (or
     `REAL`); some gaps have none. `chance` has accuracies at random guessing,
-    by benchmark, where known. `disagreements` has contradicting predictions of
-    reference predictors, by model, benchmark and method. Means leave out the
-    benchmarks of `outside_means`.
+    by benchmark, where known. Means leave out the benchmarks of
+    `outside_means`.
 
     Raises:
-        InputError: A name occurs twice, a shape does not fit, or an accuracy
-            lies outside of 0..1.
+        InputError: A name occurs twice.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -119,20 +117,12 @@ class Predictions:
     in_sample: NDArray[np.bool_]
     real: NDArray[np.float64]
     level: float
-    missing: Mapping[Cell, Missing] = field(
-        default_factory=lambda: MappingProxyType({}))
-    chance: Mapping[str, float] = field(
-        default_factory=lambda: MappingProxyType({}))
-    with_scores: NDArray[np.bool_] = field(
-        default_factory=lambda: np.array(False))
-    disagrees: NDArray[np.bool_] = field(
-        default_factory=lambda: np.array(False))
-    at_chance: NDArray[np.bool_] = field(
-        default_factory=lambda: np.array(False))
-    expected_error: NDArray[np.float64] = field(
-        default_factory=lambda: np.array(np.nan))
-    disagreements: Mapping[Cell, tuple[Disagreement, ...]] = field(
-        default_factory=lambda: MappingProxyType({}))
+    missing: Mapping[Cell, Missing] = field(default_factory=dict)
+    chance: Mapping[str, float] = field(default_factory=dict)
+    with_scores: NDArray[np.bool_] = _everywhere(False)
+    disagrees: NDArray[np.bool_] = _everywhere(False)
+    at_chance: NDArray[np.bool_] = _everywhere(False)
+    expected_error: NDArray[np.float64] = _everywhere(np.nan)
     outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -140,22 +130,10 @@ class Predictions:
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
         shape = len(self.models), len(self.benchmarks), len(self.methods)
-        shapes = {**dict.fromkeys(_CUBES, shape), REAL: shape[:2]}
-        for part, expected in shapes.items():
-            numbers = getattr(self, part)
-            if np.ndim(numbers) == 0:
-                numbers = np.full(expected, numbers)
-                object.__setattr__(self, part, numbers)
-            if numbers.shape != expected:
-                raise InputError(
-                    f'Predictions.{part}', f'shape {expected}',
-                    str(numbers.shape),
-                    'Give one value per model, benchmark and method.')
-            outside = numbers[(numbers < 0) | (numbers > 1)]
-            if outside.size:
-                raise InputError(f'Predictions.{part}',
-                                 'fractions in 0..1 or NaN', str(outside[0]),
-                                 'Divide percentages by 100.')
+        for part in (*_CUBES, REAL):
+            full = np.full(shape[:2] if part == REAL else shape,
+                           getattr(self, part))
+            object.__setattr__(self, part, full)
 
     def __repr__(self) -> str:
         methods = shortened(', '.join(self.methods), 100)
@@ -165,17 +143,20 @@ class Predictions:
 
     def __str__(self) -> str:
         """A table of the first accuracies in percent, with intervals."""
-        columns = [[self.cells(benchmark, method) for method in self.methods]
-                   for benchmark in self.benchmarks]
-        has_real = self.has_real()
+        header = ['model', 'benchmark', *[REAL] * self.has_real()]
+        cells = {
+            (benchmark, method): self.cells(benchmark, method)
+            for benchmark in self.benchmarks
+            for method in self.methods
+        }
         rows = []
         for (m, model), (b, benchmark) in product(
                 enumerate(self.models), enumerate(self.benchmarks)):
-            real = [number(percent(self.real[m, b]))] * has_real
-            predicted = (cells[m] for cells in columns[b])
-            rows.append([model, benchmark, *real, *predicted])
-        header = ['model', 'benchmark', *[REAL] * has_real, *self.methods]
-        table = tabulate(rows[:_PRINTED], header, disable_numparse=True)
+            row = [model, benchmark, number(percent(self.real[m, b]))]
+            rows.append(row[:len(header)] +
+                        [cells[benchmark, p][m] for p in self.methods])
+        table = tabulate(
+            rows[:_PRINTED], [*header, *self.methods], disable_numparse=True)
         more = len(rows) - _PRINTED
         return f'{table}\n... and {more} more' if more > 0 else table
 
@@ -194,104 +175,81 @@ class Predictions:
         decides whether means are over it. Benchmarks unknown to a method get a
         reason without one in `missing`.
         """
-        shape = len(models), len(benchmarks), len(by_method)
-        parts: dict[str, Any] = {part: {} for part in _BY_CELL}
-        for part, empty in _CUBES.items():
-            parts[part] = np.full(shape, empty)
-        level, chance, outside = np.nan, dict[str, float](), dict[str, bool]()
-        for p, (method, table) in enumerate(by_method.items()):
-            if table is None:
-                continue
-            level, chance = table.level, {**table.chance, **chance}
-            for name in table.benchmarks:
-                outside.setdefault(name, name not in table.main)
-            parts['missing'].update({
-                (model, benchmark, method):
-                UNKNOWN_BENCHMARK
-                for benchmark in benchmarks
-                if benchmark not in table.benchmarks for model in models
-            })
-            placed = table._arranged(
-                _same(models), _same(benchmarks), {method: table.methods[0]})
-            for part in _CUBES:
-                parts[part][:, :, p] = getattr(placed, part)[:, :, 0]
-            for part in _BY_CELL:
-                parts[part].update(getattr(placed, part))
-        parts['missing'].update(missing)
-        return cls(
-            tuple(models),
-            tuple(benchmarks),
-            tuple(by_method),
-            real=np.array(np.nan),
-            level=level,
-            chance=chance,
-            outside_means=tuple(name for name in outside if outside[name]),
-            **parts)
+        known = [table for table in by_method.values() if table]
+        nothing = cls((), (), (PREDICTED, ), **_CUBES, real=_NAN, level=np.nan)
+        placed, reasons = [], dict[Cell, Missing]()
+        for method, table in by_method.items():
+            if table:
+                unknown = [b for b in benchmarks if b not in table.benchmarks]
+                reasons |= dict.fromkeys(
+                    product(models, unknown, [method]), UNKNOWN_BENCHMARK)
+            table = table or nothing
+            placed.append(
+                table._arranged(models, benchmarks,
+                                {method: table.methods[0]}))
+        found = _joined(placed, 2, methods=tuple(by_method), real=_NAN)
+        is_main = {
+            name: name in table.main
+            for table in reversed(known)
+            for name in table.benchmarks
+        }
+        return replace(
+            found,
+            level=known[-1].level if known else np.nan,
+            missing={**found.missing, **reasons, **missing},
+            chance=dict(ChainMap(*(dict(table.chance) for table in known))),
+            outside_means=tuple(name for name, main in is_main.items()
+                                if not main))  # yapf: disable
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
         """Join the models of tables with equal other names and level."""
-        parts: dict[str, Any] = {
-            part: np.concatenate([getattr(table, part) for table in tables])
-            for part in (*_CUBES, REAL)
-        }
-        for part in _BY_CELL:
-            parts[part] = {
-                cell: value
-                for table in tables
-                for cell, value in getattr(table, part).items()
-            }
-        models = tuple(model for table in tables for model in table.models)
-        return replace(tables[0], models=models, **parts)
+        return _joined(
+            tables,
+            0,
+            models=tuple(chain.from_iterable(t.models for t in tables)),
+            real=np.concatenate([table.real for table in tables]))
 
-    def _arranged(self, *axes: Mapping[str, str]) -> 'Predictions':
+    def _arranged(self, *axes: Names) -> 'Predictions':
         """The same cells in other places, under other names, else empty.
 
-        For models, benchmarks and methods, axes map each new name to the old
-        one.
+        For models, benchmarks and methods, axes are names, or map each new
+        name to the old one.
         """
+        models, benchmarks, methods = (
+            dict(axis if isinstance(axis, Mapping) else zip(axis, axis))
+            for axis in axes)
         own = self.models, self.benchmarks, self.methods
-        found = [_places(axis, names) for axis, names in zip(axes, own)]
-        to = [list(places) for places in found]
-        source = [list(places.values()) for places in found]
-        shape = tuple(map(len, axes))
-        parts: dict[str, Any] = {REAL: np.full(shape[:2], np.nan)}
-        parts[REAL][np.ix_(*to[:2])] = self.real[np.ix_(*source[:2])]
-        for part, empty in _CUBES.items():
-            parts[part] = np.full(shape, empty)
-            parts[part][np.ix_(*to)] = getattr(self, part)[np.ix_(*source)]
-        models, benchmarks, methods = axes
-        cells = dict(
-            zip(
-                product(models, benchmarks, [*methods, REAL]),
-                product(models.values(), benchmarks.values(),
-                        [*methods.values(), REAL])))
-        for part in _BY_CELL:
-            values = getattr(self, part)
-            parts[part] = {
-                cell: values[earlier]
-                for cell, earlier in cells.items() if earlier in values
-            }
+        # Behind the last place of each axis, there is an empty cell.
+        places = [[
+            names.index(old) if old in names else -1 for old in axis.values()
+        ] for axis, names in zip((models, benchmarks, methods), own)]
+        parts = {}
+        for part, empty in {**_CUBES, REAL: np.nan}.items():
+            cube = getattr(self, part)
+            padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
+            parts[part] = padded[np.ix_(*places[:cube.ndim])]
+        new = models, benchmarks, {**methods, REAL: REAL}
+        earlier = product(*(axis.values() for axis in new))
+        missing = {
+            cell: self.missing[old]
+            for cell, old in zip(product(*new), earlier) if old in self.missing
+        }
         return replace(
             self,
             models=tuple(models),
             benchmarks=tuple(benchmarks),
             methods=tuple(methods),
+            missing=missing,
             **parts)
 
     def of_models(self, names: Mapping[str, str]) -> 'Predictions':
-        """Return some of the models, under other names.
+        """Return the models with these names, under the new names, the keys.
 
-        Args:
-            names (Mapping[str, str]): Name in this table by the new name.
-
-        Raises:
-            InputError: A model is missing from the table.
+        An `InputError` if a model is missing from the table.
         """
-        for name in names.values():
-            self._place('models', name)
-        return self._arranged(names, _same(self.benchmarks),
-                              _same(self.methods))
+        table = self.select(list(names.values()))
+        return table._arranged(names, self.benchmarks, self.methods)
 
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return the same predictions with observed accuracies.
@@ -316,7 +274,7 @@ class Predictions:
             check_unique(axis, chosen)
             for name in chosen:
                 self._place(axis, name)
-            axes.append(_same(chosen))
+            axes.append(chosen)
         return self._arranged(*axes)
 
     def restricted(self, benchmarks: Sequence[str],
@@ -325,10 +283,9 @@ class Predictions:
 
         The others stay, without predictions, with the reason.
         """
-        kept = [name for name in self.benchmarks if name in benchmarks]
+        table = self.select(benchmarks=benchmarks)._arranged(
+            self.models, self.benchmarks, self.methods)
         dropped = [name for name in self.benchmarks if name not in benchmarks]
-        table = self.select(benchmarks=kept)._arranged(
-            *map(_same, (self.models, self.benchmarks, self.methods)))
         cells = product(self.models, dropped, self.methods)
         return replace(
             table,
@@ -501,14 +458,15 @@ class Predictions:
         return names.index(name)
 
 
-def _same(names: Sequence[str]) -> dict[str, str]:
-    return dict(zip(names, names))
+def _joined(tables: Sequence[Predictions], axis: int,
+            **names: Any) -> Predictions:
+    """Cells of all tables, one behind the other along an axis.
 
-
-def _places(axis: Mapping[str, str], names: Sequence[str]) -> dict[int, int]:
-    """Places in `names` by place on the axis, of the names in both."""
-    place = {name: i for i, name in enumerate(names)}
-    return {
-        i: place[name]
-        for i, name in enumerate(axis.values()) if name in place
+    Names and real accuracies that differ are given, others are the first's.
+    """
+    cubes = {
+        part: np.concatenate([getattr(table, part) for table in tables], axis)
+        for part in _CUBES
     }
+    missing = dict(chain.from_iterable(t.missing.items() for t in tables))
+    return replace(tables[0], missing=missing, **cubes, **names)

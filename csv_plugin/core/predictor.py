@@ -15,7 +15,7 @@ from csv_plugin.core.held_out_errors import HeldOutFamily, typical_error
 from csv_plugin.core.intervals import FAR, Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
-from csv_plugin.core.predictions import PREDICTED, Disagreement, Predictions
+from csv_plugin.core.predictions import PREDICTED, Predictions
 from csv_plugin.core.reference_predictors import (MEAN_LOSS,
                                                   ReferencePredictor,
                                                   beyond_all, widened)
@@ -104,8 +104,7 @@ class BenchmarkPredictor:
 
         Distances `(M,)` are those of `Predictor.distances`. `values`, `low`,
         `high`, `extrapolated`, `disagrees`, `at_chance` and `expected_error`
-        as in `Predictions`, `(M,)` each, and `opposed`: what reference
-        predictors predict where they disagree, else NaN, `(W, M)`.
+        as in `Predictions`, `(M,)` each.
         """
         predicted = self.model.predict(values)
         opposed = self._disagreements(values)
@@ -130,12 +129,11 @@ class BenchmarkPredictor:
             'at_chance':
             np.full(len(values), self.at_chance),
             'expected_error':
-            self.expected_errors(values, distance),
-            'opposed':
-            opposed
+            self.expected_errors(values, distance)
         }
 
     def _disagreements(self, values: NDArray) -> NDArray[np.float64]:
+        """What references predict where they disagree, else NaN, `(W, M)`."""
         if not self.references:
             return np.empty((0, len(values)))
         scores = self.model.scores(values)
@@ -373,7 +371,6 @@ class Predictor:
                 in_sample=np.isin(features.models, part.fit_models))
             for part in self.benchmarks
         ]
-        opposed = [part.pop('opposed') for part in parts]
         cubes: dict[str, Any] = {
             name: np.stack([part[name] for part in parts], axis=1)[:, :, None]
             for name in parts[0]
@@ -385,24 +382,9 @@ class Predictor:
             level=level,
             chance={part.benchmark: part.chance
                     for part in self.benchmarks},
-            disagreements=self._named(features.models, opposed),
             outside_means=tuple(part.benchmark for part in self.benchmarks
                                 if not part.main),
             **cubes)
-
-    def _named(
-        self, models: tuple[str, ...], opposed: list[NDArray]
-    ) -> dict[tuple[str, str, str], tuple[Disagreement, ...]]:
-        """Contradictions by cell, from those of each benchmark `(W, M)`."""
-        return {
-            (models[m], part.benchmark, PREDICTED):
-            tuple(
-                Disagreement(reference.name, float(value))
-                for reference, value in zip(part.references, values[:, m])
-                if not np.isnan(value))
-            for part, values in zip(self.benchmarks, opposed)
-            for m in np.flatnonzero(~np.isnan(values).all(axis=0))
-        }
 
     def check_tokens(self, where: str = 'predictor') -> None:
         """Raise an `InputError` if the predictor was fitted to tables.

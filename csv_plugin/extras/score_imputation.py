@@ -255,20 +255,13 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
     values, low, high, helped = _completed(imputation, predictions, table,
                                            n_items)
     # The reference predictors contradict predictions from losses alone.
-    disagrees = predictions.disagrees & ~helped[:, :, None]
     return replace(
         predictions,
         values=values[:, :, None],
         low=low[:, :, None],
         high=high[:, :, None],
         with_scores=helped[:, :, None],
-        disagrees=disagrees,
-        disagreements={
-            cell: values
-            for cell, values in predictions.disagreements.items()
-            if disagrees[predictions.models.index(cell[0]),
-                         predictions.benchmarks.index(cell[1]), 0]
-        })
+        disagrees=predictions.disagrees & ~helped[:, :, None])
 
 
 def _completed(

@@ -8,8 +8,8 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, AccuracyTable,
-                                        fractions_found, seem_fractions)
+from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
+                                        seem_fractions)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted, shortened
@@ -315,5 +315,6 @@ def _check_percent(accuracies: AccuracyTable) -> None:
             raise InputError(
                 f'accuracies on {name!r}', 'percentages, as OpenCompass has',
                 fractions_found(chance),
-                f'{FRACTIONS_REMEDY} Or give a table of '
-                'fractions.')
+                'If the models do answer, let the evaluator of the dataset '
+                'give percent, remove its files in results/, and run again '
+                'with -r. Or give a table of fractions.')

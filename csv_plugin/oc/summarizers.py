@@ -16,8 +16,7 @@ from tqdm import tqdm
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
-from csv_plugin.core.predicting import (or_missing, predictable_benchmarks,
-                                        without_fractions)
+from csv_plugin.core.predicting import or_missing, predictable_benchmarks
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import read_bytes
@@ -152,8 +151,7 @@ class PredictedSummarizer(DefaultSummarizer):
             for model, (benchmark,
                         place) in product(folders, self.places.items())
         }
-        self.leaderboard = self._predict(parsed, folders, predictors,
-                                         without_fractions(real, predictors))
+        self.leaderboard = self._predict(parsed, folders, predictors, real)
         return raw, parsed, metrics, modes
 
     def _predict(self, parsed: Mapping[str, Any], folders: Mapping[str, str],

@@ -214,7 +214,7 @@ def with_possible_ranks(board: Leaderboard, predictors: Predictors,
     Notes name the models that are most likely to be the best.
     """
     predictions = board.predictions
-    overall = Overall.of(predictions).of_methods_with_means()
+    overall = Overall.of(predictions)
     ranges, notes = {}, []
     for places, label in zip(overall.predicted_ranks().T, overall.methods):
         ranked = np.flatnonzero(places > 0)
@@ -288,7 +288,7 @@ def mean_rows(predictions: Predictions) -> tuple[str, list[MeanRow]]:
     """
     if len(predictions.main) < 2:
         return '', []
-    overall = Overall.of(predictions).of_methods_with_means()
+    overall = Overall.of(predictions)
     is_known = predictions.select(benchmarks=predictions.main).has_real()
     found = []
     if is_known:

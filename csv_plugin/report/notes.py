@@ -12,8 +12,7 @@ from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import interval
 from csv_plugin.core.model_losses import MIXED, DumpInfo
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import (REAL, Disagreement, Missing,
-                                         Predictions)
+from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.scaling_law import LEAST_MODELS, PROBLEMS
 from csv_plugin.core.study import outliers
@@ -71,8 +70,8 @@ def prediction_notes(predictions: Predictions) -> list[str]:
             legend.append('diff is predicted minus real; '
                           f'{MEAN_ERROR} leaves out models marked *.')
     return [
-        *legend, *reasons(predictions), *disagreements(predictions),
-        *findings(predictions), *outside_notes(predictions)
+        *legend, *reasons(predictions), *findings(predictions),
+        *outside_notes(predictions)
     ]
 
 
@@ -96,33 +95,6 @@ def reasons(predictions: Predictions) -> Iterator[str]:
         on_benchmarks = _named(where, benchmarks, 'benchmarks')
         yield (f'{", ".join(columns)} of {of_models} on {on_benchmarks}: '
                f'{reason}')
-
-
-def disagreements(predictions: Predictions) -> Iterator[str]:
-    """Predictions that the mean loss or the label-token loss contradicts."""
-    for p, method in enumerate(predictions.methods):
-        named = [(gap, words)
-                 for cell, said in predictions.disagreements.items()
-                 if cell[2] == method
-                 for gap, words in [_disagreements(predictions, cell, said)]]
-        if named:
-            named.sort(key=lambda item: -item[0])
-            n_cells = np.isfinite(predictions.values[:, :, p]).sum()
-            yield (f'{method}: {len(named)} of {n_cells} predictions are '
-                   'contradicted, marked !: ' +
-                   first([words for _, words in named], _OUTSIDE))
-
-
-def _disagreements(predictions: Predictions, cell: tuple[str, str, str],
-                   said: Sequence[Disagreement]) -> tuple[float, str]:
-    """Largest difference in a cell, a fraction, and all of them in words."""
-    model, benchmark, _ = cell
-    prediction = predictions.at(*cell)
-    value = math.nan if isinstance(prediction, Missing) else prediction.value
-    others = ', '.join(f'{100 * other.value:.1f} by the {other.reference}'
-                       for other in said)
-    return (max(abs(other.value - value) for other in said),
-            f'{model} on {benchmark} ({100 * value:.1f}, but {others})')
 
 
 def findings(predictions: Predictions) -> Iterator[str]:

@@ -10,7 +10,6 @@ from csv_plugin.core.escaping import markdown
 from csv_plugin.core.formatting import counted, possible_ranks
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import disagreements
 from csv_plugin.report.screen import WIDTH, markdown_table, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import LEAST_CHANCE, MARGIN, STOP, UNKNOWN
@@ -59,7 +58,7 @@ def _report(triage: Triage,
         ]
     notes = [
         *(f'OFF TRAJECTORY {bad}' for bad in triage.off_trajectory),
-        *disagreements(triage.predictions), *triage.notes
+        *triage.notes
     ]
     if notes:
         parts += [

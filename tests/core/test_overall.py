@@ -84,7 +84,7 @@ def test_benchmarks_that_the_first_method_predicts():
         overall = Overall.of(replace(predictions, values=values, real=real))
         assert overall.benchmarks == ('b1', 'b2')
         assert np.isfinite(overall.values[:, 0]).all()
-        assert np.isnan(overall.values[:, 1]).all()
+        assert overall.methods == ('p0', )
     nothing = Overall.of(replace(predictions, values=values * NAN))
     assert nothing.benchmarks == predictions.benchmarks
     # Ranks by real means need no prediction.
@@ -127,10 +127,10 @@ def test_predicted_ranks_count_models_with_a_real_mean():
     # The first method without any mean has no say.
     values[:, :, 0] = NAN
     mute = Overall.of(replace(predictions, real=real, values=values))
-    assert mute.of_methods_with_means().methods == ('p1', )
+    assert mute.methods == ('p1', )
     expected = [5, 4, 3, 2, NAN, 1]
     np.testing.assert_array_equal(mute.real_ranks(), expected)
-    np.testing.assert_array_equal(mute.predicted_ranks()[:, 1], expected)
+    np.testing.assert_array_equal(mute.predicted_ranks()[:, 0], expected)
     values[:, :, 0] = real
     nothing = Overall.of(replace(predictions, real=real * NAN, values=values))
     np.testing.assert_array_equal(nothing.predicted_ranks().T,

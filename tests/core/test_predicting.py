@@ -1,16 +1,13 @@
 """Several predictors on the dumps of models: predictions, or reasons."""
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predicting import (collect_features, or_missing,
-                                        predict_models, predictable_benchmarks,
-                                        without_fractions)
-from csv_plugin.core.predictions import Missing, Predictions
+                                        predict_models, predictable_benchmarks)
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs import run_dumps
@@ -117,27 +114,3 @@ def test_a_dump_is_read_and_mapped_once(run, predictor, monkeypatch):
         progress=lambda models: map(lambda m: seen.append(m) or m, models))
     assert seen == list(MODELS)
     assert len(read) == len(mapped) == len(MODELS)
-
-
-def test_real_accuracies_without_them():
-    free = train()
-    guessed = replace(
-        free,
-        benchmarks=tuple(
-            replace(part, chance=.25) for part in free.benchmarks))
-    torn = Missing('torn')
-    rng = np.random.default_rng(0)
-    real = {
-        (f'm{i}', name): float(rng.uniform(.2, 1)) / 100
-        for i in range(5)
-        for name in ('easy', 'hard', 'other')
-    }
-    real['m1', 'hard'], real['m2', 'hard'] = .3, torn
-    assert without_fractions(real, {'p': free, 'q': torn}) == real
-    mended = without_fractions(real, {'p': torn, 'q': guessed})
-    reason = mended['m0', 'easy'].reason
-    assert reason.startswith('no score above 1, where guessing gives 25 %: ')
-    assert mended == {
-        cell: Missing(reason) if cell[1] == 'easy' else value
-        for cell, value in real.items()
-    }

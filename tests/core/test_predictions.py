@@ -7,14 +7,14 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Disagreement,
-                                         Missing, Prediction, Predictions)
+from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Missing,
+                                         Prediction, Predictions)
 
 NAN = float('nan')
 MODELS = ('a', 'b', 'c')
 BENCHMARKS = ('easy', 'hard')
 METHODS = ('ridge', 'uniform')
-CUBES = ('values', 'low', 'high', 'extrapolated', 'in_sample')
+CUBES = ('values', 'low', 'high', 'extrapolated', 'in_sample', 'disagrees')
 REASON = Missing('the dump is damaged')
 NOT_RUN = Missing('the benchmark was not run')
 
@@ -36,6 +36,7 @@ def cube(**changes):
         extrapolated=rng.random((3, 2, 2)) < 0.5,
         in_sample=np.array([[[False, True]] * 2, [[False, False]] * 2,
                             [[True, True]] * 2]),
+        disagrees=rng.random((3, 2, 2)) < 0.5,
         real=real,
         level=0.9,
         missing={
@@ -66,11 +67,8 @@ def assert_same(left, right):
 @pytest.mark.parametrize('changes, message', [
     (dict(models=('a', 'b', 'a')), "models of predictions: .*'a' twice"),
     (dict(methods=('ridge', REAL)), "predictors: .*'real', which is what"),
-    (dict(low=np.zeros((3, 2, 1))), r'^Predictions.low: expected shape'),
-    (dict(values=np.full((3, 2, 2), -1e-9)), 'fractions in 0..1 or NaN'),
-    (dict(real=np.full((3, 2), 1.01)), 'fractions in 0..1 or NaN, found 1.01'),
 ])
-def test_wrong_parts_are_refused(changes, message):
+def test_wrong_names_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         cube(**changes)
 
@@ -78,9 +76,14 @@ def test_wrong_parts_are_refused(changes, message):
 def test_a_cell_is_a_prediction():
     table = cube()
     cell = table.at('b', 'hard', 'uniform')
-    assert cell == Prediction(table.values[1, 1, 1], table.low[1, 1, 1],
-                              table.high[1, 1, 1], 0.9,
-                              table.extrapolated[1, 1, 1], False)
+    assert cell == Prediction(
+        table.values[1, 1, 1],
+        table.low[1, 1, 1],
+        table.high[1, 1, 1],
+        0.9,
+        table.extrapolated[1, 1, 1],
+        False,
+        disagrees=table.disagrees[1, 1, 1])
     assert {type(value)
             for value in vars(cell).values()} == {float, bool,
                                                   type(None)}
@@ -121,34 +124,28 @@ def test_parts_are_concatenated_to_the_whole():
     joined = Predictions.concatenate(parts)
     assert joined.models == ('b', 'c', 'a')
     assert_same(joined.select(MODELS), table)
-    table = contradicted()
-    again = Predictions.concatenate([table.select([m]) for m in MODELS])
-    assert again.disagreements == table.disagreements
-    np.testing.assert_array_equal(again.disagrees, table.disagrees)
     with pytest.raises(InputError, match="'b' twice"):
         Predictions.concatenate(parts * 2)
 
 
 def test_models_under_other_names():
     """With all that belongs to them, in the order of the names."""
-    table = contradicted().of_models({'New c': 'c', 'New a': 'a'})
+    table = cube().of_models({'New c': 'c', 'New a': 'a'})
     assert table.models == ('New c', 'New a')
-    expected = contradicted().select(['c', 'a'])
-    for part in (*CUBES, 'disagrees', 'real'):
-        np.testing.assert_array_equal(
-            getattr(table, part), getattr(expected, part))
     assert table.missing == {('New a', 'hard', REAL): NOT_RUN}
-    assert table.disagreements == {('New a', 'hard', 'ridge'): SAID}
+    expected = replace(cube().select(['c', 'a']), models=table.models)
+    assert_same(table, replace(expected, missing=table.missing))
 
 
 def test_a_benchmark_that_is_left_out_keeps_its_real_accuracies():
-    table = contradicted().restricted(['easy'], REASON)
+    table = cube().restricted(['easy'], REASON)
     assert not np.isnan(table.values[:, 0]).all()
-    assert np.isnan(table.values[:, 1]).all() and not table.disagrees.any()
-    np.testing.assert_array_equal(table.real, contradicted().real)
+    assert np.isnan(table.values[:, 1]).all()
+    assert table.disagrees[:, 0].any() and not table.disagrees[:, 1].any()
+    np.testing.assert_array_equal(table.real, cube().real)
     assert table.at('a', 'hard', 'uniform') == REASON
     assert table.missing['a', 'hard', REAL] == NOT_RUN
-    assert not table.disagreements and table.benchmarks == BENCHMARKS
+    assert table.benchmarks == BENCHMARKS
 
 
 def test_models_and_benchmarks_that_a_method_lacks():
@@ -280,34 +277,6 @@ def test_cells_in_the_order_of_the_models():
     assert wide[:, 0].tolist() == [False, True, False]
 
 
-SAID = (Disagreement('mean loss', 0.7), )
-
-
-def contradicted():
-    """A cell with a disagreement flag of each method."""
-    disagrees = np.zeros((3, 2, 2), bool)
-    disagrees[0, 1, 0] = disagrees[1, 1, 1] = True
-    return cube(
-        disagrees=disagrees,
-        disagreements={
-            ('a', 'hard', 'ridge'): SAID,
-            ('b', 'hard', 'uniform'): SAID
-        })
-
-
-def test_contradictions_get_the_label_of_their_method():
-    single = replace(
-        method_of(cube(), 'ridge'),
-        disagrees=contradicted().disagrees[:, :, :1],
-        disagreements={('a', 'hard', 'predicted'): SAID})
-    wide = Predictions.side_by_side({
-        'mine': single,
-        'none': None
-    }, 'ab', ['hard'])
-    assert wide.disagreements == {('a', 'hard', 'mine'): SAID}
-    assert wide.disagrees[:, 0].tolist() == [[True, False], [False, False]]
-
-
 def test_the_first_method_says_which_benchmarks_are_main():
     first, second = (replace(
         cube().select(benchmarks=names),
@@ -324,17 +293,17 @@ def test_the_first_method_says_which_benchmarks_are_main():
     assert alone.main == ('hard', )
 
 
-def test_the_mark_of_a_disagreement_is_explained():
-    table = contradicted()
-    assert [cell[-1] == '!'
-            for cell in table.cells('hard', 'ridge')] == [True, False, False]
-    assert sum(line.startswith('! ') for line in table.legend()) == 1
-    assert not any('!' in line for line in cube().legend())
-    some = np.zeros(cube().values.shape, bool)
+def test_marks_are_explained():
+    none = np.zeros((3, 2, 2), bool)
+    plain = cube(disagrees=none)
+    assert not any('!' in line or '+' in line for line in plain.legend())
+    some = none.copy()
     some[0] = True
-    helped = replace(cube(), with_scores=some)
-    assert [cell[-1] == '+' for cell in helped.cells('easy')].count(True) == 1
-    assert [line[:2] for line in helped.legend()[1:]] == ['+ ']
+    for part, mark in (('disagrees', '!'), ('with_scores', '+')):
+        marked = replace(plain, **{part: some})
+        assert [mark in cell
+                for cell in marked.cells('easy')] == [True, False, False]
+        assert [line[:2] for line in marked.legend()[1:]] == [f'{mark} ']
 
 
 def test_print_shows_a_table():

@@ -322,10 +322,6 @@ def test_what_scores_helped_to_say_has_no_flag():
     assert (alone.disagrees & helped.with_scores).any()
     np.testing.assert_array_equal(helped.disagrees,
                                   alone.disagrees & ~helped.with_scores)
-    assert {cell[:2]
-            for cell in helped.disagreements
-            } == {(helped.models[m], helped.benchmarks[b])
-                  for m, b in np.argwhere(helped.disagrees[:, :, 0])}
 
 
 def test_a_predictor_that_learned_nothing_of_the_kind(fitted):

@@ -497,25 +497,6 @@ def test_names_of_a_stranger_do_no_harm(run, tmp_path, capsys):
     assert cell[0] == "'" and (label, mode) == ("'=1", 'losses')
 
 
-def test_fractions_are_no_percentages(run, tmp_path):
-    """Of a benchmark with a chance level; the other one is as before."""
-    predictor = train()
-    first, second = predictor.benchmarks
-    save_predictor(
-        replace(predictor, benchmarks=(replace(first, chance=.25), second)),
-        tmp_path / 'p')
-    for i, model in enumerate(MODELS):
-        write_result(run, model, 'easy', {'accuracy': .29 + i / 5})
-    table, board = summarize(make_config(run), [('p', str(tmp_path / 'p'))])
-    assert table[1][4] == '0.29'  # what OpenCompass says
-    [reason] = [line for line in notes(board) if line.startswith('real of')]
-    assert reason.startswith(
-        'real of all 4 models on easy: no score above 1, where guessing gives '
-        '25 %: they seem to be fractions. If the models do answer')
-    real = {row['benchmark']: row['real'] for row in rows_of(run)}
-    assert real['easy'] is None and real['hard'] > 1
-
-
 def test_predictors_that_a_variable_names(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, 'old=/a/p.safetensors:a=b=q')
     assert chosen_predictors([]) == [('old', '/a/p.safetensors'),

@@ -8,13 +8,13 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED, DumpInfo
-from csv_plugin.core.predictions import Disagreement, Missing, Predictions
+from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.report.leaderboards import as_text, run_leaderboard
-from csv_plugin.report.notes import (disagreements, engine_notes, findings,
-                                     learning_notes, outside_notes,
-                                     predictor_notes, shortage_notes)
+from csv_plugin.report.notes import (engine_notes, findings, learning_notes,
+                                     outside_notes, predictor_notes,
+                                     shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 from tests.tables import small_tables
@@ -215,26 +215,6 @@ def test_models_that_were_not_run_do_not_count():
     few, none = shortage_notes(table, families, models)
     assert few.startswith('few: too few models to fit to, 2 of 2 families')
     assert none == 'none: left out, as no model to fit to was run there.'
-
-
-def test_contradictions_are_told_the_largest_first():
-    cells = make_cells(MODELS, ('b0', 'b1'), ('p', 'q'))
-    table = cells.board().predictions
-    assert not list(disagreements(table))
-    mean, label = (Disagreement(name, value)
-                   for name, value in (('mean loss', .5), ('label-token loss',
-                                                           .7)))
-    marked = replace(
-        table,
-        disagreements={
-            ('m0', 'b1', 'p'): (mean, ),
-            ('m1', 'b0', 'p'): (mean, label)
-        })
-    assert list(disagreements(marked)) == [
-        'p: 2 of 12 predictions are contradicted, marked !: m1 on b0 (40.0, '
-        'but 50.0 by the mean loss, 70.0 by the label-token loss), m0 on b1 '
-        '(40.0, but 50.0 by the mean loss)'
-    ]
 
 
 def test_models_outside_the_range_are_told():

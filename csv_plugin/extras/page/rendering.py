@@ -127,8 +127,7 @@ def render(page: Page) -> str:
     style = Markup(environment.loader.get_source(environment, 'page.css')[0])
     predictions = page.board.predictions
     several = len(predictions.benchmarks) > 1
-    means = Overall.of(predictions)
-    overall = means.of_methods_with_means()
+    overall = Overall.of(predictions)
     comparisons = [
         method_errors(predictions, label) for label in predictions.methods
     ]
@@ -142,7 +141,7 @@ def render(page: Page) -> str:
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if several else None,
-        order=_by_mean(means),
+        order=_by_mean(overall),
         comparisons=comparisons,
         blocks=_blocks(predictions.benchmarks),
         style=style,
@@ -184,8 +183,8 @@ def _finding(predictions: Predictions, errors: MethodErrors) -> str:
 
 def _by_mean(overall: Overall) -> list[int]:
     """Places of the models, the best predicted or real mean first."""
-    means = np.where(
-        np.isnan(overall.values[:, 0]), overall.real, overall.values[:, 0])
+    means = np.column_stack([overall.values, overall.real])[:, 0]
+    means = np.where(np.isnan(means), overall.real, means)
     return np.argsort(-means, kind='stable').tolist()
 
 

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predicting import (predictable_benchmarks,
-                                        without_fractions)
+from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.study import outliers
@@ -95,7 +94,7 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
         folders,
         predictors,
         paths,
-        without_fractions(scores, predictors),
+        scores,
         progress=progress)
     return board, columns[sources[0].label]
 

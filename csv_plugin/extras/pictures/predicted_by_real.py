@@ -105,6 +105,7 @@ def plot_leaderboard(predictions: Predictions,
     Raises:
         InputError: There is no such benchmark.
     """
+    methods = predictions.methods
     if benchmark is None:
         overall = Overall.of(predictions)
         names = overall.benchmarks
@@ -112,11 +113,12 @@ def plot_leaderboard(predictions: Predictions,
             wrapped(names[0], _LABEL)
             if len(names) == 1 else f'mean of {len(names)} benchmarks')
         real, values = overall.real, overall.values
+        methods = overall.methods
     else:
         table = predictions.select(benchmarks=[benchmark])
         title = wrapped(benchmark, _LABEL)
         real, values = table.real[:, 0], table.values[:, 0]
-    order = np.lexsort((-values[:, 0], -real))
+    order = np.lexsort((*-values.T[:1], -real))
     rows = np.arange(len(order))
     with drawing(ax, (6.4, _LINE * len(order) + 1.2)) as axes:
         if benchmark is not None:
@@ -128,8 +130,8 @@ def plot_leaderboard(predictions: Predictions,
                 zorder=1,
                 color='#b8b8b8',
                 lw=5)
-        for p, method in enumerate(predictions.methods):
-            own = look(p)
+        for p, method in enumerate(methods):
+            own = look(predictions.methods.index(method))
             axes.plot(
                 values[order, p],
                 rows,
