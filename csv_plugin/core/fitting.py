@@ -2,7 +2,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Optional, Union
 
 import numpy as np
@@ -16,20 +15,17 @@ from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import (FoldPredictions, HeldOutFamily,
-                                             held_out_families, mean_unseen)
+                                             held_out_families)
 from csv_plugin.core.intervals import (LOSS_EXPONENT, TIMES_COMPUTE, Intervals,
                                        deviation, learn_rate, mean_distances,
                                        shared_variances, worse_models)
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.reference_predictors import (LABEL_TOKEN_LOSS, MEAN_LOSS,
-                                                  ReferencePredictor,
-                                                  equivalent, usual_limit)
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Plain, SalienceFit, Solver, Task,
-                                      Uniform, fold_masks,
-                                      held_out_predictions, predicts_better)
+                                      fold_masks, held_out_predictions,
+                                      predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import MOST, SalienceModel, outside
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
@@ -79,15 +75,12 @@ class Fitted:
                                  self.task.accuracy, self.held_out)
 
 
-def fit_predictor(
-        features: FeatureTable,
-        accuracies: AccuracyTable,
-        families: Sequence[str],
-        solver: Solvers,
-        seed: int = 0,
-        progress: Progress = iter,
-        labels: Mapping[str, int] = MappingProxyType({}),
-) -> Predictor:
+def fit_predictor(features: FeatureTable,
+                  accuracies: AccuracyTable,
+                  families: Sequence[str],
+                  solver: Solvers,
+                  seed: int = 0,
+                  progress: Progress = iter) -> Predictor:
     """Fit a predictor to losses and accuracies of training models.
 
     A benchmark from which nothing can be learned (see `scaling_law.PROBLEMS`)
@@ -97,9 +90,7 @@ def fit_predictor(
     without a score on a benchmark are left out of its fit. `families` has that
     of each of them. The solver is one of `salience.SOLVERS` or your own, for
     all benchmarks or by benchmark; the seed is that of the cross-validation
-    folds. `progress` wraps the benchmarks, and then the back-tests. `labels`
-    has the column of the label-token loss by benchmark. There, it and the mean
-    loss are reference predictors.
+    folds. `progress` wraps the benchmarks, and then the back-tests.
 
     Raises:
         InputError: A model has no features or no family, or losses are too
@@ -117,8 +108,7 @@ def fit_predictor(
             run_backtests(features, tasks, fitted, solver, seed, progress))
         benchmarks = tuple(
             _benchmark(features, accuracies, name, fitted[name],
-                       intervals[name], labels.get(name))
-            for name in accuracies.benchmarks)
+                       intervals[name]) for name in accuracies.benchmarks)
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,
@@ -330,53 +320,18 @@ def run_backtests(features: FeatureTable, tasks: Mapping[str, Task],
     return found
 
 
-def learn_references(
-        part: Fitted,
-        measures: Mapping[str, NDArray]) -> tuple[ReferencePredictor, ...]:
-    """Return reference predictors: the mean loss and other measures.
-
-    `measures` are their coefficients `(K,)` by name. Measures that equal the
-    learned score are left out. Empty where nothing was held out, or the mean
-    accuracy is predicted.
-    """
-    task, fit, folds = part.task, part.fit, part.folds
-    if not len(fit.masks) or part.is_mean:
-        return ()
-    found = []
-    for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
-        score = task.values @ coefficients
-        alone = task.on(score[:, None], np.ones(1))
-        if alone.problems or equivalent(part.scores, score):
-            continue
-        other = Fitted(alone, Uniform().fit(alone, fit.masks))
-        limit = usual_limit(
-            mean_unseen(folds.exponents, folds.masks),
-            mean_unseen(other.folds.exponents, folds.masks), folds.n_families)
-        scale = float(other.fit.model.coefficients[0])
-        found.append(
-            ReferencePredictor(
-                name, SalienceModel(scale * coefficients,
-                                    other.fit.model.curve), limit,
-                scale * float(score.min()), scale * float(score.max())))
-    return tuple(found)
-
-
 def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
-               benchmark: str, part: Fitted, intervals: Intervals,
-               label: Optional[int]) -> BenchmarkPredictor:
+               benchmark: str, part: Fitted,
+               intervals: Intervals) -> BenchmarkPredictor:
     task, fit = part.task, part.fit
     index = accuracies.benchmarks.index(benchmark)
     rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
-    measures = {}
-    if label is not None:
-        measures[LABEL_TOKEN_LOSS] = np.eye(1, len(task.uniform), label)[0]
-    references = learn_references(part, measures) if measures else ()
     return BenchmarkPredictor(benchmark, task.chance,
                               int(accuracies.n_items[index]),
-                              tuple(features.models[row] for row in rows),
-                              fit.solver, fit.penalty, fit.cv_mse, fit.model,
-                              intervals, fit.notes, part.families, references,
-                              benchmark in accuracies.main)
+                              tuple(features.models[row]
+                                    for row in rows), fit.solver, fit.penalty,
+                              fit.cv_mse, fit.model, intervals, fit.notes,
+                              part.families, benchmark in accuracies.main)
 
 
 def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,

@@ -28,11 +28,11 @@ Names = Union[Sequence[str], Mapping[str, str]]
 #: Parts of `Predictions` with a value per cell, and the value of an empty one.
 _CUBES: dict[str, Any] = {
     'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
-    'in_sample': False, 'with_scores': False, 'disagrees': False,
+    'in_sample': False, 'with_scores': False,
     'at_chance': False, 'expected_error': np.nan
 }  # yapf: disable
 #: Marks behind a prediction, in their order, by part.
-_MARKS = {'in_sample': '*', 'extrapolated': '>', 'disagrees': '!',
+_MARKS = {'in_sample': '*', 'extrapolated': '>',
           'with_scores': '+', 'at_chance': '?'}  # yapf: disable
 
 _NAN = np.array(np.nan)
@@ -67,11 +67,10 @@ class Prediction:
     intended coverage, such as 0.9. It is `extrapolated` if the model lies so
     far from the training models that errors are expected to be more than half
     as large again, and `in_sample` if it is a training model of this
-    benchmark. With `with_scores`, known scores of the model changed it. It
-    `disagrees` if the mean loss or the label-token loss contradicts it more
-    than is usual on held-out families. With `at_chance`, all training models
-    are at chance: the benchmark is not predictable yet. `expected_error` is
-    the root mean square error to expect, where known.
+    benchmark. With `with_scores`, known scores of the model changed it.
+    With `at_chance`, all training models are at chance: the benchmark is not
+    predictable yet. `expected_error` is the root mean square error to expect,
+    where known.
     """
     value: float
     low: float
@@ -80,7 +79,6 @@ class Prediction:
     extrapolated: bool
     in_sample: bool
     with_scores: bool = False
-    disagrees: bool = False
     at_chance: bool = False
     expected_error: Optional[float] = None
 
@@ -120,7 +118,6 @@ class Predictions:
     missing: Mapping[Cell, Missing] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
     with_scores: NDArray[np.bool_] = _everywhere(False)
-    disagrees: NDArray[np.bool_] = _everywhere(False)
     at_chance: NDArray[np.bool_] = _everywhere(False)
     expected_error: NDArray[np.float64] = _everywhere(np.nan)
     outside_means: tuple[str, ...] = ()
@@ -349,10 +346,6 @@ class Predictions:
             'to 100; * a training model; > far from the training models: '
             'errors are expected to be more than half as large again.'
         ]
-        if self.disagrees.any():
-            lines.append('! the mean loss or the label-token loss contradicts '
-                         'the learned score more than is usual on held-out '
-                         'families; the interval contains both.')
         if self.with_scores.any():
             lines.append('+ made from the losses and the known scores of the '
                          'model on other benchmarks.')
@@ -408,7 +401,7 @@ class Predictions:
 
         They have `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
         `high` (fractions); `extrapolated`, `in_sample`, `with_scores`,
-        `disagrees`, `at_chance`, `expected_error` (None without a prediction);
+        `at_chance`, `expected_error` (None without a prediction);
         `missing`, the reasons.
         """
         cells = product(

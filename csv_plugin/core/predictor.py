@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.formatting import number, percent, short_repr, shortened
 from csv_plugin.core.held_out_errors import HeldOutFamily, typical_error
@@ -16,9 +15,6 @@ from csv_plugin.core.intervals import FAR, Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.predictions import PREDICTED, Predictions
-from csv_plugin.core.reference_predictors import (MEAN_LOSS,
-                                                  ReferencePredictor,
-                                                  beyond_all, widened)
 from csv_plugin.core.salience_model import SalienceModel
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the
@@ -36,9 +32,8 @@ class BenchmarkPredictor:
     uniform weights. `cv_mse` is the mean squared error on held-out families,
     or NaN. `model` contains the salience weights and the curve; `intervals`
     gives the prediction intervals. `notes` are remarks on the fit for users.
-    `families` contains the errors of each family, predicted by the others;
-    `references` are reference predictors. `main` is False if means leave the
-    benchmark out.
+    `families` contains the errors of each family, predicted by the others.
+    `main` is False if means leave the benchmark out.
     """
     benchmark: str
     chance: float
@@ -51,7 +46,6 @@ class BenchmarkPredictor:
     intervals: Intervals
     notes: tuple[str, ...]
     families: tuple[HeldOutFamily, ...] = ()
-    references: tuple[ReferencePredictor, ...] = ()
     main: bool = True
 
     def __repr__(self) -> str:
@@ -103,15 +97,13 @@ class BenchmarkPredictor:
         """Return predictions of M models from features `(M, K)`.
 
         Distances `(M,)` are those of `Predictor.distances`. `values`, `low`,
-        `high`, `extrapolated`, `disagrees`, `at_chance` and `expected_error`
-        as in `Predictions`, `(M,)` each.
+        `high`, `extrapolated`, `at_chance` and `expected_error` as in
+        `Predictions`, `(M,)` each.
         """
         predicted = self.model.predict(values)
-        opposed = self._disagreements(values)
         away = 0 * distance if self.at_chance else distance
         low, high = self.intervals.bounds(self.model, values, away, level)
         low, high = at_least_noise(low, predicted, high, self.n_items, level)
-        low, high = widened(low, predicted, high, opposed)
         if self.at_chance:
             high = np.maximum(high,
                               self.intervals.emerged(self.chance, distance))
@@ -124,27 +116,11 @@ class BenchmarkPredictor:
             high,
             'extrapolated': (self.intervals.growth(distance) > FAR)
             | self.intervals.beyond(values),
-            'disagrees':
-            ~np.isnan(opposed).all(axis=0),
             'at_chance':
             np.full(len(values), self.at_chance),
             'expected_error':
             self.expected_errors(values, distance)
         }
-
-    def _disagreements(self, values: NDArray) -> NDArray[np.float64]:
-        """What references predict where they disagree, else NaN, `(W, M)`."""
-        if not self.references:
-            return np.empty((0, len(values)))
-        scores = self.model.scores(values)
-        learned = (self.model.curve.exponents(scores),
-                   self.model.curve.accuracies(scores),
-                   beyond_all(self.model, scores, self.intervals.score_low,
-                              self.intervals.score_high))
-        return np.stack([
-            reference.disagreements(values, *learned)
-            for reference in self.references
-        ])
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +289,6 @@ class Predictor:
         """
         if isinstance(losses, FeatureTable):
             losses.columns.check_same(self.columns)
-            self._check_means(losses)
             return losses
         targets, columns = self._tokens()
         if isinstance(losses, LossTable):
@@ -321,20 +296,7 @@ class Predictor:
             targets.check_table(losses)
         else:
             losses = self.loss_table(losses)
-        features = columns.features(losses)
-        self._check_means(features)
-        return features
-
-    def _check_means(self, features: FeatureTable) -> None:
-        """Refuse mean losses far outside of those of the training models."""
-        for reference in (r for part in self.benchmarks
-                          for r in part.references if r.name == MEAN_LOSS):
-            scale = reference.model.coefficients.sum()
-            check_means('losses', features.models,
-                        reference.model.scores(features.values) / scale,
-                        reference.score_low / scale,
-                        reference.score_high / scale)
-            break
+        return columns.features(losses)
 
     def distances(self, scores: NDArray) -> NDArray[np.float64]:
         """Return how far models lie from the training models, `(M,)`.

@@ -256,7 +256,7 @@ class Training:
         return fit_predictor(
             source.features(self.losses), accuracies.select(models),
             [self.families[model] for model in models], solver, self.seed,
-            progress, _labels(source.columns.units, accuracies))
+            progress)
 
 
 def on_tokens(predictor: Predictor, targets: TargetTokens,
@@ -312,23 +312,5 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
         scores = np.eye(1 + len(folds.coefficients), width, place)
         model = replace(model, coefficients=scores[0])
         folds = replace(folds, coefficients=scores[1:])
-    # Reference predictors use columns of the all-token loss, which are kept.
     return replace(
-        part,
-        model=model,
-        intervals=replace(part.intervals, folds=folds),
-        references=tuple(
-            replace(reference, model=narrow(reference.model))
-            for reference in part.references))
-
-
-def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:
-    """Column of the label-token loss by benchmark."""
-    places = {
-        unit.removeprefix(f'{GROUPS}: '): k
-        for k, unit in enumerate(units)
-    }
-    return {
-        name: places[f'{name}/answer']
-        for name in accuracies.benchmarks if f'{name}/answer' in places
-    }
+        part, model=model, intervals=replace(part.intervals, folds=folds))

@@ -254,14 +254,12 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         [predictor.benchmark(name).n_items for name in imputation.benchmarks])
     values, low, high, helped = _completed(imputation, predictions, table,
                                            n_items)
-    # The reference predictors contradict predictions from losses alone.
     return replace(
         predictions,
         values=values[:, :, None],
         low=low[:, :, None],
         high=high[:, :, None],
-        with_scores=helped[:, :, None],
-        disagrees=predictions.disagrees & ~helped[:, :, None])
+        with_scores=helped[:, :, None])
 
 
 def _completed(

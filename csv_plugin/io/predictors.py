@@ -6,7 +6,7 @@ and shapes are checked, and all numbers that are taken as an index.
 """
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Optional
 
@@ -21,7 +21,6 @@ from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
-from csv_plugin.core.reference_predictors import ReferencePredictor
 from csv_plugin.core.salience_model import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TextSpans
@@ -44,10 +43,7 @@ _HEADER_FIELDS = {
     'training_families': 'a list of texts',
 }
 #: Fields of a benchmark that are no fields of `BenchmarkPredictor` in JSON.
-_BENCHMARK_FIELDS = {
-    'families': 'a list',
-    'references': 'a list of texts',
-}
+_BENCHMARK_FIELDS = {'families': 'a list'}
 #: How the types of dataclasses are called in JSON.
 _TYPES = {
     str: 'a text',
@@ -83,14 +79,6 @@ _LOG_SHAPES = {
     'log_coefficients': ('f', 'K'),
     'fold_log_coefficients': ('f', 'FK'),
     'typical': ('f', 'K'),
-}
-#: The same of W reference predictors, where the benchmark has some:
-#: coefficients, curves, limits, and lowest and highest of their scores.
-_REFERENCE_SHAPES = {
-    'reference_coefficients': ('f', 'WK'),
-    'reference_curves': ('f', 'W3'),
-    'reference_limits': ('f', 'W'),
-    'reference_ranges': ('f', 'W2'),
 }
 #: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
 #: entries of the matrix.
@@ -181,7 +169,6 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
         **_to_json(part),
         **{name: intervals[name] for name in _OF_INTERVALS},
         'families': [_to_json(family) for family in part.families],
-        'references': [reference.name for reference in part.references],
     }  # yapf: disable
 
 
@@ -231,10 +218,8 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
         layouts |= _LOG_SHAPES
     if f'{index}.highest' in arrays:
         layouts['highest'] = ('f', 'K')
-    if scalars['references']:
-        layouts |= _REFERENCE_SHAPES
     # F and N are lengths of this benchmark alone.
-    sizes = lengths | {'W': len(scalars['references'])}
+    sizes = dict(lengths)
     part = {
         name: _array(where, arrays, f'{index}.{name}', layout, sizes)
         for name, layout in layouts.items()
@@ -259,8 +244,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             **plain,
             model=_model(part, '', part['curve']),
             intervals=intervals,
-            families=tuple(HeldOutFamily(**family) for family in families),
-            references=_unpack_references(scalars['references'], part))
+            families=tuple(HeldOutFamily(**family) for family in families))
 
 
 def _check_folds(intervals: Intervals) -> None:
@@ -289,27 +273,7 @@ def _pack_benchmark(part: BenchmarkPredictor) -> dict[str, NDArray]:
         arrays['typical'] = part.model.logs.typical
     if intervals.highest is not None:
         arrays['highest'] = intervals.highest
-    if part.references:
-        stack = SalienceModel.stack([w.model for w in part.references])
-        arrays['reference_coefficients'] = stack.coefficients
-        arrays['reference_curves'] = _parameters(stack.curve)
-        arrays['reference_limits'] = np.array(
-            [w.limit for w in part.references])
-        arrays['reference_ranges'] = np.array([[w.score_low, w.score_high]
-                                               for w in part.references])
     return arrays
-
-
-def _unpack_references(names: Sequence[str],
-                       part: _Arrays) -> tuple[ReferencePredictor, ...]:
-    return tuple(
-        ReferencePredictor(
-            name,
-            SalienceModel(part['reference_coefficients'][w],
-                          Curve(*part['reference_curves'][w])),
-            float(part['reference_limits'][w]),
-            *map(float, part['reference_ranges'][w]))
-        for w, name in enumerate(names))
 
 
 def _parameters(curve: Curve) -> NDArray:

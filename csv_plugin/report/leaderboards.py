@@ -47,8 +47,7 @@ _LIKELY = 3
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
-          'scoring_lm', 'with_scores', 'disagrees', 'at_chance',
-          'expected_error')
+          'scoring_lm', 'with_scores', 'at_chance', 'expected_error')
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +106,7 @@ class Leaderboard:
                 if row[name] is not None:
                     row[name] = percent(row[name])
             for name in ('extrapolated', 'in_sample', 'with_scores',
-                         'disagrees', 'at_chance'):
+                         'at_chance'):
                 if row[name] is not None:
                     row[name] = int(row[name])
             row['difference'] = None

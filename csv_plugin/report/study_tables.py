@@ -19,8 +19,8 @@ from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.screen import markdown_table, text_table, wrapped
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
-                      'low', 'high', 'extrapolated', 'in_sample', 'disagrees',
-                      'at_chance', 'expected_error')
+                      'low', 'high', 'extrapolated', 'in_sample', 'at_chance',
+                      'expected_error')
 
 _LEGEND = """\
 MSE in 1e-3 (squared fractions), of held-out models alone. `uniform`
@@ -64,9 +64,12 @@ def write_predictions(folder: Path, study: Study,
     in_sample = table.in_sample[:, :, 0]
     for name, part in (('predictions', ~in_sample), ('in_sample', in_sample)):
         rows = ((table.models[m], table.benchmarks[b], splits[table.models[m]],
-                 table.real[m, b], table.values[m, b, 0], table.low[m, b, 0],
-                 table.high[m, b, 0], int(table.extrapolated[m, b, 0]),
-                 int(in_sample[m, b]), int(table.disagrees[m, b, 0]),
+                 table.real[m,
+                            b], table.values[m, b,
+                                             0], table.low[m, b,
+                                                           0], table.high[m, b,
+                                                                          0],
+                 int(table.extrapolated[m, b, 0]), int(in_sample[m, b]),
                  int(table.at_chance[m, b, 0]), table.expected_error[m, b, 0])
                 for m, b in np.argwhere(part))
         write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS, rows)

@@ -113,7 +113,6 @@ class Triage:
                 'low': record['low'],
                 'high': record['high'],
                 'extrapolated': int(record['extrapolated']),
-                'disagrees': int(record['disagrees']),
             }
 
     def forecast_records(self) -> Iterator[dict[str, Any]]:

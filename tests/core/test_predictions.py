@@ -14,7 +14,7 @@ NAN = float('nan')
 MODELS = ('a', 'b', 'c')
 BENCHMARKS = ('easy', 'hard')
 METHODS = ('ridge', 'uniform')
-CUBES = ('values', 'low', 'high', 'extrapolated', 'in_sample', 'disagrees')
+CUBES = ('values', 'low', 'high', 'extrapolated', 'in_sample', 'at_chance')
 REASON = Missing('the dump is damaged')
 NOT_RUN = Missing('the benchmark was not run')
 
@@ -36,7 +36,7 @@ def cube(**changes):
         extrapolated=rng.random((3, 2, 2)) < 0.5,
         in_sample=np.array([[[False, True]] * 2, [[False, False]] * 2,
                             [[True, True]] * 2]),
-        disagrees=rng.random((3, 2, 2)) < 0.5,
+        at_chance=rng.random((3, 2, 2)) < 0.5,
         real=real,
         level=0.9,
         missing={
@@ -83,7 +83,7 @@ def test_a_cell_is_a_prediction():
         0.9,
         table.extrapolated[1, 1, 1],
         False,
-        disagrees=table.disagrees[1, 1, 1])
+        at_chance=table.at_chance[1, 1, 1])
     assert {type(value)
             for value in vars(cell).values()} == {float, bool,
                                                   type(None)}
@@ -141,7 +141,7 @@ def test_a_benchmark_that_is_left_out_keeps_its_real_accuracies():
     table = cube().restricted(['easy'], REASON)
     assert not np.isnan(table.values[:, 0]).all()
     assert np.isnan(table.values[:, 1]).all()
-    assert table.disagrees[:, 0].any() and not table.disagrees[:, 1].any()
+    assert table.at_chance[:, 0].any() and not table.at_chance[:, 1].any()
     np.testing.assert_array_equal(table.real, cube().real)
     assert table.at('a', 'hard', 'uniform') == REASON
     assert table.missing['a', 'hard', REAL] == NOT_RUN
@@ -258,7 +258,7 @@ def test_plain_values_and_a_frame_have_a_row_per_cell():
     assert plain['level'] == 0.9
     pandas = pytest.importorskip('pandas')
     frame = cube().to_frame()
-    assert frame.shape == (12, 14)
+    assert frame.shape == (12, 13)
     rows = frame[frame.missing == REASON.reason]
     assert rows.model.tolist() == ['b'] and pandas.isna(rows.predicted).all()
 
@@ -295,11 +295,11 @@ def test_the_first_method_says_which_benchmarks_are_main():
 
 def test_marks_are_explained():
     none = np.zeros((3, 2, 2), bool)
-    plain = cube(disagrees=none)
-    assert not any('!' in line or '+' in line for line in plain.legend())
+    plain = cube(at_chance=none)
+    assert not any('?' in line or '+' in line for line in plain.legend())
     some = none.copy()
     some[0] = True
-    for part, mark in (('disagrees', '!'), ('with_scores', '+')):
+    for part, mark in (('at_chance', '?'), ('with_scores', '+')):
         marked = replace(plain, **{part: some})
         assert [mark in cell
                 for cell in marked.cells('easy')] == [True, False, False]

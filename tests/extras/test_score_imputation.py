@@ -11,15 +11,13 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import TrainingScores
-from csv_plugin.core.salience import Ridge, Uniform
+from csv_plugin.core.salience import Uniform
 from csv_plugin.extras import score_imputation
 from csv_plugin.extras.score_imputation import (LEAST_MODELS, ScoreImputation,
                                                 _moments, _narrowed,
                                                 learn_imputation,
                                                 sampling_noise,
                                                 with_known_scores)
-from tests.core.strict_references import strict
-from tests.tables import small_tables
 
 NAMES = ('a', 'b', 'c', 'd')
 MEAN = np.array([.3, .4, .5, .6])
@@ -304,24 +302,6 @@ def test_a_side_that_was_cut_off_is_no_shorter_than_the_other():
                           after, np.full(3, .5))
     np.testing.assert_allclose(low, after - [.15, .1, .05])
     np.testing.assert_allclose(high, after + [.15, .05, .05])
-
-
-def test_what_scores_helped_to_say_has_no_flag():
-    tables = small_tables()
-    benchmarks = tables.accuracies.benchmarks
-    ringing = strict(
-        fit_predictor(
-            tables.features,
-            tables.accuracies,
-            tables.groups,
-            Ridge(),
-            labels=dict.fromkeys(benchmarks, 3)))
-    alone = ringing.predict(tables.features)
-    helped = with_known_scores(ringing, alone,
-                               tables.accuracies.select(benchmarks=('easy', )))
-    assert (alone.disagrees & helped.with_scores).any()
-    np.testing.assert_array_equal(helped.disagrees,
-                                  alone.disagrees & ~helped.with_scores)
 
 
 def test_a_predictor_that_learned_nothing_of_the_kind(fitted):

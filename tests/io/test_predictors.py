@@ -13,7 +13,6 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Averaged, Plain, Ridge
 from csv_plugin.io.containers import read_container, write_container
 from csv_plugin.io.predictors import KIND, load_predictor, save_predictor
-from tests.core.strict_references import strict
 from tests.core.training_worlds import (CHARACTERS, make_training,
                                         make_training_world)
 from tests.tables import small_tables
@@ -21,23 +20,17 @@ from tests.tables import small_tables
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def fitted(tables, solver, *names, **labels) -> Predictor:
+def fitted(tables, solver, *names) -> Predictor:
     tables = tables.only(*names) if names else tables
-    return fit_predictor(
-        tables.features,
-        tables.accuracies,
-        tables.groups,
-        solver,
-        labels=labels)
+    return fit_predictor(tables.features, tables.accuracies, tables.groups,
+                         solver)
 
 
 TABLES = small_tables()
 PREDICTORS = {
-    'plain': lambda: fitted(TABLES, Ridge(), **dict.fromkeys(
-        TABLES.accuracies.benchmarks, 3)),
+    'plain': lambda: fitted(TABLES, Ridge()),
     # Scores of 'easy' count logarithms; 'chance' is a mean accuracy.
-    'with logs': lambda: fitted(
-        TABLES, Averaged(), 'easy', 'chance', easy=3),
+    'with logs': lambda: fitted(TABLES, Averaged(), 'easy', 'chance'),
     'with the highest losses': lambda: fitted(TABLES, Plain(), 'easy'),
     # A fold of one model has a flat curve, whose beta is far away.
     'of two models': lambda: fitted(
@@ -113,7 +106,7 @@ def parts_of(thing):
 
 def changed(predictor):
     """Fields that are the same in most predictors, with other values."""
-    first, *rest = strict(predictor).benchmarks
+    first, *rest = predictor.benchmarks
     scores = predictor.training_scores
     observed = scores.observed.copy()
     observed.flat[:2] = 0, 1
@@ -153,7 +146,7 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path):
         _,
         names) in enumerate(header_fields(read_container(path, KIND, '')[0]))
               for name in names]
-    assert len(fields) >= 30
+    assert len(fields) >= 29
     for i, name in fields:
         for change in (lambda part, name: part.pop(name),
                        lambda part, name: part.update({name: {
@@ -166,7 +159,6 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path):
 
 @pytest.mark.parametrize('change, problem', [
     (lambda part: part.update(benchmark='hard'), "'hard' twice"),
-    (lambda part: part.update(references=['one']), 'of shape (1,'),
     (lambda part: part.update(main=1), 'true or false'),
 ])  # yapf: disable
 def test_values_that_no_benchmark_has_are_refused(path, change, problem):
@@ -174,7 +166,7 @@ def test_values_that_no_benchmark_has_are_refused(path, change, problem):
     assert_error(path, problem)
 
 
-@pytest.mark.parametrize('name, n_arrays', [('plain', 13), ('with logs', 16),
+@pytest.mark.parametrize('name, n_arrays', [('plain', 9), ('with logs', 12),
                                             ('with the highest losses', 10)])
 def test_arrays_are_there_finite_and_in_shape(name, n_arrays, path):
     save_predictor(made(name), path)

@@ -10,7 +10,7 @@ from csv_plugin.core.predictions import REAL, Missing, Prediction, Predictions
 from csv_plugin.report.leaderboards import Leaderboard
 
 NO_DUMP = Missing('no dump')
-CUBES = ('low', 'high', 'extrapolated', 'in_sample', 'disagrees')
+CUBES = ('low', 'high', 'extrapolated', 'in_sample')
 
 
 @dataclass

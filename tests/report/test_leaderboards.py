@@ -168,7 +168,7 @@ def test_files(tmp_path):
     cells.real['m1', 'bench-1'] = NO_DUMP
     cells.predicted['all-token', 'm1', 'bench-1'] = Missing('unknown')
     cells.predicted['all-token', 'm0', 'bench-0'] = predict(
-        0.25, 0.1, 0.05, extrapolated=True, disagrees=True)
+        0.25, 0.1, 0.05, extrapolated=True)
     board = cells.board()
     paths = write_leaderboard(tmp_path / 'leader.board', board)
     assert [path.name for path in paths] == [
@@ -199,11 +199,11 @@ def test_files(tmp_path):
             ] == list(product(MODELS, board.predictions.benchmarks, labels))
     assert rows[1] == dict(
         zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
-                     pytest.approx(30), -25, 1, 0, '', 0, 0, 1, 0, None)))
+                     pytest.approx(30), -25, 1, 0, '', 0, 0, 0, None)))
     assert rows[7] == dict(
         zip(FIELDS,
             ('m1', 'bench-1', 'all-token', None, None, None, None, None, None,
-             None, 'no dump; unknown', 0, None, None, None, None)))
+             None, 'no dump; unknown', 0, None, None, None)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.

@@ -57,8 +57,7 @@ def test_predictions(tmp_path, tables, study):
     assert {row['in_sample'] for row in fitted} == {'1'}
     assert tuple(rows[0]) == PREDICTION_COLUMNS == (
         'model', 'benchmark', 'split', 'observed', 'predicted', 'low', 'high',
-        'extrapolated', 'in_sample', 'disagrees', 'at_chance',
-        'expected_error')
+        'extrapolated', 'in_sample', 'at_chance', 'expected_error')
     assert [(row['model'], row['benchmark']) for row in rows] == [
         (m, b) for m in tables.models for b in tables.accuracies.benchmarks
         if not study.predictions.at(m, b, 'uniform').in_sample
@@ -77,7 +76,6 @@ def test_predictions(tmp_path, tables, study):
         assert (float(row['low']), float(row['high'])) == (cell.low, cell.high)
         assert row['extrapolated'] == str(int(cell.extrapolated))
         assert row['in_sample'] == str(int(cell.in_sample))
-        assert row['disagrees'] == str(int(cell.disagrees))
         assert row['at_chance'] == str(int(cell.at_chance))
         assert row['expected_error'] == ('' if cell.expected_error is None else
                                          str(cell.expected_error))

@@ -93,7 +93,7 @@ def test_files(early, tmp_path):
     rows = csv_rows(files[0])
     assert len(rows) == 12 and list(rows[0]) == [
         'run', 'checkpoint', 'tokens', 'share', 'benchmark', 'predicted',
-        'low', 'high', 'extrapolated', 'disagrees'
+        'low', 'high', 'extrapolated'
     ]
     cell = early.predictions.at(rows[0]['checkpoint'], rows[0]['benchmark'])
     assert float(rows[0]['predicted']) == cell.value

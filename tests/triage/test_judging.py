@@ -297,8 +297,7 @@ def test_records(early):
         'predicted': cell.value,
         'low': cell.low,
         'high': cell.high,
-        'extrapolated': int(cell.extrapolated),
-        'disagrees': int(cell.disagrees)
+        'extrapolated': int(cell.extrapolated)
     }
     records = list(early.forecast_records())
     ranking = early.rankings['easy']

@@ -17,16 +17,10 @@ The label-token loss of the exams' own items, as the paper has it, beside that
 of the texts, on the series for which it is known:
 
     python -m tools.studies.study_demo_zoo --items
-
-How often the mean loss or the label-token loss contradicts predictions there,
-and on the same series where answers' losses rise while accuracies rise:
-
-    python -m tools.studies.study_demo_zoo --disagreements
 """
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +32,6 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
-from tools.studies.disagreement_study import (Flags, SeriesDisagreements,
-                                              disagreements_left_out)
 from tools.studies.options import parser_of
 from tools.studies.resampling import error_ratio
 from tools.studies.zoo.building import LABELLED
@@ -69,11 +61,6 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         action='store_true',
         help='fit to all other series for each, and compare the errors\n'
         'with those by cross-validation (default: no)')
-    parser.add_argument(
-        '--disagreements',
-        action='store_true',
-        help='how often disagreement flags are raised on series that were\n'
-        'not fitted to (default: no)')
     return parser.parse_args(argv)
 
 
@@ -84,10 +71,6 @@ def run(args: argparse.Namespace) -> None:
         whole = whole.of_series(LABELLED)
     if args.leave_series_out:
         print(series_left_out(whole))
-        return
-    if args.disagreements:
-        print(
-            disagreements(tqdm(disagreements_left_out(whole), desc='series')))
         return
     squares = whole.squared_errors()
     print(table(whole, squares))
@@ -190,35 +173,6 @@ def cross_validated_in_all(study: ZooStudy, predictor: Predictor) -> str:
         *zip(accuracies.benchmarks, *errors), ('mean', *errors.mean(axis=1))
     ]
     return tabulate(rows, ['exam', *columns], tablefmt='pipe', floatfmt='.2f')
-
-
-def disagreements(found: Iterable[SeriesDisagreements]) -> str:
-    """Shares of cells in percent, a row per series and one of all."""
-    parts = list(found)
-    rows = [[
-        part.series, part.fitted_series, *_flag_cells(part.as_it_is),
-        *_flag_cells(part.turned)
-    ] for part in parts]
-    whole = [
-        Flags.concatenate([getattr(part, kind) for part in parts])
-        for kind in ('as_it_is', 'turned')
-    ]
-    rows.append(['all', '', *chain.from_iterable(map(_flag_cells, whole))])
-    kind = ['cells', 'flagged', 'inside', 'widened', 'inside of flagged']
-    header = [
-        'left out', 'fitted series', *kind, *(f'turned: {k}' for k in kind)
-    ]
-    return tabulate(rows, header, tablefmt='pipe', floatfmt='.0f')
-
-
-def _flag_cells(flags: Flags) -> list[float]:
-    """How many cells, and shares of them in percent."""
-    flagged = flags.select(flags.disagrees)
-    shares = (flags.disagrees, flags.inside, flags.inside_widened,
-              flagged.inside)
-    percents = (100 * share.mean() if len(share) else np.nan
-                for share in shares)
-    return [len(flags.disagrees), *percents]
 
 
 def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:

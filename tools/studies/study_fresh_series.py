@@ -89,12 +89,12 @@ class FreshSeries:
         return np.square(values - self.accuracies)
 
     def errors(self, predictor: Predictor) -> NDArray[np.float64]:
-        """A row per exam and one of means, `(B + 1, 8)`.
+        """A row per exam and one of means, `(B + 1, 7)`.
 
         The columns are the MSE in 1e-3 that the predictor states, the one
         that half of its families stay below, and the one found; how many
-        times the first the last is, MAE in points, coverage, width in points,
-        and share of flags. The means of the first four are geometric.
+        times the first the last is, MAE in points, coverage, and width in
+        points. The means of the first four are geometric.
         """
         predictions = self.predictions(predictor)
         values, low, high = (
@@ -109,8 +109,7 @@ class FreshSeries:
                                             for p in parts]), 1e3 * found,
             found / expected, 100 * np.abs(values - real).mean(axis=0),
             ((low <= real) & (real <= high)).mean(axis=0),
-            100 * (high - low).mean(axis=0),
-            predictions.disagrees[:, :, 0].mean(axis=0)
+            100 * (high - low).mean(axis=0)
         ], axis=1)  # yapf: disable
         return np.vstack([
             rows,
@@ -206,7 +205,7 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
     rows.append(['all', *_row(fresh, auto, baseline)])
     header = [
         'series', 'MSE, auto', f'MSE, {BASELINE}', 'MAE, points',
-        f'MAE, {BASELINE}', 'hold', 'width', 'flagged'
+        f'MAE, {BASELINE}', 'hold', 'width'
     ]
     ratio = error_ratio(
         fresh.squares(auto), fresh.squares(baseline), fresh.series)
@@ -218,7 +217,7 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
             rows,
             header,
             tablefmt='pipe',
-            floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f', '.2f')),
+            floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f')),
         f'auto has {ratios} times the error of the {BASELINE}.'
     ])
 
@@ -235,13 +234,13 @@ def table(errors: NDArray) -> str:
     rows = [[name, *row] for name, row in zip((*world.KINDS, 'mean'), errors)]
     header = [
         'exam', 'MSE, cross-validated', 'of the typical series', 'MSE',
-        'ratio', 'MAE, points', 'hold', 'width', 'flagged'
+        'ratio', 'MAE, points', 'hold', 'width'
     ]
     return tabulate(
         rows,
         header,
         tablefmt='pipe',
-        floatfmt=('', *['.2f'] * 4, '.1f', '.2f', '.1f', '.2f'))
+        floatfmt=('', *['.2f'] * 4, '.1f', '.2f', '.1f'))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

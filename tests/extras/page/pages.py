@@ -74,7 +74,7 @@ def awkward_board() -> Leaderboard:
     cells.predicted['predicted', 'm2', 'b0'] = predict(
         0.55, 0.05, 0.05, in_sample=True)
     cells.predicted['predicted', 'm2', 'b1'] = predict(
-        0.6, 0.2, 0.2, extrapolated=True, disagrees=True)
+        0.6, 0.2, 0.2, extrapolated=True)
     return cells.board()
 
 
