@@ -1,22 +1,16 @@
 """Losses that no model has, and losses that look like them."""
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import csv_plugin
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.failed_scoring import check_means, check_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import TargetTokens
-from csv_plugin.io.dumps import read_dump
-from csv_plugin.io.predictors import load_predictor
 
 RNG = np.random.default_rng(0)
-DEMO = Path(csv_plugin.__file__).parent / 'demo'
 #: Of a sound model, and of five more.
 SOUND = np.exp(.7 + .1 * RNG.normal(size=30))
 OTHERS = SOUND * np.linspace(.8, 1.5, 5)[:, None]
@@ -77,17 +71,6 @@ def test_means_have_a_factor_of_100():
     for mean in (.0099, 301):
         with pytest.raises(InputError, match='model .b.*1 to 3, found'):
             check_means('l', 'ab', np.array([2, mean]), 1, 3)
-
-
-@pytest.mark.parametrize('scale', [1e-3, 1e3])
-def test_before_predicting(scale):
-    """Of a single model there are no others, but those of the training."""
-    predictor = load_predictor(DEMO / 'predictor.safetensors')
-    dump = read_dump(DEMO / 'collection/d-xs@100.safetensors')
-    features = predictor.features({'m': dump})
-    predictor.predict(features)
-    with pytest.raises(InputError, match='losses, model .*expected a mean'):
-        predictor.predict(replace(features, values=features.values * scale))
 
 
 def test_losses_of_tokens():
