@@ -256,18 +256,16 @@ def _file(args: argparse.Namespace, name: str) -> Path:
 def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
             chunks: Path) -> TokenLossDump:
     """The losses of a model, kept in chunks while it is scored."""
-    from csv_plugin.lm.dumping import answers_alone, dump_losses
+    from csv_plugin.lm.dumping import (answers_alone, dump_losses,
+                                       score_in_chunks)
     from csv_plugin.lm.loading import revision_folder
     name_on_hub, _, revision = model.rpartition('@')
     path = model
     if args.revisions:
         path = str(revision_folder(name_on_hub, revision))
-    dump = dump_losses(
-        *_open_engine(path, args),
-        texts,
-        name=name,
-        folder=chunks / _mark(path, args),
-        progress=partial(tqdm, desc=name))
+    score = partial(dump_losses, *_open_engine(path, args), texts, name=name)
+    dump = score_in_chunks(score, texts.texts, chunks / _mark(path, args),
+                           partial(tqdm, desc=name))
     if args.requests:
         dump = answers_alone(dump, texts)
     if args.revisions:

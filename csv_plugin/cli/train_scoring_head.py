@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> None:
         check_validation(validation, models)
     # They load torch and matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import PREDICTOR, write_training
-    from csv_plugin.lm.hidden_states import kept_states
+    from csv_plugin.lm.hidden_states import states_in_parts
     from csv_plugin.lm.loading import load_scoring_lm
     from csv_plugin.lm.tokens.tokenization import target_tokens
 
@@ -108,8 +108,8 @@ def run(args: argparse.Namespace) -> None:
     mixed = _warn(collection, models)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
-    states = kept_states(args.out / 'states.safetensors', model, tokenizer,
-                         collection.texts, partial(tqdm, desc='hidden states'))
+    states = states_in_parts(model, tokenizer, collection.texts.texts,
+                             partial(tqdm, desc='hidden states'))
     losses = targets.table({
         name: dump.texts
         for name, dump in collection.losses.items()

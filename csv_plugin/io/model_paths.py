@@ -13,7 +13,7 @@ from csv_plugin.io.files import FilePath, check_file_names
 #: The number at the end of a name; no step has more digits.
 _STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
 #: Files with weights, and the one that says how they are used.
-_WEIGHTS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
+_WEIGHTS = '*.safetensors', '*.bin', 'config.json'
 #: Names of which a folder with a tokenizer has one.
 _TOKENIZERS = 'tok*', 'vocab*', '*.model', '*.tiktoken', 'tekken*'
 #: Number of places of a file that are read for its mark, and their bytes.

@@ -15,8 +15,7 @@ from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
-from csv_plugin.io.files import FilePath
-from csv_plugin.lm.engines.causal_lm import prefix_token, weights_in_memory
+from csv_plugin.lm.engines.causal_lm import prefix_token
 from csv_plugin.lm.engines.protocol import Engine
 from csv_plugin.lm.engines.token_losses import as_engine, token_losses
 from csv_plugin.lm.engines.windows import window_stride
@@ -26,17 +25,32 @@ from csv_plugin.lm.engines.windows import window_stride
 CHUNK = 32
 
 
-def _dump_info(engine: Engine, tokenizer: PreTrainedTokenizerBase,
-               texts: TextSet, name: Optional[str],
-               context: Optional[int]) -> DumpInfo:
+def dump_losses(model: Union[PreTrainedModel, Engine],
+                tokenizer: PreTrainedTokenizerBase,
+                texts: TextSet,
+                part: Optional[Sequence[Text]] = None,
+                name: Optional[str] = None,
+                context: Optional[int] = None,
+                progress: Progress = iter) -> TokenLossDump:
+    """Score a validation set, or a part of it, for `io.dumps.write_dump`.
+
+    Scored: as in `token_losses`; arguments that are not here are as there.
+    Parts are joined by `io.dumps.merge_dumps`. `name` is that of the model, by
+    default its path. Losses are in nats, one `TokenLosses` per scored text.
+
+    Raises:
+        InputError: As in `token_losses`, or the tokenizer is not one of
+            `transformers`.
+    """
     if not hasattr(tokenizer, 'name_or_path'):
         raise InputError(
             'tokenizer', 'a tokenizer of transformers',
             f'a {type(tokenizer).__name__}',
             'Load it by transformers.AutoTokenizer.from_pretrained(path).')
+    engine = as_engine(model)
     facts = engine.facts
     limit = facts.context if context is None else context
-    return DumpInfo(
+    info = DumpInfo(
         fingerprint=texts.fingerprint,
         model=facts.model if name is None else name,
         tokenizer=tokenizer.name_or_path,
@@ -51,42 +65,9 @@ def _dump_info(engine: Engine, tokenizer: PreTrainedTokenizerBase,
             'numpy': np.__version__,
             **facts.versions
         })
-
-
-def dump_losses(model: Union[PreTrainedModel, Engine],
-                tokenizer: PreTrainedTokenizerBase,
-                texts: TextSet,
-                part: Optional[Sequence[Text]] = None,
-                name: Optional[str] = None,
-                context: Optional[int] = None,
-                folder: Optional[FilePath] = None,
-                progress: Progress = iter) -> TokenLossDump:
-    """Score a validation set, or a part of it, for `io.dumps.write_dump`.
-
-    Scored: as in `token_losses`; arguments that are not here are as there.
-    Parts are joined by `io.dumps.merge_dumps`.
-
-    `name` is that of the model, by default its path. `folder` keeps the losses
-    of every few texts for a call that is repeated after an interruption, see
-    `score_in_chunks`. `progress` wraps the batches, or with a folder the
-    chunks. Losses are in nats, one `TokenLosses` per scored text.
-
-    Raises:
-        InputError: As in `token_losses`, or the tokenizer is not one of
-            `transformers`.
-    """
-    engine = as_engine(model)
     wanted = texts.texts if part is None else part
-    info = _dump_info(engine, tokenizer, texts, name, context)
-
-    def scored(some: Sequence[Text],
-               progress: Progress = iter) -> TokenLossDump:
-        losses = token_losses(engine, tokenizer, some, context, progress)
-        return TokenLossDump(info, tuple(losses))
-
-    if folder is None:
-        return scored(wanted, progress)
-    return score_in_chunks(scored, wanted, Path(folder), progress)
+    losses = token_losses(engine, tokenizer, wanted, context, progress)
+    return TokenLossDump(info, tuple(losses))
 
 
 def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
@@ -107,7 +88,6 @@ def score(model: Union[PreTrainedModel, Engine],
           tokenizer: PreTrainedTokenizerBase,
           texts: TextSet,
           name: Optional[str] = None,
-          folder: Optional[FilePath] = None,
           progress: Progress = iter) -> ModelLosses:
     """Token losses of a causal LM on a validation set.
 
@@ -120,11 +100,7 @@ def score(model: Union[PreTrainedModel, Engine],
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The validation set.
         name (Optional[str]): Name of the model, its path by default.
-        folder (Optional[FilePath]): Keeps losses in case of an interruption,
-            as in `dump_losses`; delete it once they are saved. A model of
-            `transformers` in memory has a folder in it for each state of
-            its weights, which change while its name does not.
-        progress (Progress): Wraps the batches, or with a folder the chunks.
+        progress (Progress): Wraps the batches.
 
     Returns:
         ModelLosses: Losses of this model, in nats; `|` joins those of
@@ -133,10 +109,7 @@ def score(model: Union[PreTrainedModel, Engine],
     Raises:
         InputError: As in `dump_losses`.
     """
-    if folder is not None and isinstance(model, PreTrainedModel):
-        folder = Path(folder) / weights_in_memory(model)
-    dump = dump_losses(
-        model, tokenizer, texts, name=name, folder=folder, progress=progress)
+    dump = dump_losses(model, tokenizer, texts, name=name, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})
 
 

@@ -1,27 +1,20 @@
 """Hidden states of a scoring LM at the tokens of the texts (for Eq. 3)."""
-import hashlib
-import os
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Optional
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.files import atomic_path
+from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import (body_states, context_length,
                                              evaluating, in_halves,
-                                             input_device, prefix_token,
-                                             weights_in_memory)
+                                             input_device, prefix_token)
 from csv_plugin.lm.engines.windows import (Window, cut_windows,
                                            default_max_tokens, group_batches,
                                            pad, target_rows)
@@ -98,74 +91,23 @@ def _check_finite(model: PreTrainedModel, text: Text,
             'bfloat16 or float32.')
 
 
-def kept_states(path: Path,
-                model: PreTrainedModel,
-                tokenizer: PreTrainedTokenizerBase,
-                texts: TextSet,
-                progress: Progress = iter) -> Tensor:
-    """Final hidden states at all tokens, computed once and kept in a file.
+def states_in_parts(model: PreTrainedModel,
+                    tokenizer: PreTrainedTokenizerBase,
+                    texts: Sequence[Text],
+                    progress: Progress = iter) -> Tensor:
+    """Final hidden states at all tokens, computed for some texts at a time.
 
-    An existing file is used if it is not damaged and belongs to the same
-    weights, of which a sample is compared, and to the same tokens. States are
-    stored in bfloat16 if the model computes in bfloat16, else in float32. They
-    are mapped from the file if it was there, `(T, H)`.
+    They are bfloat16 if the model computes in bfloat16, else float32, `(T,
+    H)`. `progress` wraps the parts.
     """
-    ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
-    if not any(map(len, ids)):
+    dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
+    parts = [
+        hidden_states(model, tokenizer, texts[first:first + PART]).to(dtype)
+        for first in progress(range(0, len(texts), PART))
+    ]
+    # A part of empty texts has no states, and so no width.
+    parts = [part for part in parts if len(part)]
+    if not parts:
         raise InputError('texts', 'a text with a token', 'none',
                          'Give texts that are not empty.')
-    key = _identity(model, tokenizer, ids)
-    kept = _read_states(path, key)
-    if kept is not None:
-        return kept
-    dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
-    parts = []
-    for first in progress(range(0, len(texts), PART)):
-        if any(map(len, ids[first:first + PART])):
-            part = texts.texts[first:first + PART]
-            parts.append(hidden_states(model, tokenizer, part).to(dtype))
-    states = torch.cat(parts)
-    _write_states(path, states, key)
-    return states
-
-
-def _write_states(path: Path, states: Tensor, key: str) -> None:
-    with atomic_path(path, waits=False) as temporary:
-        save_file({'states': states},
-                  temporary,
-                  metadata={
-                      'key': key,
-                      'sha256': _digest(states)
-                  })
-
-
-def _read_states(path: Path, key: str) -> Optional[Tensor]:
-    """Mapped states; None if the file is missing, damaged or of other states.
-
-    The file is read once, to check it.
-    """
-    try:
-        with safe_open(os.fspath(path), framework='pt') as file:
-            metadata = file.metadata() or {}
-            if metadata.get('key') != key:
-                return None
-            states = file.get_tensor('states')
-    except (OSError, SafetensorError):
-        return None
-    return states if metadata.get('sha256') == _digest(states) else None
-
-
-def _digest(states: Tensor) -> str:
-    numbers = states.contiguous().view(torch.uint8).numpy()
-    return hashlib.sha256(numbers.data).hexdigest()
-
-
-def _identity(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
-              ids: Sequence[NDArray[np.int64]]) -> str:
-    """SHA-256 of everything that hidden states depend on."""
-    digest = hashlib.sha256(
-        f'{weights_in_memory(model)} {context_length(model)} '
-        f'{prefix_token(tokenizer)}'.encode())
-    for row in ids:
-        digest.update(len(row).to_bytes(8, 'big') + row.tobytes())
-    return digest.hexdigest()
+    return torch.cat(parts)

@@ -92,7 +92,7 @@ def record(root: Path, out: Path, names: list[str]) -> None:
             sys.exit(f'{name}: {done.stderr[-2000:]}')
         if name in PRINTED:
             (folder / 'printed.txt').write_text(done.stdout, 'utf-8')
-        for part in ('collection', 'pictures', 'states.safetensors'):
+        for part in ('collection', 'pictures'):
             path = folder / part
             shutil.rmtree(path) if path.is_dir() else path.unlink(
                 missing_ok=True)

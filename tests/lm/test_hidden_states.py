@@ -5,7 +5,8 @@ import torch
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.hidden_states import hidden_states
+from csv_plugin.lm import hidden_states as module
+from csv_plugin.lm.hidden_states import hidden_states, states_in_parts
 from tests.lm.models import CONTEXT, MODELS, make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS, SPECIAL
 
@@ -109,3 +110,22 @@ def test_wrappers_that_are_the_whole_model_are_refused():
     model.__class__, model.whole = Wrapped, [whole]
     with pytest.raises(InputError, match=r'32 numbers.*found 512.*adapters'):
         hidden_states(model, tokenizer(), [Text('t', 'abc')])
+
+
+@pytest.mark.parametrize('given, kept', [(torch.float32, torch.float32),
+                                         (torch.bfloat16, torch.bfloat16),
+                                         (torch.float16, torch.float32)])
+def test_states_of_some_texts_at_a_time(given, kept, monkeypatch):
+    """Parts of empty texts, such as the second, have none."""
+    monkeypatch.setattr(module, 'PART', 2)
+    empty = [Text('e', ''), Text('f', '')]
+    texts, model = [*TEXTS[:2], *empty, TEXTS[2]], make('llama').to(given)
+    seen = []
+    states = states_in_parts(model, tokenizer(), texts,
+                             lambda parts: seen.extend(parts) or parts)
+    assert states.dtype == kept and seen == [0, 2, 4]
+    parts = [hidden_states(model, tokenizer(), part)
+             for part in (TEXTS[:2], TEXTS[2:3])]  # yapf: disable
+    assert torch.equal(states.float(), torch.cat(parts))
+    with pytest.raises(InputError, match='a text with a token, found none'):
+        states_in_parts(model, tokenizer(), empty)

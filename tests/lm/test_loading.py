@@ -3,8 +3,7 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.lm import loading
-from csv_plugin.lm.loading import (_in_words, load_causal_lm, load_scoring_lm,
+from csv_plugin.lm.loading import (load_causal_lm, load_scoring_lm,
                                    load_tokenizer)
 from tests.lm import code_folders
 from tests.lm.models import make, tokenizer
@@ -50,13 +49,6 @@ def test_a_folder_with_wrong_files_is_one_line(folder, name, content, words):
     with pytest.raises(InputError, match=words) as error:
         load_scoring_lm(folder)
     assert str(folder) in str(error.value) and '\n' not in str(error.value)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="tokenizer '.*none': expected"):
-        load_tokenizer(tmp_path / 'none')
-    with pytest.raises(InputError, match="model '.*none': expected"):
-        load_scoring_lm(tmp_path / 'none')
 
 
 def test_embeddings_that_are_offloaded(folder, tmp_path):
@@ -135,41 +127,10 @@ def test_pickled_weights_run_no_code(folder, kind, trusted):
 
 
 @pytest.mark.parametrize('name, found', [
-    ('no/model', 'no such folder, and no connection to the hub'),
-    ('./no/folder/here', 'no such folder'),
+    ('no/model', 'no such folder, and from the hub OSError: '),
+    ('./no/folder/here', 'no such folder. Name its folder'),
 ])
-def test_a_model_that_cannot_be_reached(name, found, offline_hub, capfd):
+def test_a_model_that_cannot_be_reached(name, found, offline_hub):
     for load in (load_tokenizer, load_causal_lm):
-        with pytest.raises(InputError, match=f'found {found}. Name its '):
+        with pytest.raises(InputError, match=f'found {found}'):
             load(name)
-    assert capfd.readouterr() == ('', '')
-
-
-@pytest.mark.parametrize('error, reason', [
-    ("We couldn't connect to it", 'no connection to the hub'),
-    ('offline mode is enabled', 'no connection to the hub'),
-    ('a gated model', 'OSError: a gated model'),
-])
-def test_what_the_hub_answers(error, reason):
-    with pytest.raises(InputError, match=reason):
-        with _in_words('model', 'no/model'):
-            raise OSError(error)
-
-
-@pytest.mark.parametrize('quota, expected', [('150000 100000', 2),
-                                             ('max 100000', 9), (None, 9)])
-def test_threads_keep_to_the_quota_of_a_container(folder, tmp_path,
-                                                  monkeypatch, quota,
-                                                  expected):
-    used = [9]
-    monkeypatch.setattr(torch, 'get_num_threads', lambda: used[-1])
-    monkeypatch.setattr(torch, 'set_num_threads', used.append)
-    monkeypatch.setattr(loading, '_QUOTA', tmp_path / 'cpu.max')
-    if quota:
-        (tmp_path / 'cpu.max').write_text(quota)
-    monkeypatch.setenv('OMP_NUM_THREADS', '9')
-    load_causal_lm(folder)
-    assert used == [9]
-    monkeypatch.delenv('OMP_NUM_THREADS')
-    load_causal_lm(folder)
-    assert used[-1] == expected

@@ -1,5 +1,4 @@
 """Running a `transformers` causal LM: body and head, prefix, batches."""
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional, TypeVar
@@ -17,25 +16,6 @@ Output = TypeVar('Output')
 
 #: Tokens on which the logits of the head are compared with the model's own.
 PROBE_TOKENS = 2
-
-#: Numbers of a tensor of weights that count for `weights_in_memory`.
-_PLACES = 1024
-
-
-def weights_in_memory(model: nn.Module) -> str:
-    """Return 16 hexadecimal digits that change with the weights of a model.
-
-    They come from a sample of each tensor: training changes numbers
-    everywhere. Offloaded weights do not count.
-    """
-    digest = hashlib.sha256()
-    for name, weights in model.named_parameters():
-        digest.update(f'{name} {weights.dtype}\n'.encode())
-        if not weights.is_meta:
-            numbers = weights.detach().reshape(-1)
-            some = numbers[::max(1, len(numbers) // _PLACES)]
-            digest.update(some.double().cpu().numpy().tobytes())
-    return digest.hexdigest()[:16]
 
 
 @contextmanager

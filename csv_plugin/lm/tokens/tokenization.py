@@ -13,11 +13,8 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
-from csv_plugin.lm.tokens.tokenizer_checks import (LostWhitespace,
-                                                   check_against_file,
-                                                   check_gguf,
-                                                   check_whitespace, file_of,
-                                                   lost_whitespace, named)
+from csv_plugin.lm.tokens.tokenizer_checks import (check_against_file, file_of,
+                                                   named)
 
 # Texts in one call of a tokenizer: enough for its threads, little memory.
 _BATCH = 256
@@ -50,7 +47,6 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
     added. Truncation and padding that are on in its fast backend end up off,
     as after any call of it.
     """
-    check_gguf(tokenizer)
     file = file_of(tokenizer)
     tokenized = []
     for first in range(0, len(texts), _BATCH):
@@ -96,7 +92,6 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
     added = tokenizer.get_added_vocab().keys()
     all_ids = [np.array(ids, np.int64) for ids in encoded['input_ids']]
     tokenized: list[TokenizedText] = []
-    lost: list[LostWhitespace] = []
     for i, tokens in enumerate(_token_strings(tokenizer, all_ids)):
         text, ids = texts[i].text, all_ids[i]
         is_unknown = ids == tokenizer.unk_token_id
@@ -110,10 +105,7 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
                 spans = from_offsets(tokens, is_unknown, offsets, text)
             if spans is None:
                 spans = _aligned(tokenizer, texts[i], ids, tokens)
-            is_opaque = is_unknown | [token in added for token in tokens]
-            lost += lost_whitespace(texts[i], tokens, is_opaque, spans)
         tokenized.append(TokenizedText(ids, spans, int(is_unknown.sum())))
-    check_whitespace(tokenizer, lost)
     return tokenized
 
 

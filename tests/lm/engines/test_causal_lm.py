@@ -7,8 +7,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from csv_plugin.lm.engines.causal_lm import (body_states, evaluating,
-                                             plain_head, prefix_token,
-                                             weights_in_memory)
+                                             plain_head, prefix_token)
 from tests.lm.models import MODELS, PLAIN, WITH_TAIL, make, tokenizer
 
 INPUTS = torch.arange(3, 23)[None]
@@ -145,15 +144,3 @@ def test_evaluating_leaves_every_module_in_its_mode():
         raise KeyError
     assert [module.training for module in model.modules()] == modes
     assert not frozen.training and torch.is_grad_enabled()
-
-
-def test_a_mark_of_the_weights_in_memory():
-    mark = weights_in_memory(make('llama'))
-    assert len(mark) == 16 and weights_in_memory(make('llama')) == mark
-    trained, rounded = make('llama'), make('llama').bfloat16()
-    with torch.no_grad():
-        trained.model.norm.weight[17] += 1e-3
-    others = make('llama', 1), trained, rounded
-    marks = [weights_in_memory(model) for model in others]
-    marks.append(weights_in_memory(rounded.float()))
-    assert len({mark, *marks}) == 5

@@ -15,10 +15,10 @@ from typing import IO, NamedTuple, Optional
 
 import torch
 from gguf import GGUFReader
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import (AutoModelForCausalLM, AutoTokenizer,
+                          PreTrainedTokenizerFast)
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.lm.loading import load_tokenizer
 from tools.studies.real_models.degradations import DEGRADATIONS, Degradation
 
 
@@ -135,7 +135,8 @@ def _convert(folder: Path, joined: Path, tokenizer: Optional[str],
     model = AutoModelForCausalLM.from_pretrained(
         joined.parent, gguf_file=joined.name, torch_dtype=torch.float32)
     if tokenizer is None:
-        words = load_tokenizer(joined)
+        words = AutoTokenizer.from_pretrained(
+            joined.parent, gguf_file=joined.name)
     else:
         words = _node_tokenizer(folder / 'packages', tokenizer)
     _check_vocabulary(joined, words.get_vocab())
