@@ -20,7 +20,7 @@ from typing import Optional
 from csv_plugin.cli.arguments import (add_flag, add_json, add_option,
                                       add_several, add_wide, positive,
                                       predictor_file, print_json)
-from csv_plugin.core.comparing import Answers, Losses, compare, sources_of
+from csv_plugin.core.comparing import Answers, Losses, compare
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
@@ -139,10 +139,10 @@ def _answers(place: str) -> Answers:
     _check_model(place, model, table.models)
     row = table.values[table.models.index(model)]
     grades: dict[str, dict[str, float]] = {}
-    for item, source, grade in zip(table.columns, sources_of(table.columns),
-                                   row.tolist()):
+    for item, grade in zip(table.columns, row.tolist()):
         if grade == grade:  # An empty cell is an item that was not run.
-            grades.setdefault(source or path.stem, {})[item] = grade
+            benchmark = item.rpartition('/')[0] or path.stem
+            grades.setdefault(benchmark, {})[item] = grade
     return grades
 
 

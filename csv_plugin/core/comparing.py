@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.differences import predict_differences
+from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable, counted_losses
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.losses import LossTable, TargetTokens, TextLosses
+from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
                                     PREDICTOR, RUNS, SCORE, TEXTS, Difference,
@@ -74,24 +74,21 @@ class Comparison:
             part.benchmark: part
             for part in self.of_kind(kind)
         } for kind in (OBSERVED, PREDICTED))
-        found = []
+        rows = []
         for pair in self.answers:
             name, error = pair.benchmark, pair.noise.error
             part = replace(observed[name], noises={ITEMS: pair.noise})
+            # Errors fall with the square root of the number of items.
+            needed = (part.detectable / part.margin)**2
             worth = None
             if name in predicted:
                 worth = (error / predicted[name].errors[PREDICTOR])**2
-            found.append({
-                **vars(pair),
-                'noise':
-                error,
-                # Errors fall with the square root of the number of items.
-                'needed':
-                pair.n_items * (part.detectable / part.margin)**2,
-                'worth':
-                worth and pair.n_items * worth
-            })
-        return found
+            rows.append({
+                **vars(pair), 'noise': error,
+                'needed': pair.n_items * needed,
+                'worth': worth and pair.n_items * worth
+            })  # yapf: disable
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; accuracies are fractions."""
@@ -148,23 +145,35 @@ def compare(a: Optional[Losses] = None,
             same texts, there is a single run of the recipe, no item has
             answers of both, or as in `Predictor.features`.
     """
-    _check(level, margin, (a, b), answers, bool(predictor or same_recipe))
+    for name, value in (('level', level), ('margin', margin)):
+        if not 0 < value < 1:
+            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
+                             str(value), 'Give 0.95 for 95 %.')
+    if (a is None) != (b is None) or a is None and answers is None:
+        raise InputError('comparison', 'losses or answers of A and of B',
+                         'fewer', 'Give either of both models.')
+    if a is None and (predictor or same_recipe):
+        raise InputError('comparison by answers alone',
+                         'no predictor and no runs', 'one of these',
+                         'Give the losses of A and B, too.')
     models = 'A', 'B'
     found: list[Difference] = []
     notes: list[str] = []
     main = predictor.main if predictor else ()
     if a is not None and b is not None:
         models = _name(a), _name(b)
-        paired = _pair([a, b, *same_recipe], predictor)
-        found = _judge(paired,
-                       _quantities(paired, predictor, same_family, margin),
-                       level)
-        notes = _notes(models, (a, b), paired.features[:2], predictor)
+        measured = _measure([a, b, *same_recipe], predictor)
+        found = _judge(measured, predictor, same_family, level, margin)
+        notes = _notes(models, (a, b), measured.features[:2], predictor)
     pairs: list[PairedAnswers] = []
     if answers is not None:
         pairs = _pair_answers(*answers)
         found += _with_answers(pairs, found, main, level, margin)
-        notes += _left_out(answers, pairs)
+        n_given = sum(len(items) for one in answers for items in one.values())
+        n_alone = n_given - 2 * sum(pair.n_items for pair in pairs)
+        if n_alone:
+            notes.append(f'{n_alone} items that one of the models alone '
+                         'answered are left out')
     decisive = _decisive(found, main, decided_by)
     # Errors of predictors are those of single runs, too.
     if RUNS not in decisive.noises and decisive.kind != PREDICTED:
@@ -174,128 +183,82 @@ def compare(a: Optional[Losses] = None,
                       tuple(notes))
 
 
-def _check(level: float, margin: float, losses: tuple[Any, Any],
-           answers: Optional[Any], needs_losses: bool) -> None:
-    """Refuse what cannot be compared."""
-    for name, value in (('level', level), ('margin', margin)):
-        if not 0 < value < 1:
-            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
-                             str(value), 'Give 0.95 for 95 %.')
-    n_losses = sum(part is not None for part in losses)
-    if n_losses == 1 or not n_losses and answers is None:
-        raise InputError('comparison', 'losses or answers of A and of B',
-                         'fewer', 'Give either of both models.')
-    if needs_losses and not n_losses:
-        raise InputError('comparison by answers alone',
-                         'no predictor and no runs', 'one of these',
-                         'Give the losses of A and B, too.')
-
-
 def _name(losses: Losses) -> str:
     if isinstance(losses, TokenLossDump):
         return losses.info.model
     return losses.models[0]
 
 
-class _Paired(NamedTuple):
-    """Losses of M models on S texts or items, of which A and B come first.
+class _Measured(NamedTuple):
+    """Losses of M models, A and B first, by S texts or items.
 
-    Parts of the texts in the mean losses are `(M, S)`, in the differences of
-    capability scores `(S, B)`; the mean losses and scores are their sums.
-    Shares of the texts in the whole are `(S,)`, features `(M, K)`.
+    `losses` are the parts of the texts in mean losses, `(M, S)`, and `scores`
+    their parts in differences of capability scores, `(S, B)`. Shares of the
+    texts in the whole are `(S,)`, features `(M, K)`.
     """
-    names: tuple[str, ...]
+    texts: tuple[str, ...]
     shares: NDArray
     losses: NDArray
     scores: NDArray
     features: NDArray
 
 
-class _Quantity(NamedTuple):
-    """A loss, a score or a predicted accuracy of models.
-
-    Values of M models are `(M,)`, parts of S texts in the difference of B and
-    A `(S,)`, for accuracies along the tangent of the curve.
-    """
-    kind: str
-    benchmark: str
-    margin: float
-    values: NDArray
-    parts: NDArray
-    predictor: Optional[Noise] = None
-
-
-def _quantities(paired: _Paired, predictor: Optional[Predictor],
-                same_family: bool, margin: float) -> list[_Quantity]:
-    """The mean loss, and scores and accuracies of a predictor."""
-    losses = paired.losses.sum(axis=1)
-    least = LOSS_MARGIN * float(losses[0])
-    step = paired.losses[1] - paired.losses[0]
-    found = [_Quantity(LOSS, '', least, losses, step)]
-    if predictor is None:
-        return found
-    accuracies, tangents = [], []
-    for part, parts in zip(predictor.benchmarks, paired.scores.T):
-        scores, curve = part.model.scores(paired.features), part.model.curve
-        found.append(_Quantity(SCORE, part.benchmark, least, scores, parts))
-        slope = curve.slopes(scores[:2].mean(keepdims=True))[0]
-        accuracies.append(curve.accuracies(scores))
-        tangents.append(parts * curve.alpha * slope)
-    if predictor.training_scores is None:
-        return found
-    main = np.isin(predictor.names, predictor.main)
-    for rows in (accuracies, tangents):
-        rows.append(main @ np.array(rows) / max(main.sum(), 1))
-    a, b = (FeatureTable((name, ), predictor.columns, row[None])
-            for name, row in zip('AB', paired.features))
-    shifts = predict_differences(predictor, a, b, same_family)
-    noises = map(Noise, shifts.deviation.tolist(), shifts.freedom.tolist())
-    found += [
-        _Quantity(PREDICTED, name, margin, *rest)
-        for name, *rest in zip((*predictor.names,
-                                MEAN), accuracies, tangents, noises)
-    ]
-    return found
-
-
-def _judge(paired: _Paired, quantities: Sequence[_Quantity],
-           level: float) -> list[Difference]:
-    """Differences of quantities, with the noise of texts and runs.
+def _judge(measured: _Measured, predictor: Optional[Predictor],
+           same_family: bool, level: float, margin: float) -> list[Difference]:
+    """Differences of the mean loss, and of what a predictor makes of it.
 
     The error of a predictor was measured on the same texts, so their noise is
-    named but not added.
+    a part of it.
     """
-    has_runs = len(paired.losses) > 2
-    of_texts: Sequence[Optional[Noise]] = [None] * len(quantities)
+    texts, shares, losses, scores, features = measured
+    rows: list[tuple[str, str, NDArray]] = [(LOSS, '', losses.sum(axis=1))]
+    for part in predictor.benchmarks if predictor else ():
+        rows.append((SCORE, part.benchmark, part.model.scores(features)))
+    noises: list[dict[str, Noise]] = [{} for _ in rows]
     # The noise of runs can be measured on a single text, too.
-    if len(paired.names) > 1 or not has_runs:
-        of_texts = text_noise(
-            np.column_stack([part.parts for part in quantities]),
-            paired.shares, sources_of(paired.names))
+    if len(texts) > 1 or len(losses) == 2:
+        noises = [{TEXTS: noise} for noise in text_noise(
+            np.column_stack([losses[1] - losses[0], scores]), shares,
+            [name.rpartition('/')[0] for name in texts])]  # yapf: disable
+    if predictor and predictor.training_scores is not None:
+        predicted = _predict(predictor, features, same_family)
+        rows += [(PREDICTED, *row[:2]) for row in predicted]
+        noises += [{PREDICTOR: noise} for _, _, noise in predicted]
+    loss_margin = LOSS_MARGIN * float(losses[0].sum())
     found = []
-    for part, texts in zip(quantities, of_texts):
-        noises, within = {TEXTS: texts} if texts else {}, {}
-        if part.predictor:
-            noises, within = {PREDICTOR: part.predictor}, noises
-        if has_runs:
-            noises[RUNS] = run_noise(part.values[2:])
-        a, b = part.values[:2].tolist()
+    for (kind, name, values), noise in zip(rows, noises):
+        if len(values) > 2:
+            noise[RUNS] = run_noise(values[2:])
+        a, b = values[:2].tolist()
         found.append(
-            Difference(part.kind, part.benchmark, b - a, noises, level,
-                       part.margin, within))
+            Difference(kind, name, b - a, noise, level,
+                       margin if kind == PREDICTED else loss_margin))
     return found
 
 
-def sources_of(units: Sequence[str]) -> list[str]:
-    """Return the sources of texts or items: their names up to the last slash.
+def _predict(predictor: Predictor, features: NDArray,
+             same_family: bool) -> list[tuple[str, NDArray, Noise]]:
+    """Accuracies `(M,)` on each benchmark and, of several, their mean.
 
-    >>> sources_of(['arc/train/7', 'plain'])
-    ['arc/train', '']
+    The noise is that of the difference of the first two models.
     """
-    return [name.rpartition('/')[0] for name in units]
+    accuracies = [
+        part.model.curve.accuracies(part.model.scores(features))
+        for part in predictor.benchmarks
+    ]
+    main = np.isin(predictor.names, predictor.main)
+    accuracies.append(main @ np.array(accuracies) / max(main.sum(), 1))
+    joint = predict_jointly(
+        predictor,
+        FeatureTable(('A', 'B'), predictor.columns, features[:2].copy()),
+        ('A', 'A' if same_family else 'B'))
+    shift = joint.differences(0, 1)
+    noises = map(Noise, shift.deviation.tolist(), shift.freedom.tolist())
+    return list(zip((*predictor.names, MEAN), accuracies, noises))
 
 
-def _pair(models: Sequence[Losses], predictor: Optional[Predictor]) -> _Paired:
+def _measure(models: Sequence[Losses],
+             predictor: Optional[Predictor]) -> _Measured:
     tables = [part for part in models if isinstance(part, FeatureTable)]
     dumps = [part for part in models if isinstance(part, TokenLossDump)]
     if tables and dumps:
@@ -306,54 +269,52 @@ def _pair(models: Sequence[Losses], predictor: Optional[Predictor]) -> _Paired:
             raise InputError('table of losses', 'one model',
                              shortened(', '.join(table.models), 60),
                              'Select a model: table.select([name]).')
-    return _pair_tables(tables, predictor) if tables else _pair_dumps(
+    return _measure_tables(tables, predictor) if tables else _measure_dumps(
         dumps, predictor)
 
 
-def _pair_tables(tables: Sequence[FeatureTable],
-                 predictor: Optional[Predictor]) -> _Paired:
+def _measure_tables(tables: Sequence[FeatureTable],
+                    predictor: Optional[Predictor]) -> _Measured:
     columns = predictor.columns if predictor else tables[0].columns
     for table in tables:
         table.columns.check_same(columns)
     values = np.concatenate([table.values for table in tables])
     scores = _weights(predictor, values) * (values[1] - values[0])
-    return _Paired(columns.units, columns.uniform, values * columns.uniform,
-                   scores.T, values)
+    return _Measured(columns.units, columns.uniform, values * columns.uniform,
+                     scores.T, values)
 
 
-def _pair_dumps(dumps: Sequence[TokenLossDump],
-                predictor: Optional[Predictor]) -> _Paired:
+def _measure_dumps(dumps: Sequence[TokenLossDump],
+                   predictor: Optional[Predictor]) -> _Measured:
     by_name = {str(i): dump for i, dump in enumerate(dumps)}
+    scores: NDArray = np.empty((0, 0))
+    features: NDArray = np.empty((len(dumps), 0))
     if predictor is None:
-        table = _tokens_of(dumps[0]).table({
+        texts = TextLosses.of(dumps[0].texts)
+        # The tokens of A.
+        targets = TargetTokens(texts.ids, texts.hashes, texts.spans,
+                               dumps[0].info.fingerprint)
+        table = targets.table({
             name: dump.texts
             for name, dump in by_name.items()
         })
-        features = np.empty((len(dumps), 0))
     else:
         table = predictor.loss_table(by_name)
         features = predictor.features(table).values
     losses, _ = counted_losses(table)
-    scores = np.empty((len(table.text_ids), 0))
     if predictor is not None and predictor.matrix is not None:
         tokens = predictor.matrix @ _weights(predictor, features).T
-        scores = _by_text(table, ((losses[1] - losses[0])[:, None] * tokens).T)
+        scores = (losses[1] - losses[0])[:, None] * tokens
+    # Sums over the tokens of each text.
+    n_texts = len(table.text_ids)
+    by_text = np.array([
+        np.bincount(table.text_of_token(), row, n_texts)
+        for row in (*losses, *scores.T)
+    ])
     n_chars = table.n_chars.sum()
-    return _Paired(table.text_ids, table.n_chars / n_chars,
-                   _by_text(table, losses).T / n_chars, scores, features)
-
-
-def _tokens_of(dump: TokenLossDump) -> TargetTokens:
-    """The model's own tokens of all texts in its dump."""
-    texts = TextLosses.of(dump.texts)
-    return TargetTokens(texts.ids, texts.hashes, texts.spans,
-                        dump.info.fingerprint)
-
-
-def _by_text(table: LossTable, tokens: NDArray) -> NDArray[np.float64]:
-    """Sums of values `(n, T)` over the tokens of each text, `(S, n)`."""
-    member, n_texts = table.text_of_token(), len(table.text_ids)
-    return np.array([np.bincount(member, row, n_texts) for row in tokens]).T
+    return _Measured(table.text_ids, table.n_chars / n_chars,
+                     by_text[:len(dumps)] / n_chars, by_text[len(dumps):].T,
+                     features)
 
 
 def _weights(predictor: Optional[Predictor],
@@ -402,16 +363,6 @@ def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
     return notes
 
 
-def _left_out(answers: tuple[Answers, Answers],
-              pairs: Sequence[PairedAnswers]) -> list[str]:
-    """A remark on items that one model alone answered."""
-    n_given = sum(len(items) for one in answers for items in one.values())
-    n_alone = n_given - 2 * sum(pair.n_items for pair in pairs)
-    return [
-        f'{n_alone} items that one of the models alone answered are left out'
-    ] if n_alone else []
-
-
 def _pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     pairs = []
     for benchmark in a:
@@ -444,10 +395,9 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
         predicted.pop(MEAN, None)
     rows = [(pair.benchmark, pair.value, pair.noise) for pair in pairs]
     if len(pairs) > 1:
-        value, error = (float(np.mean([
-            pair.value for pair in pairs
-        ])), float(np.linalg.norm([pair.noise.error for pair in pairs])))
-        rows.append((MEAN, value, Noise(error / len(pairs))))
+        error = float(np.linalg.norm([noise.error for _, _, noise in rows]))
+        rows.append((MEAN, float(np.mean([value for _, value, _ in rows])),
+                     Noise(error / len(pairs))))
     observed, combined = [], []
     for name, value, noise in rows:
         noises = {ITEMS: noise}

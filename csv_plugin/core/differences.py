@@ -1,8 +1,8 @@
 """Differences between predicted accuracies of models, and their errors.
 
 Two predictions by one predictor share a part of their errors, and more of it
-within a family. So errors of differences are learned from differences: those
-between all pairs of training models, each predicted by fits to other families.
+within a family. So errors of differences are learned from those between all
+pairs of training models, each predicted by fits to other families.
 
 The variance of such an error has three parts: a constant; a part for pairs
 from two families; and a part that grows with the predicted difference. This is
@@ -11,9 +11,8 @@ along the predicted accuracy. So n models have a joint distribution.
 
 A few families have much larger errors than the others. So errors follow
 Student's t distribution, and its scale has the largest likelihood. As for
-`intervals`, n families count as n errors, and benchmarks share the shape of
-the variance, the more the fewer families they have. They grow with
-the distance from the training models as those of `intervals` do.
+`intervals`, n families count as n errors, benchmarks share the shape of the
+variance, and errors grow with the distance from the training models.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,13 +23,11 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import counted
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
 from csv_plugin.core.paired import MOST_FREEDOM
-from csv_plugin.core.predictor import (BenchmarkPredictor, Losses, Predictor,
-                                       TrainingScores)
+from csv_plugin.core.predictor import Losses, Predictor, TrainingScores
 
 #: Accuracies lie in 0..1, so no error of a difference has a larger deviation.
 MOST_DEVIATION = 1.0
@@ -45,8 +42,7 @@ N_DRAWS = 4_000
 LEAST_SHARE = 1e-12
 #: More pairs than these are counted in cells of sizes and of squared errors.
 MOST_PAIRS, SIZE_CELLS, SQUARE_CELLS = 20_000, 50, 200
-#: Rows of pairs at a time.
-_ROWS = 100
+#: Rounds of expectation-maximisation.
 _ROUNDS = 12
 
 
@@ -78,15 +74,11 @@ class _PairErrors:
     parts: NDArray[np.float64]
     families: int
 
-    @property
-    def known(self) -> bool:
-        """False if nothing was held out."""
-        return self.families > 1
-
     def variance(self, sizes: NDArray,
                  between: NDArray) -> NDArray[np.float64]:
         """Variance within the range of the training models."""
-        if not self.known:
+        # With a single family, nothing was held out.
+        if self.families < 2:
             return np.full(sizes.shape, MOST_DEVIATION**2)
         variance = self.parts[0] + self.parts[1] * between
         return np.maximum(variance + self.parts[2] * sizes, LEAST_DEVIATION**2)
@@ -120,20 +112,16 @@ class JointPredictions:
     chosen: NDArray[np.bool_]
     own: Optional[OwnErrors] = None
 
-    def __repr__(self) -> str:
-        return f'JointPredictions({counted(self.values.shape[1], "model")})'
+    __repr__ = short_repr
 
     def select(self, places: NDArray[np.intp]) -> 'JointPredictions':
         """Return some of the models."""
-        own = self.own and OwnErrors(self.own.variance[:, places],
-                                     self.own.freedom[places])
-        return replace(
-            self,
-            values=self.values[:, places],
-            larger=self.larger[:, places],
-            noise=self.noise[:, places],
-            families=self.families[places],
-            own=own)
+        columns = {
+            name: getattr(self, name)[..., places]
+            for name in ('values', 'larger', 'noise', 'families')
+        }
+        own = self.own and OwnErrors(*(part[..., places] for part in self.own))
+        return replace(self, own=own, **columns)
 
     def differences(self, i: Any, j: Any) -> AccuracyDifferences:
         """Return predicted differences of pairs, `(K, ...)`."""
@@ -154,16 +142,10 @@ class JointPredictions:
         By benchmark k. Models that cannot be told apart at this level may be
         in either order, as those with `within` of each other.
         """
-        n = self.values.shape[1]
-        everyone = np.arange(n)
-        best, worst = np.ones(n, int), np.full(n, n)
-        # A matrix of all pairs would take much memory.
-        for rows in np.array_split(everyone, -(-n // _ROWS)):
-            gap, error, freedom = self._pairs(k, rows[:, None], everyone)
-            above = gap > within + error * stdtrit(freedom, (1 + level) / 2)
-            best[rows] += above.sum(axis=1)
-            worst -= above.sum(axis=0)
-        return best, worst
+        everyone = np.arange(self.values.shape[1])
+        gap, error, freedom = self._pairs(k, everyone[:, None], everyone)
+        above = gap > within + error * stdtrit(freedom, (1 + level) / 2)
+        return 1 + above.sum(axis=1), len(everyone) - above.sum(axis=0)
 
     def chances(self, k: int = -1, within: float = 0) -> NDArray[np.float64]:
         """Return the probability of each model to be the best, `(n,)`.
@@ -237,27 +219,6 @@ class JointPredictions:
         return own * times + (unbounded / self.chosen.sum())**2
 
 
-def predict_differences(predictor: Predictor,
-                        a: Losses,
-                        b: Losses,
-                        same_family: bool = False) -> AccuracyDifferences:
-    """Predict how much the accuracies of model B exceed those of model A.
-
-    Args:
-        predictor (Predictor): With scores of its training models.
-        a (Losses): Losses of A alone, as in `Predictor.features`.
-        b (Losses): Losses of B alone.
-        same_family (bool): True if A and B are of one family; False, with the
-            wider interval, also if this is unknown.
-    """
-    both = FeatureTable.concatenate([
-        replace(predictor.features(part), models=(name, ))
-        for part, name in ((a, 'a'), (b, 'b'))
-    ])
-    families = ('a', 'a' if same_family else 'b')
-    return predict_jointly(predictor, both, families).differences(0, 1)
-
-
 def predict_jointly(predictor: Predictor,
                     losses: Losses,
                     families: Optional[Sequence[str]] = None,
@@ -288,7 +249,11 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
     values, larger, noise = [], [], []
     for part, row in zip(predictor.benchmarks, scores):
         values.append(part.model.curve.accuracies(row))
-        larger.append(_larger(part, distances))
+        # Nothing is known from a single family.
+        known = part.intervals.n_families > 1
+        larger.append(
+            part.intervals.growth(distances) if known else np.
+            full(len(distances), np.inf))
         noise.append(OWN_SHARE * item_variance(values[-1], part.n_items) *
                      inverse(part.n_items))
     names, n = predictor.names, int(chosen.sum())
@@ -428,11 +393,3 @@ def _fit_parts(sizes: NDArray, squares: NDArray, between: NDArray,
         parts, _ = nnls(roots[:, None] * axes.T[kept], target)
         variance = np.maximum(columns @ parts, LEAST_DEVIATION**2)
     return parts
-
-
-def _larger(part: BenchmarkPredictor,
-            distances: NDArray) -> NDArray[np.float64]:
-    """How many times errors of models are those at the distance 0, `(n,)`."""
-    if part.intervals.n_families < 2:
-        return np.full(len(distances), np.inf)
-    return part.intervals.growth(distances)

@@ -11,7 +11,7 @@ each origin of noise. With normal noise, it holds at least as often as stated,
 however few degrees of freedom an origin has (Banerjee, Sankhya 22, 1960).
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -60,7 +60,6 @@ class Difference:
             'texts', 'items', 'runs', 'predictor'.
         level (float): Level of its interval.
         margin (float): Smallest difference that matters.
-        within (Mapping[str, Noise]): Noise that is part of another one.
     """
     kind: str
     benchmark: str
@@ -68,7 +67,6 @@ class Difference:
     noises: Mapping[str, Noise]
     level: float
     margin: float
-    within: Mapping[str, Noise] = field(default_factory=dict)
 
     @property
     def of_losses(self) -> bool:
@@ -76,37 +74,26 @@ class Difference:
         return self.kind in (LOSS, SCORE)
 
     @property
-    def error(self) -> float:
-        """The standard error."""
-        return float(
-            np.linalg.norm([noise.error for noise in self.noises.values()]))
-
-    @property
     def errors(self) -> dict[str, float]:
         """Standard errors by their origin."""
-        return {
-            origin: noise.error
-            for origin, noise in {
-                **self.within,
-                **self.noises
-            }.items()
-        }
+        return {origin: noise.error for origin, noise in self.noises.items()}
+
+    @property
+    def error(self) -> float:
+        """The standard error."""
+        return float(np.linalg.norm([*self.errors.values()]))
 
     @property
     def low(self) -> float:
         """Lower end of the interval; -1 or more for accuracies."""
-        low = self.value - self._half
+        low = self.value - self._quantile((1 + self.level) / 2)
         return low if self.of_losses else max(low, -1.)
 
     @property
     def high(self) -> float:
         """Upper end of the interval; 1 or less for accuracies."""
-        high = self.value + self._half
+        high = self.value + self._quantile((1 + self.level) / 2)
         return high if self.of_losses else min(high, 1.)
-
-    @property
-    def _half(self) -> float:
-        return self._quantile((1 + self.level) / 2)
 
     def _quantile(self, probability: float) -> float:
         """Of all noise, with a probability of 1/2 or more."""
@@ -119,7 +106,7 @@ class Difference:
     @property
     def detectable(self) -> float:
         """Smallest difference that is found with probability `POWER`."""
-        return self._half + self._quantile(POWER)
+        return self._quantile((1 + self.level) / 2) + self._quantile(POWER)
 
     @property
     def probability(self) -> float:
@@ -165,15 +152,9 @@ def text_noise(contributions: NDArray, shares: NDArray,
                sources: Sequence[str]) -> list[Noise]:
     """Return the noise of Q means that comes from the choice of texts.
 
-    Args:
-        contributions (NDArray): Parts of S texts in differences, which are
-            their sums, `(S, Q)`.
-        shares (NDArray): Shares of the texts in the whole, with sum 1,
-            `(S,)`.
-        sources (Sequence[str]): Source of each text, the strata.
-
-    Returns:
-        list[Noise]: One for each of the Q.
+    Contributions `(S, Q)` are the parts of S texts in differences, which are
+    their sums; shares `(S,)` are those of the texts in the whole, with sum 1.
+    The sources of the texts are the strata.
     """
     order, first, sizes = _strata(sources)
     freedom = len(order) - len(sizes)
@@ -231,14 +212,14 @@ def run_noise(values: ArrayLike) -> Noise:
 
 @dataclass(frozen=True)
 class PairedAnswers:
-    """Answers of two models to the same items of a benchmark.
+    """Answers of models A and B to the same items of a benchmark.
 
     Args:
         benchmark (str): Its name.
         n_items (int): Items that both answered.
-        accuracies (tuple[float, float]): Of A and B, fractions.
-        only (tuple[float, float]): Sum of what A, and B, has above the other:
-            the items that one alone answers rightly.
+        accuracies (tuple[float, float]): Fractions.
+        only (tuple[float, float]): Sum of what each has above the other: the
+            items that it alone answers rightly.
         p_value (Optional[float]): Exact test of McNemar; None for graded
             answers.
         noise (Noise): Of the difference of the accuracies, from the items.
@@ -259,12 +240,12 @@ class PairedAnswers:
         pair = np.array([a, b], np.float64)
         n_items = pair.shape[1]
         gain = pair[1] - pair[0]
-        only = (float(np.maximum(-gain,
-                                 0).sum()), float(np.maximum(gain, 0).sum()))
+        only_a, only_b = (
+            float(np.maximum(part, 0).sum()) for part in (-gain, gain))
         p_value = None
         if np.isin(pair, (0, 1)).all():
-            p_value = _mcnemar(round(only[0]), round(only[1]))
-            noise = Noise(_wald_error(n_items, *only))
+            p_value = _mcnemar(round(only_a), round(only_b))
+            noise = Noise(_wald_error(n_items, only_a, only_b))
         else:
             found, = text_noise(gain[:, None] / n_items,
                                 np.full(n_items, 1 / n_items), [''] * n_items)
@@ -272,7 +253,8 @@ class PairedAnswers:
             noise = found._replace(
                 error=max(found.error, _wald_error(n_items, 0, 0)))
         accuracies = float(pair[0].mean()), float(pair[1].mean())
-        return cls(benchmark, n_items, accuracies, only, p_value, noise)
+        return cls(benchmark, n_items, accuracies, (only_a, only_b), p_value,
+                   noise)
 
     @property
     def value(self) -> float:
@@ -301,15 +283,13 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
 
     The noise of runs is the same in both, so it has no part in the weights.
     """
-    own = {
-        PREDICTOR: predicted.noises[PREDICTOR],
-        ITEMS: observed.noises[ITEMS]
-    }
-    weights = np.array([noise.error for noise in own.values()])**-2.0
+    origins = PREDICTOR, ITEMS
+    own = predicted.noises[PREDICTOR], observed.noises[ITEMS]
+    weights = np.array([noise.error for noise in own])**-2.0
     weights /= weights.sum()
     noises = {
         origin: noise._replace(error=float(weight) * noise.error)
-        for weight, (origin, noise) in zip(weights, own.items())
+        for origin, noise, weight in zip(origins, own, weights)
     }
     if RUNS in predicted.noises:
         noises[RUNS] = predicted.noises[RUNS]
@@ -317,5 +297,4 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
         predicted,
         kind=COMBINED,
         value=float(weights @ [predicted.value, observed.value]),
-        noises=noises,
-        within={})
+        noises=noises)

@@ -1,6 +1,5 @@
 """A comparison of two models as tables to read, and as one line."""
 from shlex import quote
-from typing import Optional
 
 from csv_plugin.core.comparing import MEAN, Comparison
 from csv_plugin.core.escaping import one_line
@@ -21,6 +20,8 @@ _TABLES = (
     ('Predicted and observed accuracy combined, points', (COMBINED, )),
     ('Mean loss and capability scores; lower is better', (LOSS, SCORE)),
 )
+#: Further columns of the table of items, and their digits.
+_OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
 
 
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
@@ -56,19 +57,19 @@ def sentence(comparison: Comparison) -> str:
 def as_line(comparison: Comparison) -> str:
     """Return what came out in one line of NAME=VALUE, for logs."""
     part = comparison.decisive
-    return one_line(' '.join((
-        f'verdict={part.verdict.replace(" ", "_")}',
-        f'by={_name(part)}',
-        f'kind={part.kind}',
-        f'difference={_number(part, part.value)}',
-        f'low={_number(part, part.low)}',
-        f'high={_number(part, part.high)}',
-        f'unit={"loss" if part.of_losses else "points"}',
-        f'probability={part.probability:.4f}',
-        f'noise={"+".join(part.noises)}',
-        *(f'{name}={quote(model)}'
-          for name, model in zip('ab', comparison.models)),
-    )))
+    fields = {
+        'verdict': part.verdict.replace(' ', '_'),
+        'by': _name(part),
+        'kind': part.kind,
+        'difference': _number(part, part.value),
+        'low': _number(part, part.low),
+        'high': _number(part, part.high),
+        'unit': 'loss' if part.of_losses else 'points',
+        'probability': f'{part.probability:.4f}',
+        'noise': '+'.join(part.noises),
+        **dict(zip('ab', map(quote, comparison.models)))
+    }
+    return one_line(' '.join(f'{name}={fields[name]}' for name in fields))
 
 
 def _name(part: Difference) -> str:
@@ -91,17 +92,23 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
         origin for origin in (PREDICTOR, TEXTS, ITEMS, RUNS)
         if any(origin in part.errors for part in parts)
     ]
-    return [[
+    rows = [[
         '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
         *(f'SE {origin}' for origin in origins)
-    ], *([
-        _name(part) if part.kind != SCORE else f'score of {part.benchmark}',
-        _number(part, part.value),
-        _interval(part), f'{part.probability:.3f}', part.verdict,
-        _number(part, part.detectable, ''), *(_number(
-            part, part.errors[origin], '') if origin in part.errors else '-'
-                                              for origin in origins)
-    ] for part in parts)]
+    ]]
+    for part in parts:
+        errors = [
+            _number(part, part.errors[origin], '')
+            if origin in part.errors else '-' for origin in origins
+        ]
+        rows.append([
+            f'score of {part.benchmark}'
+            if part.kind == SCORE else _name(part),
+            _number(part, part.value),
+            _interval(part), f'{part.probability:.3f}', part.verdict,
+            _number(part, part.detectable, ''), *errors
+        ])
+    return rows
 
 
 def _answer_rows(comparison: Comparison) -> list[list[str]]:
@@ -112,18 +119,13 @@ def _answer_rows(comparison: Comparison) -> list[list[str]]:
     for pair in comparison.items():
         rows.append([
             pair['benchmark'],
-            str(pair['n_items']),
-            *(f'{100 * share:.1f} %' for share in pair['accuracies']),
+            str(pair['n_items']), *(f'{100 * share:.1f} %'
+                                    for share in pair['accuracies']),
             *(f'{items:g}' for items in pair['only']),
-            _known(pair['p_value'], '.3g'),
-            _known(pair['needed'], '.0f'),
-            _known(pair['worth'], '.0f')
+            *('-' if pair[name] is None else f'{pair[name]:{digits}}'
+              for name, digits in _OF_ITEMS.items())
         ])
     return rows
-
-
-def _known(value: Optional[float], digits: str) -> str:
-    return '-' if value is None else f'{value:{digits}}'
 
 
 def _legend(comparison: Comparison) -> list[str]:
@@ -136,8 +138,8 @@ def _legend(comparison: Comparison) -> list[str]:
     ]
     if comparison.of_kind(PREDICTED):
         legend.append(
-            'SE predictor: error of differences on held-out families. It was '
-            'measured on the same texts, so SE texts is not added to it.')
+            'SE predictor: error of differences on held-out families, with '
+            'that of the texts.')
     if comparison.answers:
         legend.append(
             'p: exact test. Needed: items that make the margin detectable. '

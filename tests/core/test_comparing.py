@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.comparing import _pair, compare
+from csv_plugin.core.comparing import _measure, compare
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.differences import predict_differences
+from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
@@ -110,7 +110,7 @@ def test_parts_of_texts_add_up_to_the_difference_of_scores(solver):
     predictor = fit_predictor(world.features, world.accuracies, world.groups,
                               SOLVERS[solver])
     a, b = (world.features.select([world.models[i]]) for i in (0, 7))
-    paired = _pair([a, b], predictor)
+    paired = _measure([a, b], predictor)
     expected = [
         np.diff(part.model.scores(np.concatenate([a.values,
                                                   b.values]))).item()
@@ -121,7 +121,7 @@ def test_parts_of_texts_add_up_to_the_difference_of_scores(solver):
 
 def test_parts_of_texts_add_up_to_scores_of_tokens():
     predictor = train()
-    paired = _pair([tokens('a', 0.4), tokens('b', 1.1)], predictor)
+    paired = _measure([tokens('a', 0.4), tokens('b', 1.1)], predictor)
     for part, column in zip(predictor.benchmarks, paired.scores.T):
         a, b = part.model.scores(paired.features)
         assert column.sum() == pytest.approx(b - a)
@@ -137,9 +137,9 @@ def test_predicted_differences():
     assert np.allclose([part.value for part in parts[:2]], cube[1] - cube[0])
     assert parts[2].value == pytest.approx((cube[1] - cube[0]).mean())
     assert found.decisive is parts[2] and found.verdict == 'better'
-    errors = predict_differences(predictor, {'a': a}, {'b': b})
+    errors = predict_jointly(predictor, {'a': a, 'b': b}).differences(0, 1)
     for part, error in zip(parts, errors.deviation):
-        assert part.error == part.errors['predictor'] == error
+        assert part.error == part.errors['predictor'] == pytest.approx(error)
     assert not found.notes
     one = compare(a, b, train(['easy']))
     assert [part.kind
@@ -169,19 +169,7 @@ def test_the_mean_is_over_the_main_benchmarks():
     assert [part.benchmark
             for part in found] == ['easy', 'hard', 'side', 'mean']
     assert found[3].value == pytest.approx(without[2].value)
-    for origin in ('texts', 'runs'):
-        assert found[3].errors[origin] == pytest.approx(
-            without[2].errors[origin])
-
-
-def test_noise_of_texts_in_predictions_is_that_of_losses():
-    """A predictor of one slope, so that both differ by it alone."""
-    predictor = train(['easy'])
-    a, b = tokens('a', 0.4), tokens('b', 0.41)
-    _, score, predicted = compare(a, b, predictor).differences
-    slope = abs(predicted.value / score.value)
-    assert predicted.errors['texts'] == pytest.approx(
-        slope * score.errors['texts'], rel=0.01)
+    assert found[3].errors['runs'] == pytest.approx(without[2].errors['runs'])
 
 
 def test_runs_of_one_recipe_add_their_noise_to_predictions():

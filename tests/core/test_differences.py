@@ -8,8 +8,7 @@ from scipy import optimize, stats
 from csv_plugin.core import differences
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import (MOST_FREEDOM, JointPredictions,
-                                         OwnErrors, predict_differences,
-                                         predict_jointly)
+                                         OwnErrors, predict_jointly)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE, item_variance
@@ -38,14 +37,14 @@ def simulated(rng, n_families=60, n_each=6, own=.02, family=.03):
         (held_out - errors)[:, None], held_out[:, None])
 
 
-def model_of(predictor, values):
-    return FeatureTable(('m', ), predictor.columns, values[None])
+def differences_of(predictor, values, families='ab'):
+    both = FeatureTable(('a', 'b'), predictor.columns, values)
+    return predict_jointly(predictor, both, families).differences(0, 1)
 
 
 def pair(predictor, i=2, j=9, same_family=False):
-    values = TABLES.features.values
-    return predict_differences(predictor, model_of(predictor, values[i]),
-                               model_of(predictor, values[j]), same_family)
+    return differences_of(predictor, TABLES.features.values[[i, j]],
+                          'aa' if same_family else 'ab')
 
 
 def test_pairs_and_their_mean(predictor):
@@ -93,13 +92,11 @@ def joint(values, families, parts, own=None):
         np.array([True]), own)
 
 
-def test_ranges_of_ranks(monkeypatch):
+def test_ranges_of_ranks():
     """Models that cannot be told apart may be in either order."""
     found = joint([.9, .5, .45, .1], 'abcd', [.01, 0, 0])
-    for rows in (100, 3):
-        monkeypatch.setattr(differences, '_ROWS', rows)
-        best, worst = found.rank_ranges(.9)
-        assert (best.tolist(), worst.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
+    best, worst = found.rank_ranges(.9)
+    assert (best.tolist(), worst.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
     # Models with .3 of each other count as equal.
     assert found.rank_ranges(.9, within=.3)[0].tolist() == [1, 1, 1, 2]
 
@@ -258,8 +255,7 @@ def test_errors_of_the_mean(predictor):
 def test_losses_beyond_the_training(predictor):
     """Nothing is known of a model with a loss above all of training."""
     values = TABLES.features.values
-    found = predict_differences(predictor, model_of(predictor, values[0] * 10),
-                                model_of(predictor, values[9]), False)
+    found = differences_of(predictor, np.array([values[0] * 10, values[9]]))
     assert found.deviation[0] == 1
 
 

@@ -39,8 +39,7 @@ from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.differences import (AccuracyDifferences,
-                                         predict_differences, predict_jointly)
+from csv_plugin.core.differences import AccuracyDifferences, predict_jointly
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE, inverse, item_variance
@@ -254,10 +253,10 @@ def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
     ends = {name.partition('@')[2] for name in fold.fitted.models}
     for size, at in product('ms', sorted(ends)):
         other = 'c' if series == 'a' else 'a'
-        first, second = (
-            fold.held_out.select([f'{twin}-{size}@{at}'])
-            for twin in (series, f'{series}2'))
-        shift = predict_differences(fold.predictor, first, second, True)
+        twins = fold.held_out.select(
+            [f'{twin}-{size}@{at}' for twin in (series, f'{series}2')])
+        joint = predict_jointly(fold.predictor, twins, ['same', 'same'])
+        shift = joint.differences(0, 1)
         runs = fold.fitted.select(
             [f'{twin}-{size}@{at}' for twin in (other, f'{other}2')])
         values = with_mean(fold.predictor.predict(runs).values[:, :, 0])
