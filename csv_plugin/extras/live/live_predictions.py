@@ -103,10 +103,10 @@ class LivePredictions:
             first = self._reference.first.read(predictor.columns.fingerprint)
             predictor.columns.check_texts(first.info.fingerprint, 'reference')
         self._readings = read_readings(self.folder)
-        self.comparison: Optional[Comparison] = None
         self._read: set[int] = set()
         self._stale: Optional[set[int]] = None
         self.triage: Optional[Triage] = None
+        self.comparison: Optional[Comparison] = None
 
     def read(self,
              model: nn.Module,
@@ -155,34 +155,34 @@ class LivePredictions:
                      tokenizer: PreTrainedTokenizerBase,
                      step: int,
                      tokens: float = 0) -> None:
-        """Score the model, and keep its losses in the folder.
-
-        Args and errors as in `read`.
+        """Score the model, and keep its losses in the folder, as `read` does.
         """
-        if not float(step).is_integer() or step < 1 or step in self._read:
+        if step < 1 or step in self._read:
             raise InputError(f'run {self.run!r}',
-                             'a whole step of 1 or more that was not read',
+                             'a step of 1 or more that was not read',
                              str(step), 'Read the model once at a step.')
-        step = int(step)
         name = f'{self.run}@{step}'
         write_dump(
-            self.dump(step),
+            self._dump(step),
             losses_in_training(model, tokenizer, self.texts, name))
-        self._note_tokens(name, step, tokens)
+        known = self._readings.pop(name, None)
+        if tokens > 0:
+            self._readings[name] = Checkpoint(self.run, step, tokens)
+        if known or tokens > 0:
+            write_readings(self.folder, self._readings)
         self._read.add(step)
         if self._stale:
             self._stale.discard(step)
 
-    def dump(self, step: int) -> Path:
-        """Return the place of the losses of a step."""
+    def _dump(self, step: int) -> Path:
         return self.losses / f'{self.run}@{step}.safetensors'
 
     def steps(self) -> list[int]:
         """Return the steps whose losses are in the folder, rising."""
-        start = f'{self.run}@'
+        start = glob.escape(f'{self.run}@')
         names = [
-            path.stem.removeprefix(start)
-            for path in self.losses.glob(f'{glob.escape(start)}*.safetensors')
+            path.stem.rpartition('@')[2]
+            for path in self.losses.glob(f'{start}*.safetensors')
         ]
         return sorted(int(name) for name in names if name.isdecimal())
 
@@ -196,56 +196,43 @@ class LivePredictions:
                 is beyond the budget, the tables cannot be written, or a log
                 failed, which is said after all others were written.
         """
-        dumps = [
-            self.dump(reading) for reading in self.steps()
+        self._job.dumps = [
+            self._dump(reading) for reading in self.steps()
             if reading <= step and reading not in (self._stale or ())
         ]
-        self._job.dumps = dumps
-        triage = self._job.update()
-        self.triage = triage
+        self.triage = triage = self._job.update()
         write_tables(self.folder, triage)
         self.comparison = self._compared(step)
-        self._log(triage)
-        return triage
-
-    def _note_tokens(self, name: str, step: int, tokens: float) -> None:
-        known = self._readings.pop(name, None)
-        if tokens > 0:
-            self._readings[name] = Checkpoint(self.run, step, tokens)
-        if known or tokens > 0:
-            write_readings(self.folder, self._readings)
-
-    def _compared(self, step: int) -> Optional[Comparison]:
-        if self._reference is None or not self.dump(step).exists():
-            return None
-        reading = self._readings.get(f'{self.run}@{step}')
-        tokens = reading.tokens if reading else 0
-        place = self._reference.find(step, tokens)
-        if place is None:
-            return None
-        predictor = self._job.predictor
-        found = compare(
-            place.read(predictor.columns.fingerprint),
-            read_dump(self.dump(step)), predictor)
-        measure = self._reference.measure(tokens)
-        return replace(
-            found,
-            notes=(f'after as many {measure} of training', *found.notes))
-
-    def _log(self, triage: Triage) -> None:
-        failed: list[Exception] = []
+        failure: Optional[Exception] = None
         for log in self._logs:
             try:
                 log.add(triage, self.comparison)
             # Trackers have errors of their own.
             except Exception as error:
-                failed.append(error)
-        for reason in failed:
+                failure = error
+        if failure:
             raise InputError(
                 'logs', 'trackers that take the curves',
-                f'{type(reason).__name__}: {reason}',
+                f'{type(failure).__name__}: {failure}',
                 'Check the tracker; the curves are kept for the next '
-                'reading.') from reason
+                'reading.') from failure
+        return triage
+
+    def _compared(self, step: int) -> Optional[Comparison]:
+        if self._reference is None or not self._dump(step).exists():
+            return None
+        reading = self._readings.get(f'{self.run}@{step}')
+        measure, place = self._reference.find(step,
+                                              reading.tokens if reading else 0)
+        if place is None:
+            return None
+        predictor = self._job.predictor
+        found = compare(
+            place.read(predictor.columns.fingerprint),
+            read_dump(self._dump(step)), predictor)
+        return replace(
+            found,
+            notes=(f'after as many {measure} of training', *found.notes))
 
 
 def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
@@ -253,13 +240,9 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
     """Score a model between two steps of its training, in nats.
 
     It is a causal LM of `transformers`, perhaps compiled or wrapped for
-    data-parallel training. It is scored where it is, without gradients and in
-    evaluation mode. Its modes, its gradients and the states of all random
-    numbers are afterwards what they were.
-
-    Raises:
-        InputError: The model is not a whole model of `transformers`, or as
-            in `token_losses`, such as for a loss that is not finite.
+    data-parallel training. Its modes, its gradients and the states of all
+    random numbers are afterwards what they were. An `InputError` if it is not
+    a whole model of `transformers`, or as in `token_losses`.
     """
     whole = _whole_model(model)
     devices = {p.device for p in whole.parameters() if p.is_cuda}
@@ -277,16 +260,15 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
 
 def _whole_model(model: nn.Module) -> PreTrainedModel:
     inner: Any = model
-    while not isinstance(inner, PreTrainedModel):
+    while isinstance(inner,
+                     nn.Module) and not isinstance(inner, PreTrainedModel):
         # A compiled model, or one that is the same on several devices.
-        held = getattr(inner, '_orig_mod', getattr(inner, 'module', None))
-        if not isinstance(held, nn.Module):
-            raise InputError(
-                'model in training', 'a causal LM of transformers',
-                f'a {type(inner).__name__}',
-                'Give the model that the trainer wraps; for '
-                'others, see Tables in docs/importing.md.')
-        inner = held
+        inner = getattr(inner, '_orig_mod', getattr(inner, 'module', None))
+    if not isinstance(inner, PreTrainedModel):
+        raise InputError(
+            'model in training', 'a causal LM of transformers',
+            f'a {type(model).__name__}', 'Give the model that the trainer '
+            'wraps; for others, see Tables in docs/importing.md.')
     if _is_sharded(model):
         # The others would have to run the model too: waiting for them hangs.
         raise InputError(

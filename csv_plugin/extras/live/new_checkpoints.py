@@ -2,6 +2,7 @@
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Optional
 
@@ -17,7 +18,7 @@ from csv_plugin.triage.judging import Triage
 LAST_FILE = 'trainer_state.json'
 
 #: Name, time of change and size of each file of a folder.
-Stamp = tuple[tuple[str, int, int], ...]
+Stamp = list[tuple[str, int, int]]
 
 
 class CheckpointJob:
@@ -66,15 +67,12 @@ class CheckpointJob:
         for step in sorted({*folders} - known):
             if self.stop.is_set():
                 break
+            is_read = False
             # A trainer may remove it before, or while, it is read.
-            try:
-                is_read = (
-                    self._is_due(folders[step], saved)
-                    and self._read(folders[step], step))
-            except FileNotFoundError:
-                continue
+            with suppress(FileNotFoundError):
+                is_read = self._is_due(folders[step], saved) and self._read(
+                    folders[step], step)
             if is_read:
-                self._scored = True
                 triage = self._judge()
         if triage is None and known and not self._judged:
             triage = self._judge()
@@ -88,7 +86,9 @@ class CheckpointJob:
         return triage
 
     def _is_due(self, folder: Path, saved: bool) -> bool:
-        stamp = _stamp(folder)
+        stamp = sorted(
+            (entry.name, entry.stat().st_mtime_ns, entry.stat().st_size)
+            for entry in os.scandir(folder))
         settled = saved or (folder / LAST_FILE).exists() \
             or self._seen.get(folder) == stamp
         self._seen[folder] = stamp
@@ -99,26 +99,14 @@ class CheckpointJob:
         try:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)
-            self.live.write_losses(model, tokenizer, step, _tokens(folder))
+            state, tokens = folder / LAST_FILE, 0
+            if state.exists():
+                record = read_json(state, 'Save the checkpoint anew.')
+                tokens = (record or {}).get('num_input_tokens_seen', 0)
+            self.live.write_losses(model, tokenizer, step, tokens)
         except InputError as error:
             self._refused[folder] = self._seen[folder]
             self.complain(one_line(f'{folder.name} is left out: {error}'))
             return False
+        self._scored = True
         return True
-
-
-def _tokens(folder: Path) -> float:
-    """Training tokens so far; 0 if they are not known."""
-    state = folder / LAST_FILE
-    if not state.exists():
-        return 0
-    record = read_json(state, 'Save the checkpoint anew.')
-    return record.get('num_input_tokens_seen', 0) if record else 0
-
-
-def _stamp(folder: Path) -> Stamp:
-    stamp = []
-    for entry in os.scandir(folder):
-        status = entry.stat()
-        stamp.append((entry.name, status.st_mtime_ns, status.st_size))
-    return tuple(sorted(stamp))

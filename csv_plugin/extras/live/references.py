@@ -40,21 +40,19 @@ class Reference:
         """One of the dumps."""
         return self._places[0][1]
 
-    def measure(self, tokens: float) -> str:
-        """Return 'tokens' if they are known here, too, else 'steps'."""
-        known = any(point.tokens > 0 for point, _ in self._places)
-        return 'tokens' if tokens > 0 and known else 'steps'
-
-    def find(self, step: int, tokens: float) -> Optional[DumpPlace]:
-        """Return the dump after as many tokens, or steps; else None."""
-        by_tokens = self.measure(tokens) == 'tokens'
-        for point, place in self._places:
-            same = point.step == step
-            if by_tokens:
-                same = math.isclose(point.tokens, tokens, rel_tol=SAME_TOKENS)
-            if same:
-                return place
-        return None
+    def find(self, step: int,
+             tokens: float) -> tuple[str, Optional[DumpPlace]]:
+        """Return the measure, 'tokens' if both runs know theirs or 'steps',
+        and the dump after as many of them, if there is one.
+        """
+        if tokens > 0 and any(point.tokens > 0 for point, _ in self._places):
+            same = [
+                place for point, place in self._places
+                if math.isclose(point.tokens, tokens, rel_tol=SAME_TOKENS)
+            ]
+            return 'tokens', next(iter(same), None)
+        same = [place for point, place in self._places if point.step == step]
+        return 'steps', next(iter(same), None)
 
 
 def read_readings(folder: Path) -> dict[str, Checkpoint]:

@@ -1,7 +1,8 @@
 """Live predictions in `transformers.Trainer`."""
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Optional, Union
 
@@ -45,7 +46,6 @@ class PredictionCallback(TrainerCallback):
 
     Attributes:
         triage (Optional[Triage]): Predictions and forecasts so far.
-        seconds (float): Time that all of it took since the training began.
     """
 
     def __init__(
@@ -74,24 +74,21 @@ class PredictionCallback(TrainerCallback):
             logs=logs,
             reference=reference)
         self.triage: Optional[Triage] = None
-        self.seconds, self._began = 0.0, time.perf_counter()
         self._live: Optional[LivePredictions] = None
+        self._seconds, self._began = 0.0, 0.0
         self._read_at = 0
         self._warned = False
-
-    @property
-    def share(self) -> float:
-        """`seconds` as a share of the training time."""
-        return self.seconds / (time.perf_counter() - self._began)
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState,
                        control: TrainerControl, **kwargs: Any) -> None:
         """Begin anew, and load what readings need."""
         self.triage, self._live, self._warned = None, None, False
-        self.seconds, self._began = 0.0, time.perf_counter()
+        self._seconds, self._began = 0.0, time.perf_counter()
         self._read_at = state.global_step
-        self._guarded(state, 'Preparing predictions',
-                      lambda: self._begin(state, kwargs))
+        with self._guarded('Preparing predictions'):
+            if state.is_world_process_zero:
+                live, _ = self._prepared(state, kwargs)
+                live.begin(state.global_step)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState,
                     control: TrainerControl, **kwargs: Any) -> None:
@@ -107,19 +104,44 @@ class PredictionCallback(TrainerCallback):
         if state.global_step > self._read_at and \
                 not args.load_best_model_at_end:
             self._read(state, kwargs)
-        if state.is_world_process_zero and self.triage is not None:
+        if self.triage is not None:
             n_read = len(self.triage.predictions.models)
+            share = self._seconds / (time.perf_counter() - self._began)
             print(f'Predictions at {counted(n_read, "step")} took '
-                  f'{self.seconds:.1f} s, {self.share:.1%} of the training.')
+                  f'{self._seconds:.1f} s, {share:.1%} of the training.')
 
-    def _guarded(self, state: TrainerState, name: str,
-                 work: Callable[[], Any]) -> None:
-        """Do some work on the first rank, whatever comes of it."""
-        if not state.is_world_process_zero:
-            return
+    def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
+        step = self._read_at = state.global_step
+        with self._guarded(f'Predictions at step {step}'):
+            if state.is_world_process_zero:
+                live, tokenizer = self._prepared(state, kwargs)
+                try:
+                    # 0 unless the arguments of the training include them.
+                    live.read(kwargs['model'], tokenizer, step,
+                              state.num_input_tokens_seen)
+                finally:  # A tracker may fail after the model was predicted.
+                    self.triage = live.triage
+
+    def _prepared(
+        self, state: TrainerState,
+        kwargs: dict[str,
+                     Any]) -> tuple[LivePredictions, PreTrainedTokenizerBase]:
+        """Return the predictions, loaded if they are not, and a tokenizer."""
+        if self._live is None:
+            self._live = self._make(budget=state.max_steps)
+        tokenizer = self.tokenizer or kwargs.get('processing_class')
+        if tokenizer is None:
+            raise InputError('PredictionCallback', 'a tokenizer',
+                             'none, and a trainer without a processing_class',
+                             'Give tokenizer= to one of the two.')
+        return self._live, tokenizer
+
+    @contextmanager
+    def _guarded(self, name: str) -> Iterator[None]:
+        """Turn the first failure of some work into a warning."""
         began = time.perf_counter()
         try:
-            work()
+            yield
         except Exception as error:
             # A warning of `warnings` may be made an error, this one not.
             if not self._warned:
@@ -127,36 +149,4 @@ class PredictionCallback(TrainerCallback):
                     '%s failed, training goes on: %s', name,
                     one_line(f'{type(error).__name__}: {error}'))
             self._warned = True
-        self.seconds += time.perf_counter() - began
-
-    def _begin(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
-        live = self._loaded(state)
-        self._tokenizer(kwargs)
-        live.begin(state.global_step)
-
-    def _loaded(self, state: TrainerState) -> LivePredictions:
-        if self._live is None:
-            self._live = self._make(budget=state.max_steps)
-        return self._live
-
-    def _tokenizer(self, kwargs: dict[str, Any]) -> PreTrainedTokenizerBase:
-        tokenizer = self.tokenizer or kwargs.get('processing_class')
-        if tokenizer is None:
-            raise InputError('PredictionCallback', 'a tokenizer',
-                             'none, and a trainer without a processing_class',
-                             'Give tokenizer= to one of the two.')
-        return tokenizer
-
-    def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
-        step = self._read_at = state.global_step
-
-        def read() -> None:
-            live, tokenizer = self._loaded(state), self._tokenizer(kwargs)
-            try:
-                # 0 unless the arguments of the training include them.
-                live.read(kwargs['model'], tokenizer, step,
-                          state.num_input_tokens_seen)
-            finally:  # A tracker may fail after the model was predicted.
-                self.triage = live.triage
-
-        self._guarded(state, f'Predictions at step {step}', read)
+        self._seconds += time.perf_counter() - began
