@@ -56,14 +56,10 @@ def _report(triage: Triage,
             'runs',
             table(_error_rows(triage), 4)
         ]
-    notes = [
-        *(f'OFF TRAJECTORY {bad}' for bad in triage.off_trajectory),
-        *triage.notes
-    ]
-    if notes:
+    if triage.notes:
         parts += [
             f'{heading}Notes',
-            lines([f'* {escape(note)}' for note in notes])
+            lines([f'* {escape(note)}' for note in triage.notes])
         ]
     return '\n\n'.join(parts)
 

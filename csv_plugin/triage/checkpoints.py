@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.tables import CsvRow, read_rows
+from csv_plugin.io.tables import read_rows
 
 #: A name such as `7b-mix2@36000`, or `@step1000` or `@step1000-tokens4B` for
 #: revisions; no step has more digits.
@@ -40,27 +40,23 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     """
     checkpoints = {}
     for row in read_rows(path, ('model', 'run', 'step')):
-        run, step = row.text('run'), row.number('step')
-        if step < 0:
-            raise row.error('step', 'a number, 0 or more', 'Count the steps.')
+        numbers = {
+            'step': row.number('step'),
+            'tokens': row.number('tokens', math.nan),
+            'budget': row.number('budget', math.nan)
+        }
+        for column, number in numbers.items():
+            if number < 0 or (number == 0 and column == 'budget'):
+                raise row.error(column, 'a positive number',
+                                'Count from the start of the training.')
         checkpoints[row.cells['model']] = Checkpoint(
-            run, step, _number_of_tokens(row, 'tokens'),
-            _number_of_tokens(row, 'budget'))
+            row.text('run'), **numbers)
     budgets = known_budgets(checkpoints.values())
     return {
         name: replace(point, budget=budgets.get(point.run, math.nan))
         for name, point in describe_checkpoints(checkpoints,
                                                 checkpoints).items()
     }
-
-
-def _number_of_tokens(row: CsvRow, column: str) -> float:
-    """Number in a cell; NaN if it is empty or there is no column."""
-    number = row.number(column, math.nan)
-    if number < 0 or (number == 0 and column == 'budget'):
-        raise row.error(column, 'a positive number',
-                        'Count the training tokens.')
-    return number
 
 
 def describe_checkpoints(
@@ -128,10 +124,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
     An `InputError` if those of only some checkpoints are known.
     """
-    without = [
-        checkpoint for checkpoint in checkpoints
-        if math.isnan(checkpoint.tokens)
-    ]
+    without = [point for point in checkpoints if math.isnan(point.tokens)]
     if without and len(without) < len(checkpoints):
         raise InputError(
             f'tokens of run {without[0].run!r}, step {without[0].step:g}',
@@ -144,13 +137,12 @@ def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
     """Return budgets of runs, as far as known; an `InputError` for two."""
     budgets: dict[str, float] = {}
     for point in checkpoints:
-        if math.isnan(point.budget):
-            continue
-        budget = budgets.setdefault(point.run, point.budget)
-        if budget != point.budget:
-            raise InputError(f'run {point.run!r}', 'one budget',
-                             f'{budget:g} and {point.budget:g}',
-                             'Give all of its checkpoints the same.')
+        if not math.isnan(point.budget):
+            budget = budgets.setdefault(point.run, point.budget)
+            if budget != point.budget:
+                raise InputError(f'run {point.run!r}', 'one budget',
+                                 f'{budget:g} and {point.budget:g}',
+                                 'Give all of its checkpoints the same.')
     return budgets
 
 
@@ -162,11 +154,8 @@ def rows_by_run(
     Runs are sorted by name, their checkpoints by tokens, `(n,)` each.
     Checkpoints at 0 tokens are left out. Errors as in `choose_measure`.
     """
-    measure = choose_measure(checkpoints)
-    done = np.array([
-        point.tokens if measure == 'tokens' else point.step
-        for point in checkpoints
-    ], float)
+    column = 'tokens' if choose_measure(checkpoints) == 'tokens' else 'step'
+    done = np.array([getattr(point, column) for point in checkpoints], float)
     rows: dict[str, list[int]] = {}
     for row in np.argsort(done, kind='stable').tolist():
         if done[row] > 0:

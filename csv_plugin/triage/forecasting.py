@@ -100,7 +100,6 @@ class Forecaster:
                     f'its last checkpoint at {past.tokens[-1]:.6g} of '
                     f'{past.budget:.6g}',
                     'Leave unfinished runs out of the history.')
-        self._backtests: dict[float, Backtest] = {}
 
     def forecast(self, run: RunTrajectory) -> Forecast:
         """Forecast a run at its budget.
@@ -114,14 +113,11 @@ class Forecaster:
                              'a run that is not in the history',
                              'it in the history too',
                              'Leave it out of the history.')
-        share, now = float(run.shares[-1]), run.exponents[-1]
-        members = self.members(share)
-        if run.finished:
-            exponents = now
-        elif members:
-            exponents = forecast_exponents(now, *_levels(members, share))
-        else:
-            exponents = np.full(len(now), np.nan)
+        share, exponents = float(run.shares[-1]), run.exponents[-1]
+        if not run.finished:
+            members = self.members(share)
+            exponents = forecast_exponents(exponents, *_levels(
+                members, share)) if members else exponents * np.nan
         return Forecast(run.run, share, exponents, self.backtest(share))
 
     def members(self, share: float) -> list[RunTrajectory]:
@@ -133,11 +129,6 @@ class Forecaster:
 
         Runs without a checkpoint as early are left out.
         """
-        if share not in self._backtests:
-            self._backtests[share] = self._leave_one_out(share)
-        return self._backtests[share]
-
-    def _leave_one_out(self, share: float) -> Backtest:
         members = self.members(share)
         if len(members) < 2:
             empty = np.zeros((0, 0))

@@ -1,7 +1,7 @@
 """Forecasts and ranks of pretraining runs, from the losses so far."""
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Optional
 
@@ -21,7 +21,6 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (TOO_FAR, Expectation, Ranking,
                                        curve_floors, expect, rank_all)
-from csv_plugin.triage.screening import OffTrajectory, screen
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
 #: Name of the ranking by the mean over the benchmarks.
@@ -38,8 +37,7 @@ class Triage:
     known. Predictions are of all checkpoints, `expected` accuracies at the
     budget, by run. Rankings are by benchmark and `OVERALL`. Back-tests are of
     earlier runs, forecast from the same share of the budget, by unfinished
-    run. `floors` are those of the curves (Eq. 2), fractions, `(B,)`.
-    Checkpoints off their trajectory do not fit their neighbours. Notes are
+    run. `floors` are those of the curves (Eq. 2), fractions, `(B,)`. Notes are
     remarks for users.
     """
     measure: str
@@ -49,7 +47,6 @@ class Triage:
     rankings: Mapping[str, Ranking]
     backtests: Mapping[str, Backtest]
     floors: NDArray[np.float64]
-    off_trajectory: tuple[OffTrajectory, ...]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -108,10 +105,10 @@ class Triage:
                 'checkpoint': record['model'],
                 'tokens': float(run.tokens[i]),
                 'share': _or_none(run.shares[i]),
-                'benchmark': record['benchmark'],
-                'predicted': record['predicted'],
-                'low': record['low'],
-                'high': record['high'],
+                **{
+                    name: record[name]
+                    for name in ('benchmark', 'predicted', 'low', 'high')
+                },
                 'extrapolated': int(record['extrapolated']),
             }
 
@@ -156,25 +153,25 @@ class Triage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values of `triage.json`."""
-        errors = {run: self._named_errors(run) for run in self.backtests}
+        errors = {
+            run: {
+                label: dict(zip(self.benchmarks, values.tolist()))
+                | {
+                    OVERALL: self.mean(values)
+                }
+                for label, values in zip((
+                    'forecast', 'prediction now'), self.error_to_expect(run))
+            }
+            for run in self.backtests
+        }
         return {
             'measure': self.measure,
             'level': LEVEL,
             'checkpoints': list(self.checkpoint_records()),
             'forecasts': list(self.forecast_records()),
             'error_to_expect': errors,
-            'off_trajectory': [asdict(bad) for bad in self.off_trajectory],
             'notes': list(self.notes),
         }
-
-    def _named_errors(self, run: str) -> dict[str, dict[str, float]]:
-        """Expected errors of forecast and current prediction, by benchmark."""
-        labels = ('forecast', 'prediction now')
-        return {
-            label: dict(zip(self.benchmarks, errors.tolist()))
-            | {OVERALL: self.mean(errors)}
-            for label, errors in zip(labels, self.error_to_expect(run))
-        }  # yapf: disable
 
 
 def _or_none(value: float, kind: type = float) -> Any:
@@ -231,7 +228,11 @@ def judge(
     some of the latter to the reasons why; these become notes. An `InputError`,
     too, if a benchmark is called `OVERALL`.
     """
-    _check_names(predictor, checkpoints, history)
+    if OVERALL in predictor.names:
+        raise InputError(
+            'predictor', 'benchmarks with other names than that of the mean '
+            'over them', repr(OVERALL), 'Fit it with another name.')
+    refuse_shared(checkpoints, history)
     chosen, past = ({
         name: described[name]
         for name in described if name in features.models
@@ -253,8 +254,8 @@ def judge(
     marks = _extrapolated(
         predictions.select([run.checkpoints[-1] for run in runs]), main)
     expected = {
-        name: expect(exponents, predictor, main, LEVEL).marked(*of_run)
-        for (name, exponents), of_run in zip(forecasts.items(), marks)
+        name: expect(part, predictor, main, LEVEL, of_run)
+        for (name, part), of_run in zip(forecasts.items(), marks)
     }
     rankings = rank_all([*forecasts.values()], [*expected.values()],
                         np.array([run.budget for run in runs]), predictor,
@@ -271,26 +272,15 @@ def judge(
             if not run.finished and forecasts[run.run].backtest.runs
         },
         floors=curve_floors(predictor),
-        off_trajectory=tuple(screen(runs, earlier)),
-        notes=(*_notes(measure, refused),
-               *_notes_on_runs(runs, chosen, forecaster),
-               *_notes_on_far(expected)))
+        notes=(*(f'{name} is left out: {why}'
+                 for name, why in refused.items()),
+               *_notes(measure, runs, chosen, forecaster, expected)))
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:
     """Return the first name and its reason, for an error message."""
     reasons = [f'{name}: {reason}' for name, reason in refused.items()]
     return reasons[0].rstrip('.') if reasons else default
-
-
-def _check_names(predictor: Predictor, checkpoints: Collection[str],
-                 history: Collection[str]) -> None:
-    """Raise for names that would stand for two things."""
-    if OVERALL in predictor.names:
-        raise InputError(
-            'predictor', 'benchmarks with other names than that of the mean '
-            'over them', repr(OVERALL), 'Fit it with another name.')
-    refuse_shared(checkpoints, history)
 
 
 def _in_mean(names: Sequence[str], main: Sequence[str]) -> list[int]:
@@ -325,7 +315,7 @@ def _trajectories(predictor: Predictor,
 
 
 def _extrapolated(last: Predictions, main: Sequence[int]) -> NDArray[np.bool_]:
-    """Marks of R forecasts, `(R, 2, B + 1)`; see `Expectation.marked`.
+    """Marks of R forecasts, `(R, 2, B + 1)`; see `Expectation`.
 
     Those of the mean are last: all main benchmarks have them.
     """
@@ -335,58 +325,53 @@ def _extrapolated(last: Predictions, main: Sequence[int]) -> NDArray[np.bool_]:
     return np.concatenate([both, mean], axis=-1)
 
 
-def _notes(measure: str, refused: Mapping[str, str]) -> list[str]:
-    notes = [f'{name} is left out: {why}' for name, why in refused.items()]
+def _notes(measure: str, runs: Sequence[RunTrajectory],
+           described: Mapping[str, Checkpoint], forecaster: Forecaster,
+           expected: Mapping[str, Expectation]) -> Iterator[str]:
+    """Yield notes on missing or doubtful input of runs."""
     if measure == 'steps':
-        notes.append('No tokens are known, so training is measured in steps.')
-    return notes
-
-
-def _notes_on_runs(runs: Sequence[RunTrajectory],
-                   described: Mapping[str, Checkpoint],
-                   forecaster: Forecaster) -> list[str]:
-    """Notes on missing input for the forecast of a run."""
-    unlimited = [run.run for run in runs if math.isnan(run.budget)]
-    notes = [
-        f'Nothing is forecast for {", ".join(unlimited)}: the end of training '
-        'is unknown. Give finished runs by --history.'
-    ] if unlimited else []
-    missing: dict[tuple[float, str], list[str]] = {}
+        yield 'No tokens are known, so training is measured in steps.'
+    named: dict[str, list[str]] = {}
     for run in runs:
-        share = float(run.shares[-1])
-        for text in _missing(forecaster, share) if share < 1 else ():
-            missing.setdefault((share, text), []).append(run.run)
-    begun = {run.run for run in runs}
-    for name in sorted({point.run for point in described.values()} - begun):
-        missing.setdefault(
-            (0.0, 'nothing is forecast: there is no checkpoint yet.'),
-            []).append(name)
-    return notes + [
-        f'After {100 * share:.3g} % of the training of {", ".join(names)}, '
-        f'{text}' for (share, text), names in missing.items()
-    ]
-
-
-def _notes_on_far(expected: Mapping[str, Expectation]) -> list[str]:
-    """A note on runs whose forecasts of the mean are useless, or none."""
+        for note in _notes_on(run, forecaster):
+            named.setdefault(note, []).append(run.run)
+    unbegun = {point.run
+               for point in described.values()} - {run.run
+                                                   for run in runs}
+    if unbegun:
+        named['nothing is forecast: there is no checkpoint yet.'] = sorted(
+            unbegun)
+    for note, names in named.items():
+        yield f'{", ".join(names)}: {note}'
     far = [name for name, part in expected.items() if part.useless[-1]]
-    return [
-        f'{TOO_FAR}: {", ".join(far)}. No prediction at the last checkpoint '
-        'excludes anything, so there is no rank: fit the predictor to models '
-        'that are more like these.'
-    ] if far else []
+    if far:
+        yield (f'{TOO_FAR}: {", ".join(far)}. No prediction at the last '
+               'checkpoint excludes anything, so there is no rank: fit the '
+               'predictor to models that are more like these.')
 
 
-def _missing(forecaster: Forecaster, share: float) -> Iterator[str]:
-    """Missing input for a forecast from a share of the budget."""
+def _notes_on(run: RunTrajectory, forecaster: Forecaster) -> Iterator[str]:
+    first: dict[float, str] = {}
+    for name, loss in zip(run.checkpoints, run.mean_loss):
+        earlier = first.setdefault(float(loss), name)
+        if earlier != name:
+            yield (f'{name} has the losses of {earlier}. One of the two may '
+                   'be a wrong upload.')
+    share = float(run.shares[-1])
+    if math.isnan(share):
+        yield ('nothing is forecast: the end of training is unknown. Give '
+               'finished runs by --history.')
+    if not share < 1:
+        return
+    when = f'after {100 * share:.3g} % of the training, '
     early = forecaster.members(share)
     late = [past.run for past in forecaster.history if past not in early]
     if late:
-        yield (f'the losses of {", ".join(late)} do not count: no checkpoint '
-               'is as early.')
+        yield (f'{when}the losses of {", ".join(late)} do not count: no '
+               'checkpoint is as early.')
     if not early:
-        yield ('nothing is forecast: no earlier run has a checkpoint as '
-               'early. Give finished runs by --history.')
+        yield (f'{when}nothing is forecast: no earlier run has a checkpoint '
+               'as early. Give finished runs by --history.')
     if len(early) == 1:
-        yield ('the error of the forecast is unknown: only one earlier run '
-               'has a checkpoint as early.')
+        yield (f'{when}the error of the forecast is unknown: only one '
+               'earlier run has a checkpoint as early.')

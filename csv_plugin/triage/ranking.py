@@ -7,7 +7,7 @@ what all of them have in common cancels out.
 """
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
@@ -43,27 +43,15 @@ class Expectation:
     between runs, with its degrees of freedom. Forecasts are NaN where none can
     be made, the others where the error is unknown. Those from an extrapolated
     prediction are `extrapolated`, and `useless` if its interval leaves nothing
-    out, `(B + 1,)` each.
+    out: then theirs is 0 to 1. `(B + 1,)` each.
     """
     values: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     variance: NDArray[np.float64]
     freedom: int
-    extrapolated: NDArray[np.bool_] = field(
-        default_factory=lambda: np.array(False))
-    useless: NDArray[np.bool_] = field(default_factory=lambda: np.array(False))
-
-    def marked(self, extrapolated: NDArray[np.bool_],
-               useless: NDArray[np.bool_]) -> 'Expectation':
-        """Return the same with marks; useless intervals are 0 to 1."""
-        useless = useless & ~np.isnan(self.values)
-        return replace(
-            self,
-            low=np.where(useless, 0, self.low),
-            high=np.where(useless, 1, self.high),
-            extrapolated=extrapolated,
-            useless=useless)
+    extrapolated: NDArray[np.bool_]
+    useless: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +72,11 @@ class Ranking:
     verdicts: tuple[str, ...]
 
 
-def expect(forecast: Forecast, predictor: Predictor, main: Sequence[int],
-           level: float) -> Expectation:
+def expect(forecast: Forecast,
+           predictor: Predictor,
+           main: Sequence[int],
+           level: float,
+           marks: Optional[NDArray[np.bool_]] = None) -> Expectation:
     """Return expected accuracies of a run, with intervals of the given level.
 
     A draw of the exponent is the forecast, plus an error like those of the
@@ -94,7 +85,9 @@ def expect(forecast: Forecast, predictor: Predictor, main: Sequence[int],
     intervals, and errors on benchmarks are correlated as in the back-test. A
     draw of the accuracy is the curve at this exponent, plus the part of the
     predictor's error that does not depend on the curve. Draws depend on the
-    run alone. `main` are the places of the benchmarks of the mean.
+    run alone. `main` are the places of the benchmarks of the mean; `marks` of
+    the last prediction, none by default, are whether it is extrapolated and
+    useless, `(2, B + 1)`.
     """
     rng = np.random.default_rng(
         zlib.crc32(forecast.run.encode('utf-8', 'surrogatepass')))
@@ -110,9 +103,13 @@ def expect(forecast: Forecast, predictor: Predictor, main: Sequence[int],
         rng.normal(accuracy_at(exponents, floors), constants).clip(0, 1), main)
     values = _with_mean(accuracy_at(forecast.exponents, floors), main)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return Expectation(values, np.minimum(low, values),
-                       np.maximum(high, values),
-                       *_own_errors(forecast, floors, main))
+    extrapolated, useless = np.zeros(
+        (2, len(values)), bool) if marks is None else marks
+    useless = useless & ~np.isnan(values)
+    return Expectation(values, np.where(useless, 0, np.minimum(low, values)),
+                       np.where(useless, 1, np.maximum(high, values)),
+                       *_own_errors(forecast, floors, main), extrapolated,
+                       useless)
 
 
 def _with_mean(values: NDArray, main: Sequence[int]) -> NDArray[np.float64]:
@@ -155,10 +152,7 @@ def rank_all(forecasts: Sequence[Forecast],
     names = np.array([forecast.run for forecast in forecasts], object)
     finished = np.array([forecast.share == 1 for forecast in forecasts])
     values = np.array([part.values for part in expectations]).T
-    useless = np.array([
-        np.broadcast_to(part.useless, len(part.values))
-        for part in expectations
-    ])
+    useless = np.array([part.useless for part in expectations])
     known = np.flatnonzero(~np.isnan(values).any(axis=0))
     joint = _joint([forecasts[i] for i in known],
                    [expectations[i] for i in known], predictor, main)

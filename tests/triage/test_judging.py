@@ -112,12 +112,12 @@ def test_a_run_without_a_budget_is_not_forecast(predictor):
         for step in STEPS[:3]
     }
     both = forecast(predictor, run_dumps(NEW, 3), checkpoints=table)
-    assert both.notes[-1].startswith('Nothing is forecast for bad: the end')
+    assert both.notes[-1].startswith('bad: nothing is forecast: the end of')
     assert np.isnan(both.expected['bad'].values).all()
     assert both.expected['good'].values[0] == pytest.approx(
         both.predictions.at('good@35', 'easy').value)
     alone = forecast(predictor, run_dumps({'good': 1.8}, 3), checkpoints=table)
-    assert not any('Nothing is forecast' in note for note in alone.notes)
+    assert not any('nothing is forecast' in note for note in alone.notes)
 
 
 def test_budget_of_the_history(early, predictor, history):
@@ -130,15 +130,15 @@ def test_budget_of_the_history(early, predictor, history):
 
 def test_without_history(predictor):
     endless = forecast(predictor, run_dumps(NEW, 3))
-    assert endless.notes[-1].startswith('Nothing is forecast for bad, good')
-    assert not any('After' in note for note in endless.notes)
+    assert endless.notes[-1].startswith('bad, good: nothing is forecast: the')
+    assert not any('after' in note for note in endless.notes)
     assert np.isfinite(endless.predictions.values).all()
     plain = endless.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain['forecasts'][0]['budget'] is None
     unfinished = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
     assert unfinished.notes[-1].startswith(
-        'After 35 % of the training of bad, good, nothing is forecast')
+        'bad, good: after 35 % of the training, nothing is forecast')
     for triage in (endless, unfinished):
         assert triage.rankings[OVERALL].verdicts == (NOT_FORECAST, ) * 2
         assert {(record['forecast'], record['best_rank'], record['verdict'])
@@ -164,7 +164,7 @@ def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
     both = run_dumps({'good': 1.8}, 2) | run_dumps({'bad': 1.0}, 3)
     triage = forecast(predictor, both, begun)
     about = [note for note in triage.notes if 'as early' in note]
-    begin = 'After 20 % of the training of good, '
+    begin = 'good: after 20 % of the training, '
     names = ', '.join(late)
     assert about[0] == (f'{begin}the losses of {names} do not count: no '
                         'checkpoint is as early.')
@@ -183,9 +183,10 @@ def test_the_untrained_model_is_left_out(predictor):
     untrained = {'good@0': dump('good@0', model_losses(0.0))}
     triage = forecast(predictor, untrained | run_dumps({'good': 1.8}, 1))
     assert triage.runs[0].checkpoints == ('good@10', )
-    assert not any('After 0 %' in note for note in triage.notes)
+    assert not any('no checkpoint yet' in note for note in triage.notes)
     other = forecast(predictor, untrained | run_dumps({'bad': 1.0}, 1))
-    assert other.notes[-1].startswith('After 0 % of the training of good')
+    assert other.notes[-1] == ('good: nothing is forecast: there is no '
+                               'checkpoint yet.')
     with pytest.raises(InputError, match='none beyond 0 tokens'):
         forecast(predictor, untrained)
 
@@ -248,12 +249,15 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
         TriageJob(predictor, [tmp_path]).update()
 
 
-def test_a_broken_save_is_named(predictor, history, finished):
+def test_a_copy_of_another_checkpoint_is_named(predictor, finished):
     dumps = run_dumps(NEW)
-    dumps['good@50'] = dump('good@50', model_losses(0.01))
-    triage = forecast(predictor, dumps, history)
-    assert [off.checkpoint for off in triage.off_trajectory] == ['good@50']
-    assert finished.off_trajectory == ()
+    dumps['good@50'] = dumps['good@35']
+    copies, = [[
+        note for note in triage.notes if 'wrong upload' in note
+    ] for triage in (forecast(predictor, dumps), finished)
+               if 'wrong upload' in ' '.join(triage.notes)]
+    assert [note[:47] for note in copies
+            ] == ['good: good@50 has the losses of good@35. One of']
 
 
 def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):

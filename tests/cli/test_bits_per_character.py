@@ -1,0 +1,83 @@
+"""The predictor that ships for bits per character, and its page's figures."""
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from csv_plugin import data
+from csv_plugin.cli import salience
+from csv_plugin.io.predictors import load_predictor
+
+DATA = Path(*data.__path__)
+SHIPPED = DATA / 'bits_per_character.safetensors'
+#: Mean absolute errors that the page states, in points.
+ERRORS = {
+    'MMLU': 4.4,
+    'ARC-C': 1.6,
+    'HellaSwag': 1.2,
+    'Winograd': 1.7,
+    'TruthfulQA': 5.6,
+    'GSM8K': 8.3,
+    'XWinograd': 1.2,
+    'HumanEval': 2.8
+}
+
+
+def test_a_table_is_predicted(tmp_path, capsys):
+    """Bits per character as the README of OpenCompass's dataset has them."""
+    table = tmp_path / 'bpc.csv'
+    table.write_text('model,cc,python,arxiv_math\n'
+                     'qwen1.5-7b-hf,0.6658,0.2935,0.4500\n')
+    assert salience.main([
+        'predict', '--losses',
+        str(table), '--predictor',
+        str(SHIPPED), '--json'
+    ]) == 0
+    rows = {
+        row['benchmark']: row
+        for row in json.loads(capsys.readouterr().out)['rows']
+    }
+    assert [*rows] == [*ERRORS]
+    assert not any(row['extrapolated'] for row in rows.values())
+    # Its real score is 53.5 %.
+    assert 0 < rows['GSM8K']['low'] < 53.5 < rows['GSM8K']['high'] < 90
+
+
+@pytest.mark.slow
+def test_the_shipped_predictor_is_what_the_command_makes():
+    """And its errors on families left out are those of the page."""
+    assert not salience.main([
+        'fit', *(f'--{name}={DATA}/bits_per_character_{name}.csv'
+                 for name in ('losses', 'scores', 'models', 'benchmarks')),
+        '--fit', 'public', '--predict', 'public', '--leave-family-out',
+        '--solver', 'plain', '--out', 'new'
+    ])
+    errors, covered = {}, []
+    with open('new/predictions.csv', encoding='utf-8') as file:
+        for row in csv.DictReader(file):
+            if row['observed']:
+                real, value, low, high = (
+                    float(row[part])
+                    for part in ('observed', 'predicted', 'low', 'high'))
+                errors.setdefault(row['benchmark'],
+                                  []).append(abs(real - value))
+                covered.append(low <= real <= high)
+    assert {
+        name: round(100 * np.mean(sizes), 1)
+        for name, sizes in errors.items()
+    } == ERRORS
+    assert 0.85 <= np.mean(covered) <= 0.97
+    paths = 'new/predictor.safetensors', SHIPPED
+    made, ours = map(load_file, paths)
+    assert made.keys() == ours.keys()
+    for name, array in made.items():
+        np.testing.assert_allclose(array, ours[name], 1e-6, 1e-9, name)
+    made, ours = map(load_predictor, paths)
+    assert made.columns.units == ours.columns.units
+    for new, old in zip(made.benchmarks, ours.benchmarks, strict=True):
+        for field in ('benchmark', 'chance', 'n_items', 'fit_models', 'solver',
+                      'notes'):
+            assert getattr(new, field) == getattr(old, field)
