@@ -3,7 +3,6 @@ import json
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import write_text
@@ -78,7 +76,7 @@ class TokenLossInferencer(_LossInferencer):
     in `models.get_token_loss`, which takes the model.
 
     `context` is the longest window in tokens, by default the model's own.
-    Other arguments that OpenCompass gives every inferencer are unused. An
+    Other arguments that OpenCompass gives every inferencer are unused; an
     `InputError` if there are more.
     """
 
@@ -89,15 +87,24 @@ class TokenLossInferencer(_LossInferencer):
         if unknown := sorted(unused.keys() - _OF_HOST):
             raise InputError('TokenLossInferencer', 'no setting but context',
                              ', '.join(unknown), 'Remove it from the config.')
-        self.model = model
-        self.context = context
+        self.model, self.context = model, context
 
     def _rows(self, path: Path, retriever: Any, *_:
               Any) -> list[dict[str, Any]]:
         # A template would fill in braces inside a text.
         file = path.with_name(f'{_stem(path)}.safetensors')
         with failure_recorded(file):
-            dump = self._score(retriever, _chunks(path))
+            texts, part = (
+                texts_of(rows)
+                for rows in (retriever.index_ds, retriever.test_ds))
+            chunks = _chunks(path)
+            dump = score_in_chunks(
+                partial(
+                    get_token_loss, self.model, texts, context=self.context),
+                part.texts,
+                chunks,
+                progress=partial(
+                    tqdm, unit='chunk', desc=one_line(chunks.name)))
             info = replace(dump.info, folder=path.parent.name)
             write_dump(file, replace(dump, info=info))
         return [
@@ -109,19 +116,6 @@ class TokenLossInferencer(_LossInferencer):
                 n_tokens=len(text.losses),
                 n_scored=text.n_scored) for row, text in enumerate(dump.texts)
         ]
-
-    def _score(self, retriever: Any, chunks: Path) -> TokenLossDump:
-        texts = texts_of(retriever.index_ds)
-
-        def score(part: Sequence[Text]) -> TokenLossDump:
-            return get_token_loss(
-                self.model, texts, part, context=self.context)
-
-        return score_in_chunks(
-            score,
-            texts_of(retriever.test_ds).texts,
-            chunks,
-            progress=partial(tqdm, unit='chunk', desc=one_line(chunks.name)))
 
 
 @ICL_INFERENCERS.register_module()

@@ -130,8 +130,8 @@ def _by_reference(model: Any, template: Any, entry: Mapping[str, Any],
 
 def _reference(answer: Any, column: str) -> str:
     is_list = isinstance(answer, (list, tuple))
-    types = (str, ) if is_list else (str, int, float)
     answers = answer if is_list else [answer]
+    types = (str, ) if is_list else (str, int, float)
     if not answers or not all(isinstance(item, types) for item in answers):
         raise InputError(
             f'reference in column {column!r}',

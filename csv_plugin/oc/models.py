@@ -99,7 +99,12 @@ class TokenLossModel(BaseModel):
         """Engine that computes the losses, and its tokenizer."""
         if self._engine is None:
             return engine_of(self._inner)
-        return _engine_in(self._engine)
+        tokenizer = load_tokenizer(
+            self._engine['tokenizer'],
+            remedy='Give the folder of a tokenizer without code, such as '
+            'tokenizer.json alone.')
+        kind = class_of(self._engine['type'])
+        return kind(**_settings(self._engine)), tokenizer
 
 
 def _built(entry: dict[str, Any]) -> Any:
@@ -123,11 +128,8 @@ def get_token_loss(model: Any,
     """Return token losses in nats, by the model's own method if it has one.
 
     Scored: every token of every text, the first one only if the tokenizer has
-    a BOS or EOS token to put before it; see `lm.engines.token_losses`.
-
-    The model is as in `engine_of`, or has a method `get_token_loss(texts,
-    part, **settings)`. A part of the validation set may be scored. Settings
-    are `context` and `progress` of `lm.dumping.dump_losses`.
+    a BOS or EOS token to put before it; see `lm.engines.token_losses`. Other
+    models are as in `engine_of`; settings as in `lm.dumping.dump_losses`.
     """
     own = getattr(model, 'get_token_loss', None)
     if own is not None:
@@ -173,17 +175,17 @@ def without_own_code(
 ) -> dict[str, Any]:
     """Return the entry with the model's own code off, unless it sets it.
 
-    OpenCompass runs such code by default. The entry is of a class of
-    OpenCompass that loads models by transformers or vLLM, and takes the
-    settings `keys`.
-
-    Raises:
-        InputError: The model comes with code that would run all the same, or
-            that it cannot be loaded without.
+    OpenCompass runs such code by default. The class of the entry takes the
+    settings `keys`. An `InputError` if the model comes with code that would
+    run all the same, or that it cannot be loaded without.
     """
-    safe = dict(entry)
-    for key in keys:
-        safe[key] = {'trust_remote_code': False, **entry.get(key, {})}
+    safe = dict(entry) | {
+        key: {
+            'trust_remote_code': False,
+            **entry.get(key, {})
+        }
+        for key in keys
+    }
     if not safe[_MODEL]['trust_remote_code']:
         config = config_without_code(entry['path'], _remedy(keys))
         named = getattr(config, 'auto_map', None)
@@ -198,8 +200,7 @@ def without_own_code(
 def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
     """Return the entry of a model that cannot be loaded without its own code.
 
-    Raises:
-        InputError: The user does not allow the code.
+    An `InputError` if the user does not allow the code.
     """
     if not allowed:
         raise InputError(
@@ -207,10 +208,10 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
             'permission to run the code that it needs', 'none',
             'Read that code on the hub and set own_code = True in the '
             'config, or leave such models out.')
-    trusting = dict(entry)
-    for key in (_MODEL, _TOKENIZER):
-        trusting[key] = dict(entry[key], trust_remote_code=True)
-    return trusting
+    return dict(entry) | {
+        key: dict(entry[key], trust_remote_code=True)
+        for key in (_MODEL, _TOKENIZER)
+    }
 
 
 def check_engine(where: str, entry: Any) -> None:
@@ -233,16 +234,6 @@ def check_engine(where: str, entry: Any) -> None:
     except TypeError as error:
         raise InputError(where, f'arguments of {kind.__name__}', str(error),
                          'Correct them (docs/engines.md).') from error
-
-
-def _engine_in(
-        entry: Mapping[str, Any]) -> tuple[RowEngine, PreTrainedTokenizerBase]:
-    """The engine of a checked entry, and its tokenizer without own code."""
-    tokenizer = load_tokenizer(
-        entry['tokenizer'],
-        remedy='Give the folder of a tokenizer without '
-        'code, such as tokenizer.json alone.')
-    return class_of(entry.get('type'))(**_settings(entry)), tokenizer
 
 
 def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,4 @@
 """Tasks of a run that keep benchmarks and texts apart."""
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
@@ -67,10 +66,7 @@ class TextsApartPartitioner(NaivePartitioner):
         return super().partition(halves, work_dir, out_dir, add_cfg)
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
-        """Delete the mark of completion if the dump is missing or damaged.
-
-        Nothing is deleted with OpenCompass's option --dry-run.
-        """
+        """Delete the mark of completion if the dump is missing or damaged."""
         done, evaluated = (
             Path(get_infer_output_path(model, dataset, folder))
             for folder in (self.out_dir,
@@ -83,9 +79,8 @@ class TextsApartPartitioner(NaivePartitioner):
             check_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
-            if not _is_dry_run():
-                evaluated.unlink(missing_ok=True)
-                done.unlink()
+            evaluated.unlink(missing_ok=True)
+            done.unlink()
 
 
 def check_engines(models: Sequence[Any]) -> None:
@@ -97,10 +92,3 @@ def check_engines(models: Sequence[Any]) -> None:
             from csv_plugin.oc.models import check_engine
             check_engine(f'engine of {model_abbr_from_cfg(model)}',
                          model['engine'])
-
-
-def _is_dry_run() -> bool:
-    """Whether the command has --dry-run, which no partitioner is given."""
-    parser = ArgumentParser(add_help=False)
-    parser.add_argument('--dry-run', action='store_true')
-    return parser.parse_known_args()[0].dry_run

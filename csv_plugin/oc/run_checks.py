@@ -1,6 +1,6 @@
 """Mistakes in the config of a run, found before its models run."""
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -44,30 +44,32 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     models, datasets = config['models'], config['datasets']
     check_models(models)
     summarizer = config.get('summarizer') or {}
-    files: dict[str, str] = {}
+    present = [*map(dataset_abbr_from_cfg, datasets)]
+    predictors, warnings = {}, []
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
         files = predictor_files(summarizer.get('predictors', ()))
-    absent = [label for label, path in files.items()
-              if not os.path.lexists(path)]  # yapf: disable
-    predictors = {
-        label: load_predictor(path)
-        for label, path in files.items() if label not in absent
-    }
-    warnings = [
-        f'predictor {label!r}: there is no file '
-        f'{os.path.abspath(files[label])}. Losses are recorded without it; '
-        'once it is there, -m viz -r shows its predictions.'
-        for label in absent
-    ]
-    if files:
+        for label, path in files.items():
+            if not os.path.lexists(path):
+                warnings.append(
+                    f'predictor {label!r}: there is no file '
+                    f'{os.path.abspath(path)}. Losses are recorded without '
+                    'it; once it is there, -m viz -r shows its predictions.')
+                continue
+            predictors[label] = load_predictor(path)
+            texts = dataset_abbr(predictors[label].columns.fingerprint)
+            if texts not in present:
+                warnings.append(
+                    f'predictor {label!r}: it predicts nothing, for its '
+                    f'texts, {texts}, are not in this run.')
         groups = with_common_groups(
             summarizer.get('summary_groups', ()), datasets)
         names = names_in_run(
             summarizer.get('benchmarks', ()), datasets, groups,
             predictable_benchmarks(predictors))
-        if not absent:
+        if len(predictors) == len(files):
             check_benchmarks(names, predictors)
-        if missing := _missing(names, datasets, groups):
+        in_groups = [group['name'] for group in groups]
+        if missing := _missing(names, [*present, *in_groups]):
             warnings.append(
                 'no dataset or summary group of this run is called '
                 f'{shortened(", ".join(missing), 200)}: predictions of these '
@@ -79,12 +81,6 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             'engine for its losses (docs/opencompass.md).' for model in models
             if _returns_no_losses(model)
         ]
-    present = [*map(dataset_abbr_from_cfg, datasets)]
-    for label, predictor in predictors.items():
-        texts = dataset_abbr(predictor.columns.fingerprint)
-        if texts not in present:
-            warnings.append(f'predictor {label!r}: it predicts nothing, for '
-                            f'its texts, {texts}, are not in this run.')
     return warnings
 
 
@@ -155,12 +151,10 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
     """Return names in the run by benchmark of the predictors.
 
     `pairs` are the `benchmarks` of a config, `datasets` and `groups` those of
-    the run, and `predicted` the benchmarks that predictors predict.
-
-    Raises:
-        InputError: The pairs are not as `PredictedSummarizer` takes them, a
-            benchmark occurs twice, or a name that no benchmark is known by
-            is one typing error from exactly one name of the run.
+    the run, and `predicted` the benchmarks that predictors predict. An
+    `InputError` for pairs that are none, a benchmark that occurs twice, or a
+    name that no benchmark is known by, one typing error from exactly one name
+    of the run.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     _pairs('benchmarks',
@@ -170,31 +164,23 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
                  (benchmark for benchmark, _ in pairs))
     names = dict(pairs)
     known = _known_names().union(map(_plain, (*names, *predicted)))
-    for name in _missing(names, datasets, groups):
-        near = [
-            present for present in _present(datasets, groups)
-            if _one_typing_error(name, present)
-        ]
+    present = {
+        *map(dataset_abbr_from_cfg, datasets),
+        *(group['name'] for group in groups)
+    }
+    for name in _missing(names, present):
+        near = [other for other in present if _one_typing_error(name, other)]
         if len(near) == 1 and _plain(name) not in known:
             raise _wrong_name(name, near,
                               'dataset or summary group of the run')
     return names
 
 
-def _missing(names: Mapping[str, Name], datasets: Sequence[Any],
-             groups: Sequence[Any]) -> list[str]:
+def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
     plain = [
         name if isinstance(name, str) else name[0] for name in names.values()
     ]
-    present = _present(datasets, groups)
     return [name for name in plain if name not in present]
-
-
-def _present(datasets: Sequence[Any], groups: Sequence[Any]) -> set[str]:
-    return {
-        *map(dataset_abbr_from_cfg, datasets),
-        *(group['name'] for group in groups)
-    }
 
 
 def _one_typing_error(first: str, second: str) -> bool:
@@ -221,13 +207,12 @@ def _plain(name: str) -> str:
 def check_benchmarks(
         names: Iterable[str],
         predictors: Mapping[str, Union[Predictor, Missing]]) -> None:
-    """Refuse benchmarks that no predictor predicts.
+    """Refuse benchmarks that no predictor predicts, unless one is unusable.
 
-    `names` are benchmarks that a config gives other names. If one of its
-    predictors is unusable, nothing is refused.
+    `names` are benchmarks that a config gives other names.
     """
+    known = predictable_benchmarks(predictors)
     if not any(isinstance(part, Missing) for part in predictors.values()):
-        known = predictable_benchmarks(predictors)
         for name in names:
             if name not in known:
                 near = get_close_matches(name, known) or known

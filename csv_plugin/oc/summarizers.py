@@ -1,5 +1,4 @@
 """OpenCompass's summary with predictions beside the real accuracies."""
-import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,15 +10,13 @@ from typing import Any, NamedTuple, Optional, Union
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
-from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
+from opencompass.utils import model_abbr_from_cfg
 from tqdm import tqdm
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.predicting import or_missing, predictable_benchmarks
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.files import read_bytes
 from csv_plugin.io.model_paths import named_path
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
@@ -27,8 +24,8 @@ from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files,
                                       with_common_groups)
-from csv_plugin.report.leaderboards import (Leaderboard, as_text, mean_rows,
-                                            predict_run, write_leaderboard)
+from csv_plugin.report.leaderboards import (as_text, mean_rows, predict_run,
+                                            write_leaderboard)
 from csv_plugin.report.screen import written
 
 #: The metric that stands for all losses of a model on the texts.
@@ -44,25 +41,22 @@ def chosen_predictors(
         otherwise: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return labels and files of the predictors that `CSV_PREDICTORS` names.
 
-    Args:
-        otherwise (Sequence[tuple[str, str]]): Returned where it is not set.
-
-    Raises:
-        InputError: A file is missing, or a label of several files.
+    They are those of `otherwise` where it is not set. An `InputError` if a
+    file is missing, or a label of several files.
     """
-    text = os.environ.get(VARIABLE, '')
-    if not text:
+    parts = os.environ.get(VARIABLE, '').split(os.pathsep)
+    if parts == ['']:
         return list(otherwise)
-    parts = text.split(os.pathsep)
     chosen = []
     for part in parts:
         label, path = named_path(part)
-        if path == part and len(parts) == 1:
+        if [path] == parts:
             label = PREDICTED
         if not label or not path:
             raise InputError(VARIABLE,
                              f'LABEL=FILE, and a {os.pathsep!r} between two',
-                             repr(text), 'Name files of predictors.')
+                             repr(os.pathsep.join(parts)),
+                             'Name files of predictors.')
         chosen.append((label, os.path.abspath(path)))
     return chosen
 
@@ -113,17 +107,6 @@ class PredictedSummarizer(DefaultSummarizer):
         self.complete = resolve_name(complete) if complete else None
         self.benchmarks = benchmarks
 
-    def _pick_up_results(self) -> Any:
-        """OpenCompass's results, or an error that names a damaged file."""
-        folder = os.path.join(self.work_dir, 'results')
-        try:
-            return super()._pick_up_results()
-        # A damaged file may end in any error.
-        except Exception:
-            for model, dataset in product(self.model_cfgs, self.dataset_cfgs):
-                _check_result(get_infer_output_path(model, dataset, folder))
-            raise
-
     def _calculate_group_metrics(self, *results: Any) -> Any:
         """OpenCompass's results; the leaderboard is made of them."""
         raw, parsed, metrics, modes = super()._calculate_group_metrics(
@@ -151,21 +134,10 @@ class PredictedSummarizer(DefaultSummarizer):
             for model, (benchmark,
                         place) in product(folders, self.places.items())
         }
-        self.leaderboard = self._predict(parsed, folders, predictors, real)
-        return raw, parsed, metrics, modes
-
-    def _predict(self, parsed: Mapping[str, Any], folders: Mapping[str, str],
-                 predictors: Mapping[str, Union[Predictor, Missing]],
-                 real: Mapping[tuple[str, str], Union[float, Missing]]) -> \
-            Leaderboard:
-        """The leaderboard; arguments as in `predict_run`.
-
-        `parsed` contains numbers of the run by model, dataset and metric.
-        """
-        board, _ = predict_run(
+        self.leaderboard, _ = predict_run(
             RunDumps(self.work_dir), folders, predictors, self.predictors,
             real, partial(tqdm, desc='predictions', delay=2), self.complete)
-        return board
+        return raw, parsed, metrics, modes
 
     def _place(self, benchmark: str,
                metrics: Mapping[str, Sequence[str]]) -> _Place:
@@ -181,10 +153,12 @@ class PredictedSummarizer(DefaultSummarizer):
     def _format_table(self, parsed: Any, metrics: Mapping[str, Sequence[str]],
                       *args: Any, **kwargs: Any) -> list[list[str]]:
         """OpenCompass's table with rows of predictions and of means."""
-        # Rows that were chosen stay as they are.
+        # Rows that were chosen stay as they are. Of text sets, others are of
+        # bits per byte, which tokenizers do not change.
         chosen = self.dataset_abbrs is not None
-        shown = metrics if chosen else {
-            dataset: _shown_metrics(dataset, names)
+        shown = {
+            dataset: [TEXTS_METRIC] if not chosen and TEXTS_METRIC in names
+            and dataset.startswith(TEXTS) else names
             for dataset, names in metrics.items()
         }
         table = super()._format_table(parsed, shown, *args, **kwargs)
@@ -214,24 +188,6 @@ class PredictedSummarizer(DefaultSummarizer):
         files = write_leaderboard(
             summary.with_name(f'leaderboard_{summary.stem}').absolute(), board)
         print(as_text(board), written(files), sep='\n\n', end='\n\n')
-
-
-def _check_result(path: str) -> None:
-    if not os.path.exists(path):
-        return
-    try:
-        is_result = isinstance(json.loads(read_bytes(path)), dict)
-    except (ValueError, RecursionError):
-        is_result = False
-    if not is_result:
-        raise InputError(path, 'a result of OpenCompass', 'no object in JSON',
-                         'Remove it and run again with -r.')
-
-
-def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:
-    """Only bits per byte for text sets: tokenizers do not change them."""
-    is_texts = dataset.startswith(TEXTS) and TEXTS_METRIC in metrics
-    return [TEXTS_METRIC] if is_texts else metrics
 
 
 def _overall_rows(predictions: Predictions) -> list[list[str]]:

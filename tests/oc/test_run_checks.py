@@ -44,7 +44,7 @@ def test_benchmarks_that_are_not_run_are_named():
             type='PredictedSummarizer',
             predictors=[('predicted', str(shipped.PREDICTOR))],
             benchmarks=[('census', 'my_exam'), ('sums', ('gsm8k', 'f1'))]))
-    [missing, no_texts] = check_run(config)
+    [no_texts, missing] = check_run(config)
     assert 'is called gsm8k:' in missing
     assert 'are not in this run' in no_texts
 

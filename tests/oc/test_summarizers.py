@@ -310,15 +310,6 @@ def test_the_scoring_lm_is_marked(run, tmp_path):
     assert table[0][4:] == list(MODELS)
 
 
-def test_results_that_cannot_be_read(run, predictors):
-    """OpenCompass leaves half a file if it is killed."""
-    path = run / 'results/new-0/hard.json'
-    for content in (b'', b'null', b'\xff'):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=f'^{path}: .* Remove it and run'):
-            summarize(make_config(run), predictors)
-
-
 def test_other_names(run, predictors):
     for model in MODELS:
         write_result(run, model, 'mmlu', {'accuracy': 1, 'f1': 70.0})

@@ -6,7 +6,7 @@ import pytest
 from csv_plugin.core.formatting import interval
 from csv_plugin.report.triage_report import as_markdown, as_text, write_triage
 from csv_plugin.triage.judging import OVERALL, forecast
-from tests.runs import dump, model_losses, train
+from tests.runs import train
 from tests.scripts import csv_rows
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
 
