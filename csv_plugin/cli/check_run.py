@@ -12,7 +12,8 @@ from operator import attrgetter
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_work_dir, print_end
+from csv_plugin.cli.arguments import print_end
+from csv_plugin.cli.options import add_shared
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.runs.run_plan import (Gap, is_texts, newest_config,
                                          run_gaps, run_predictors)
@@ -20,7 +21,7 @@ from csv_plugin.report.screen import text_table, wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_work_dir(parser)
+    add_shared(parser, 'work_dir')
 
 
 def run(args: argparse.Namespace) -> None:

@@ -17,9 +17,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.cli.arguments import (add_flag, add_json, add_option,
-                                      add_several, add_wide, positive,
-                                      predictor_file, print_json)
+from csv_plugin.cli.arguments import print_json
+from csv_plugin.cli.options import (add_flag, add_option, add_shared, positive,
+                                    predictor_file)
 from csv_plugin.core.comparing import Answers, Losses, compare
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
@@ -38,20 +38,21 @@ EXIT_CODES = {BETTER: 0, WORSE: 3, SAME: 4, UNCLEAR: 5}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_several(parser, 'places', 'PLACE',
-                'losses of A and B (these or --answers are '
-                'required)', str, (), '*')
+    add_option(parser, 'places', 'PLACE',
+               'losses of A and B (these or --answers are required)', str,
+               None, '*')
     add_option(
         parser, '--predictor', '[LABEL=]FILE', 'predicts the difference of '
         'accuracies (default: the losses alone are compared)', predictor_file)
-    add_several(
+    add_option(
         parser, '--answers', 'PLACE', 'grades of A and of B by item: outputs '
         'of lm-evaluation-harness with samples, or TABLE:MODEL with a column '
         'model and one for each BENCHMARK/ITEM, 0 or 1 (default: none)', str,
-        ())
-    add_several(
+        (), '+')
+    add_option(
         parser, '--same-recipe', 'PLACE', 'losses of two or more runs of one '
-        'recipe with other seeds: their noise counts (default: none)', str, ())
+        'recipe with other seeds: their noise counts (default: none)', str, (),
+        '+')
     add_flag(
         parser, '--same-family', 'A and B share weights or data (default: '
         'they are of two families)')
@@ -63,8 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, '--level', 'PERCENT', 'level of intervals (default 95)',
                positive, 95)
     add_flag(parser, '--line', 'print one line for logs (default: tables)')
-    add_wide(parser)
-    add_json(parser)
+    add_shared(parser, '--wide', '--json')
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,8 +17,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from csv_plugin import configs
-from csv_plugin.cli.arguments import (add_flag, add_option, add_several,
-                                      into_folder, print_end)
+from csv_plugin.cli.arguments import into_folder, print_end
+from csv_plugin.cli.options import add_flag, add_option
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import file_set, read_bytes, write_text
 from csv_plugin.report.screen import shown_path
@@ -29,8 +29,8 @@ RUNS = PARTS / 'runs'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_several(parser, 'names', 'NAME',
-                'names of configs, without .py (default: all)', str, (), '*')
+    add_option(parser, 'names', 'NAME',
+               'names of configs, without .py (default: all)', str, None, '*')
     add_option(parser, '--out', 'DIR',
                'folder to copy them to (default: the present one)', Path,
                Path())

@@ -7,25 +7,21 @@ Example (tables as docs/formats.md describes them):
         --predict test --out outputs/study
 """
 import argparse
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, add_wide, check_splits,
-                                      into_folder, print_end)
-from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
-                                            add_tables, fit_bars, models_of)
+from csv_plugin.cli.arguments import into_folder, print_end, print_warnings
+from csv_plugin.cli.options import (SPLITS, TABLES, add_shared, check_splits,
+                                    fit_bars, models_of)
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study
 from csv_plugin.io.files import file_set
-from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboards import as_text, write_markdown
 from csv_plugin.report.notes import family_notes, shortage_notes
@@ -35,9 +31,8 @@ from csv_plugin.report.study_tables import (leaderboard, summary,
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_tables(parser)
-    add_fit_and_predict(parser)
-    add_folds(parser)
+    add_shared(parser, *TABLES, *SPLITS, '--leave-family-out', '--seed',
+               '--out', '--wide')
     parser.add_argument(
         '--solver',
         choices=sorted(SOLVERS),
@@ -46,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'penalties on losses and their logarithms, auto the best of uniform, '
         'ridge and nonnegative by cross-validation, plain is for few columns '
         f'(default {DEFAULT_SOLVER})')
-    add_out(parser, 'the predictor and the tables')
-    add_wide(parser)
 
 
 @into_folder
@@ -58,34 +51,42 @@ def run(args: argparse.Namespace) -> None:
                                args.benchmarks)
     fit, predict = models_of(args, tables)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
-    fitted = tables.features.models if args.leave_family_out else fit
-    run_on = tables.accuracies.select(fitted).benchmarks_run
+    if args.leave_family_out:
+        fit = predict = tables.features.models
+    run_on = tables.accuracies.select(fit).benchmarks_run
     if not run_on:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
-    _warn([
+    print_warnings([
         *family_notes(tables.families[m] for m in tables.features.models),
-        *shortage_notes(tables.accuracies, tables.families, fitted)
+        *shortage_notes(tables.accuracies, tables.families, fit)
     ])
     tables = tables.select_benchmarks(run_on)
-    title = _title(args, tables, fit, predict)
-    study = _study(args, tables, fit)
-    _warn(_unpredicted(study, args.scores))
-    shown = tables.features.models if args.leave_family_out else predict
-    predictor = _write(args, tables, study, title, shown)
-    if study.predictions.select(shown).has_real():
+    parts = tables.features, tables.accuracies, tables.families
+    solver = SOLVERS[args.solver]
+    if args.leave_family_out:
+        title = f'{len(fit)} models, each predicted from other families'
+        study = leave_families_out(
+            *parts, solver, args.seed, progress=partial(tqdm, desc='folds'))
+    else:
+        title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
+        study = split_study(*parts, fit, solver, args.seed, fit_bars())
+    print_warnings(_unpredicted(study, args.scores))
+    board = leaderboard(study, predict)
+    predictor = args.out / 'predictor.safetensors'
+    splits = {model: row.split for model, row in tables.info.items()}
+    with file_set():
+        write_predictions(args.out, study, splits)
+        write_markdown(args.out / 'leaderboard.md', board)
+        write_report(args.out / 'report.md', study, title, args.command)
+        save_predictor(study.predictor, predictor)
+    if board.predictions.has_real():
         print(summary(study, title, args.wide))
     else:
-        print(title, as_text(leaderboard(study, shown), full_width(args.wide)),
-              sep='\n\n')  # yapf: disable
+        print(title, as_text(board, full_width(args.wide)), sep='\n\n')
     print_end([args.out / 'leaderboard.md', args.out / 'report.md'],
               'salience', 'predict', '--losses', args.losses, '--predictor',
               predictor)
-
-
-def _warn(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(f'warning: {one_line(line)}', flush=True)
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
@@ -101,39 +102,3 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
         for name, n in zip(study.predictions.benchmarks,
                            gaps.sum(axis=0).tolist()) if n
     ]
-
-
-def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
-           predict: Sequence[str]) -> str:
-    if args.leave_family_out:
-        return (f'{len(tables.features.models)} models, each predicted from '
-                'other families')
-    return f'{counted(len(predict), "model")} predicted from {len(fit)}'
-
-
-def _study(args: argparse.Namespace, tables: ModelTables,
-           fit: Sequence[str]) -> Study:
-    solver = SOLVERS[args.solver]
-    if args.leave_family_out:
-        return leave_families_out(
-            tables.features,
-            tables.accuracies,
-            tables.families,
-            solver,
-            args.seed,
-            progress=partial(tqdm, desc='folds'))
-    return split_study(tables.features, tables.accuracies, tables.families,
-                       fit, solver, args.seed, fit_bars())
-
-
-def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
-           title: str, shown: Sequence[str]) -> Path:
-    """Write all files; the path of the predictor."""
-    splits = {model: row.split for model, row in tables.info.items()}
-    predictor: Path = args.out / 'predictor.safetensors'
-    with file_set():
-        write_predictions(args.out, study, splits)
-        write_markdown(args.out / 'leaderboard.md', leaderboard(study, shown))
-        write_report(args.out / 'report.md', study, title, args.command)
-        save_predictor(study.predictor, predictor)
-    return predictor

@@ -18,13 +18,11 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.cli.arguments import (add_json, add_option, add_out, add_wide,
-                                      check_splits, into_folder, positive,
-                                      print_end)
+from csv_plugin.cli.arguments import into_folder
+from csv_plugin.cli.options import (SPLITS, TABLES, TEST, add_option,
+                                    add_shared, check_splits, fit_bars,
+                                    positive)
 from csv_plugin.cli.predict_accuracies import show_leaderboard
-from csv_plugin.cli.table_arguments import (TEST, add_checkpoints,
-                                            add_fit_and_predict, add_tables,
-                                            fit_bars)
 from csv_plugin.cli.triage_checkpoints import write_and_print
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -46,9 +44,7 @@ FAR = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_tables(parser)
-    add_checkpoints(parser)
-    add_fit_and_predict(parser)
+    add_shared(parser, *TABLES, '--checkpoints', *SPLITS)
     add_option(
         parser, '--params', 'NUMBER', 'parameters of a model that does not '
         'exist, forecast from the losses and sizes (params_b, tokens) of the '
@@ -56,9 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, '--tokens', 'NUMBER',
                'training tokens of this model (required with --params)',
                positive)
-    add_out(parser, 'the tables and the picture')
-    add_wide(parser)
-    add_json(parser)
+    add_shared(parser, '--out', '--wide', '--json')
 
 
 @into_folder
@@ -89,8 +83,6 @@ def _forecast_runs(args: argparse.Namespace, tables: ModelTables,
     predictor = _fitted(tables, past,
                         [checkpoint.run for checkpoint in history.values()])
     write_and_print(args, judge(predictor, tables.features, new, history))
-    if not args.json:
-        print_end([args.out])
 
 
 def _fitted(tables: ModelTables, models: Sequence[str],

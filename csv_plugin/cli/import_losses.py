@@ -10,7 +10,6 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
 accuracies alone are written.
 """
 import argparse
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -18,9 +17,8 @@ from typing import Optional
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_flag, add_option, add_out,
-                                      add_several, into_folder, named_number,
-                                      print_end, refuse)
+from csv_plugin.cli.arguments import into_folder, print_end, refuse
+from csv_plugin.cli.options import add_flag, add_option, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
@@ -31,7 +29,7 @@ from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
-from csv_plugin.io.files import FilePath, file_set
+from csv_plugin.io.files import file_set
 from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.model_tables import MEASURED, write_measured
 from csv_plugin.io.tables import write_csv
@@ -39,7 +37,6 @@ from csv_plugin.io.text_sets import read_texts
 
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
-LOSSES, SCORES, BENCHMARKS = 'losses.csv', 'scores.csv', 'benchmarks.csv'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,10 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(*SOURCES, RECORDS),
         help='the program that measured the losses; accuracies alone '
         f'come from {RECORDS} (required)')
-    add_several(
+    add_option(
         parser, 'paths', 'PATH', 'file or folder of each model, which is '
         f'called after it, or NAME=PATH; of {RECORDS}, records or folders of '
-        'them (required)')
+        'them (required)', str, None, '+')
     add_option(
         parser, '--texts', 'JSONL', 'of lm-eval, the validation set that was '
         'scored (default: none)')
@@ -60,33 +57,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'of lm-eval, losses on the right answers of --tasks '
         'beside accuracies, from samples_*.jsonl (default: where neither '
         '--texts nor --tasks is given)')
-    add_several(
-        parser, ('--tasks', '--benchmarks'), 'NAME[=METRIC]',
-        'of lm-eval, tasks and groups '
+    add_option(
+        parser, '--tasks', 'NAME[=METRIC]', 'of lm-eval, tasks and groups '
         'whose accuracies to import, perhaps with a metric, such as '
         'gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
         "acc, else exact_match); of others, tasks (default: all); patterns "
-        "such as 'arc*' match several")
-    add_several(
-        parser, '--chance', 'NAME=LEVEL', 'accuracy of random guessing on a '
-        'task, a fraction (default: of common benchmarks as they are known)',
-        named_number)
-    add_out(parser, 'the tables')
+        "such as 'arc*' match several", str, (), '+')
+    add_shared(parser, '--chance', '--out')
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    chance = dict(args.chance or ())
-    metrics = dict(task.partition('=')[::2] for task in args.tasks or ())
+    chance = dict(args.chance)
+    metrics = dict(task.partition('=')[::2] for task in args.tasks)
+    features: Optional[FeatureTable] = None
+    accuracies: Optional[AccuracyTable] = None
     if args.source == RECORDS:
-        refuse(args, RECORDS, 'texts')
-        written = _write_tables(
-            args.out, None, read_every_eval_ever(args.paths, [*metrics],
-                                                 chance))
+        refuse(args, RECORDS, 'texts', 'items')
+        accuracies = read_every_eval_ever(args.paths, [*metrics], chance)
     else:
-        written = _write_tables(args.out, *_of_models(args, metrics, chance))
-    print_end(written, 'salience', 'fit', *_options(args.out, written),
-              '--out', 'outputs/study')
+        features, accuracies = _of_models(args, metrics, chance)
+    _write_tables(args.out, features, accuracies)
+    print_end([args.out], 'salience', 'fit', '--losses',
+              args.out / 'losses.csv', '--scores', args.out / 'scores.csv',
+              '--models', 'models.csv', '--benchmarks',
+              args.out / 'benchmarks.csv', '--out', 'outputs/study')
 
 
 def _of_models(
@@ -118,7 +113,7 @@ def _of_models(
     return features, accuracies
 
 
-def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
+def _named_paths(paths: list[str]) -> dict[str, Path]:
     """Paths by the names given, else their own."""
     named = [*map(named_path, paths)]
     rest = paths_by_model([path for name, path in named if not name])
@@ -127,58 +122,39 @@ def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
     return rest | {name: Path(path) for name, path in named}
 
 
-def _options(out: Path, written: Sequence[Path]) -> list[FilePath]:
-    """The options that name the four tables; some may be the user's own."""
-    return [
-        word for option, name in (('losses', LOSSES), ('scores', SCORES),
-                                  ('models', 'models.csv'), ('benchmarks',
-                                                             BENCHMARKS))
-        for word in (f'--{option}',
-                     out / name if out / name in written else name)
-    ]
-
-
 def _write_tables(out: Path, features: Optional[FeatureTable],
-                  accuracies: Optional[AccuracyTable]) -> list[Path]:
-    """Write the tables, print what is in them, and return their paths."""
+                  accuracies: Optional[AccuracyTable]) -> None:
+    """Write the tables, and print what is in them and what is missing."""
     tables = [table for table in (features, accuracies) if table]
-    written, counts = [], [counted(len(tables[0].models), 'model')]
+    counts = [counted(len(tables[0].models), 'model')]
     with file_set():
         if features:
-            write_csv(out / LOSSES, ('model', *features.columns.units),
+            write_csv(out / 'losses.csv', ('model', *features.columns.units),
                       ((model, *row) for model, row in zip(
                           features.models, features.values.tolist())))
-            written.append(out / LOSSES)
             counts.append(counted(len(features.columns.units), 'unit'))
         if accuracies:
-            write_csv(out / SCORES, ('model', *accuracies.benchmarks),
+            write_csv(out / 'scores.csv', ('model', *accuracies.benchmarks),
                       ((model, *row) for model, row in zip(
                           accuracies.models, accuracies.values.tolist())))
             write_csv(
-                out / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
+                out / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
                 zip(accuracies.benchmarks, accuracies.chance.tolist(),
                     accuracies.n_items.tolist()))
-            written += [out / SCORES, out / BENCHMARKS]
             counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
         records = [record for table in tables for record in table.measured]
         if records:
-            written.append(write_measured(out, records))
+            write_measured(out, records)
         else:
             (out / MEASURED).unlink(missing_ok=True)  # of an earlier import
     if accuracies:
-        _print_missing(accuracies)
+        for name, column in zip(accuracies.benchmarks, accuracies.values.T):
+            missing = [
+                accuracies.models[m] for m in np.flatnonzero(np.isnan(column))
+            ]
+            if missing:
+                print(
+                    one_line(f'No accuracy on {name} of '
+                             f'{counted(len(missing), "model")}: '
+                             f'{shortened(", ".join(missing), 60)}'))
     print(f'{", ".join(counts)}.')
-    return written
-
-
-def _print_missing(accuracies: AccuracyTable) -> None:
-    for b, name in enumerate(accuracies.benchmarks):
-        missing = [
-            accuracies.models[m]
-            for m in np.flatnonzero(np.isnan(accuracies.values[:, b]))
-        ]
-        if missing:
-            print(
-                one_line(f'No accuracy on {name} of '
-                         f'{counted(len(missing), "model")}: '
-                         f'{shortened(", ".join(missing), 60)}'))

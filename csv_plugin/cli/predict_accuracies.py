@@ -8,23 +8,23 @@ pattern of any of them.
 """
 import argparse
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Optional, Union
+from typing import Union
 
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
-                                      add_several, add_wide, into_folder,
-                                      print_end, print_json)
+from csv_plugin.cli.arguments import into_folder, print_end, print_json
+from csv_plugin.cli.options import add_option, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.core.predicting import collect_features
+from csv_plugin.core.predicting import Change, collect_features
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
@@ -36,22 +36,17 @@ from csv_plugin.report.leaderboards import (Leaderboard, as_text,
 from csv_plugin.report.screen import full_width
 
 #: Feature columns by model, or why there are none.
-Tables = dict[str, Union[FeatureTable, Missing]]
-#: How losses were made, by model.
-Infos = dict[str, DumpInfo]
+_Tables = dict[str, Union[FeatureTable, Missing]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_several(parser, 'places', 'PLACE',
-                'token losses of the models (this or --losses is required)',
-                str, (), '*')
+    add_option(parser, 'places', 'PLACE',
+               'token losses of the models (this or --losses is required)',
+               str, None, '*')
     add_option(
         parser, '--losses', 'FILE', 'table of losses, for a predictor that '
         'was fitted to one, in place of token losses: .csv or .parquet; or '
         '.safetensors beside units.txt')
-    add_predictor(
-        parser, 'such as predictor.safetensors; the label names the '
-        'predictions, by default predicted')
     add_option(
         parser, '--known', 'SCORES', 'table of known scores, as `salience '
         'fit` takes them: they stand beside the predictions and help to make '
@@ -59,8 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)
-    add_wide(parser)
-    add_json(parser)
+    add_shared(parser, '--predictor', '--wide', '--json')
 
 
 @into_folder
@@ -71,34 +65,14 @@ def run(args: argparse.Namespace) -> None:
                          'Say where the losses of the models are.')
     label, file = args.predictor
     predictor = load_predictor(file)
-    known = _known(args.known)
-    infos: Infos = {}
+    infos: dict[str, DumpInfo] = {}
     if args.losses:
-        # Tables may have more units, in any order; tokens are no units.
-        columns = predictor.columns
-        units = columns.units if columns.scored is None else None
-        losses = read_loss_features(args.losses, units=units)
-        tables: Tables = {name: losses.select([name])
-                          for name in losses.models}  # yapf: disable
+        tables = _of_table(predictor, args.losses)
     else:
-        tables, infos = _from_dumps(predictor, args.places)
-    real: dict[tuple[str, str], Union[float, Missing]] = {}
-    notes: list[str] = []
-    change = None
-    if known is not None:
-        from csv_plugin.extras.score_imputation import (unused_notes,
-                                                        with_known_scores)
-        real = {(model, name): score
-                for model, row in zip(known.models, known.values.tolist())
-                for name, score in zip(known.benchmarks, row)
-                if model in tables and name in predictor.names
-                and score == score}  # yapf: disable
-        if not real:
-            raise InputError(
-                args.known, 'scores of models with losses, on '
-                'benchmarks of the predictor', 'none', 'Correct the names.')
-        change = partial(with_known_scores, known=known)
-        notes = [*unused_notes(args.known, known, predictor, [*tables])]
+        tables, infos = _of_dumps(predictor, args.places)
+    real, change, notes = {}, None, ()
+    if args.known:
+        real, change, notes = _known(args.known, predictor, tables)
     board = predict_columns({label: tables},
                             {model: model
                              for model in tables}, {label: predictor},
@@ -111,44 +85,61 @@ def run(args: argparse.Namespace) -> None:
 
 def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     """Print a leaderboard, and write its files to `--out`."""
-    if args.json:
-        print_json({'rows': list(board.rows()), 'notes': board.notes})
-    else:
-        print(as_text(board, full_width(args.wide)))
     if args.out:
         write_leaderboard(args.out / 'leaderboard', board)
-    if not args.json:
-        n_models = counted(len(board.predictions.models), 'model')
-        print(f'\nPredicted {n_models}.')
-        if args.out:
-            print_end([args.out])
-        else:
-            # Behind the verb, as options may end before the places.
-            salience, verb, *rest = shlex.split(args.command)
-            print_end((), salience, verb, '--out', 'outputs/predictions',
-                      *rest)
+    if args.json:
+        print_json({'rows': list(board.rows()), 'notes': board.notes})
+        return
+    print(as_text(board, full_width(args.wide)))
+    n_models = counted(len(board.predictions.models), 'model')
+    print(f'\nPredicted {n_models}.')
+    if args.out:
+        print_end([args.out])
+    else:
+        # Behind the verb, as options may end before the places.
+        salience, verb, *rest = shlex.split(args.command)
+        print_end((), salience, verb, '--out', 'outputs/predictions', *rest)
 
 
-def _known(path: Optional[str]) -> Optional[AccuracyTable]:
-    """Scores that are known, without what the predictor has."""
-    if path is None:
-        return None
+def _known(
+        path: str, predictor: Predictor, tables: _Tables
+) -> tuple[dict[tuple[str, str], float], Change, list[str]]:
+    """Known scores, what they change, and notes on the unused ones."""
+    from csv_plugin.extras.score_imputation import (unused_notes,
+                                                    with_known_scores)
     table = read_accuracy_columns(path)
-    n_benchmarks = len(table.columns)
-    return AccuracyTable(table.models, table.columns, table.values,
-                         np.zeros(n_benchmarks),
-                         np.zeros(n_benchmarks, np.int64))
+    # The predictor has the chance levels and numbers of items.
+    unknown = np.zeros(len(table.columns))
+    known = AccuracyTable(table.models, table.columns, table.values, unknown,
+                          unknown.astype(int))
+    real = {
+        (known.models[m], known.benchmarks[b]): known.values[m, b].item()
+        for m, b in np.argwhere(~np.isnan(known.values))
+        if known.models[m] in tables and known.benchmarks[b] in predictor.names
+    }
+    if not real:
+        raise InputError(
+            path, 'scores of models with losses, on benchmarks of the '
+            'predictor', 'none', 'Correct the names.')
+    return (real, partial(with_known_scores, known=known),
+            [*unused_notes(path, known, predictor, [*tables])])
 
 
-def _from_dumps(predictor: Predictor,
-                places: list[str]) -> tuple[Tables, Infos]:
-    """Columns of all models whose losses are in some places.
+def _of_table(predictor: Predictor, path: str) -> _Tables:
+    """Columns of the models of a table, which may have more units."""
+    columns = predictor.columns
+    # Tokens are no units.
+    losses = read_loss_features(
+        path, units=columns.units if columns.scored is None else None)
+    return {model: losses.select([model]) for model in losses.models}
 
-    And by model how its losses were made.
-    """
+
+def _of_dumps(predictor: Predictor,
+              places: list[str]) -> tuple[_Tables, Mapping[str, DumpInfo]]:
+    """Columns of all models with losses in some places, and their settings."""
     predictor.check_tokens()
     dumps = find_dumps(places)
-    infos: Infos = {}
+    infos: dict[str, DumpInfo] = {}
 
     def read(model: str, fingerprint: str) -> TokenLossDump:
         dump = dumps[model].read(fingerprint)
@@ -157,14 +148,12 @@ def _from_dumps(predictor: Predictor,
 
     tables = collect_features({'': predictor}, list(dumps), read,
                               partial(tqdm, desc='dumps', delay=2))['']
-    refused = {
-        model: table.reason
+    reasons = [
+        f'{model}: {table.reason.rstrip(".")}'
         for model, table in tables.items() if isinstance(table, Missing)
-    }
-    if len(refused) == len(dumps):
-        model = next(iter(refused), '')
-        raise InputError(
-            'dumps', 'losses that the predictor can use',
-            f'{model}: {refused[model].rstrip(".")}' if refused else 'none',
-            'Give losses on the texts of the predictor.')
+    ]
+    if len(reasons) == len(dumps):
+        raise InputError('dumps', 'losses that the predictor can use',
+                         reasons[0] if reasons else 'none',
+                         'Give losses on the texts of the predictor.')
     return tables, infos

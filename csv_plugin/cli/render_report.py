@@ -14,27 +14,29 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_option, add_predictor, add_work_dir,
-                                      check_folder, print_end)
-from csv_plugin.core.escaping import one_line, visible
+from csv_plugin.cli.arguments import check_folder, print_end, print_warnings
+from csv_plugin.cli.options import add_option, add_shared, predictor_file
 from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
 from csv_plugin.report.notes import reasons
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_work_dir(parser)
-    add_predictor(
+    add_shared(parser, 'work_dir')
+    add_option(
         parser,
+        '--predictor',
+        '[LABEL=]FILE',
         'predictor of token losses; again for more of them, the main one '
-        'first',
+        'first (required)',
+        predictor_file,
         action='append')
-    for name, metavar, text in (
-        ('models', 'CSV', 'families of models, as in training (default: each '
-         'model is one of its own)'),
-        ('texts', 'JSONL', 'validation set of the first predictor, to show '
-         'its tokens (default: no tokens)')):
-        add_option(parser, f'--{name}', metavar, text)
+    add_option(
+        parser, '--models', 'CSV', 'families of models, as in training '
+        '(default: each model is one of its own)')
+    add_option(
+        parser, '--texts', 'JSONL', 'validation set of the first predictor, '
+        'to show its tokens (default: no tokens)')
     add_option(parser, '--out', 'HTML',
                'the page (default WORK_DIR/report.html)', Path)
 
@@ -55,10 +57,11 @@ def run(args: argparse.Namespace) -> None:
         texts=args.texts,
         progress=partial(tqdm, desc='models', delay=2))
     if args.models:
-        for model, folder in page.board.folders.items():
-            if not page.families.keys() & {model, folder}:
-                print(f'warning: {visible(model)} has no family in '
-                      f'{visible(args.models)} and is one of its own')
+        print_warnings([
+            f'{model} has no family in {args.models} and is one of its own'
+            for model, folder in page.board.folders.items()
+            if not page.families.keys() & {model, folder}
+        ])
     # Why models have no prediction on benchmarks of the predictors.
     predictions = page.board.predictions
     missing = {
@@ -66,7 +69,6 @@ def run(args: argparse.Namespace) -> None:
         for cell, reason in predictions.missing.items()
         if cell[2] != REAL and reason != UNKNOWN_BENCHMARK
     }
-    for line in reasons(replace(predictions, missing=missing)):
-        print(f'warning: {one_line(line)}')
+    print_warnings([*reasons(replace(predictions, missing=missing))])
     write_page(out, page)
     print_end([out], 'python', '-m', 'webbrowser', out)

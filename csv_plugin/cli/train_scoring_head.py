@@ -12,42 +12,60 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
-                                      add_required, add_several, add_wide,
-                                      into_folder, print_end, refuse)
-from csv_plugin.cli.table_arguments import (add_seed, add_sources,
-                                            check_sources, collect_sources,
-                                            fit_bars)
-from csv_plugin.core.escaping import one_line
+from csv_plugin.cli.arguments import (into_folder, print_end, print_warnings,
+                                      refuse)
+from csv_plugin.cli.options import (LOADING, add_flag, add_option, add_shared,
+                                    fit_bars)
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
-from csv_plugin.io.collection import MODELS, Collection, read_collection
+from csv_plugin.io.collection import (MODELS, Collection, collect,
+                                      read_collection)
+from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.paper import SPLITS, TABLE, named_models, split_models
-from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_models,
-                                  split_name)
+from csv_plugin.io.runs.run_dumps import matching_paths
+from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
+                                  read_models, split_name)
+from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, check_validation
 from csv_plugin.report.notes import family_notes, shortage_notes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_sources(parser.add_argument_group('losses and accuracies'))
-    _add_training(parser)
-    add_out(parser, 'the predictor, the report and the pictures')
-    parser.add_argument(
-        '--keep-collection',
-        action='store_true',
-        default=None,
-        help='write OUT/collection too, the losses and accuracies in one '
-        'folder, for --collection and for other verbs (default: no)')
-    add_wide(parser)
-
-
-def _add_training(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('losses and accuracies')
+    source = group.add_mutually_exclusive_group(required=True)
+    add_option(
+        source, '--runs', 'DIR', 'time-stamped folders of OpenCompass, the '
+        'newest last, which counts where several have a result; this, '
+        '--dumps or --collection is required', str, (), '+')
+    add_option(
+        source, '--dumps', 'FILE', 'token losses <model>.safetensors, or '
+        'patterns of them, in place of runs; needs --scores', str, (), '+')
+    add_option(
+        source, '--collection', 'DIR', 'what salience train --keep-collection '
+        'wrote, in place of runs; the next six options are refused beside it',
+        Path)
+    add_option(group, '--texts', 'FILE',
+               'validation set of the losses (required with runs and dumps)')
+    add_option(
+        group, '--models', 'CSV', 'columns model, family and split '
+        '(required, but for --split paper)')
+    add_option(
+        group, '--benchmarks', 'CSV', 'columns benchmark, chance, n_items '
+        '(this or --tasks is required)')
+    add_option(group, '--tasks', 'NAME',
+               'benchmarks as OpenCompass calls them, in place of a table',
+               str, (), '+')
+    add_shared(group, '--chance')
+    add_option(
+        group, '--scores', 'CSV|paper', 'table of accuracies, fractions in '
+        '0..1; paper for those of the paper (default: those of the runs)')
     group = parser.add_argument_group('training')
     group.add_argument(
         '--split',
@@ -55,13 +73,13 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         default=TABLE,
         help='how to split models: by the column of the table, or as in the '
         "paper's Table 2 (default table)")
-    add_several(group, '--fit', 'SPLIT',
-                'splits to fit to (default: all but test)', split_name, ())
-    add_required(
+    add_option(group, '--fit', 'SPLIT',
+               'splits to fit to (default: all but test)', split_name, (), '+')
+    add_option(
         group, '--scoring-lm', 'PATH', 'any causal LM, such as one of the '
         'models; its hidden states are the features of tokens; a folder or a '
-        'name on the hub')
-    add_loading(group, 'scoring LM')
+        'name on the hub (required)')
+    add_shared(group, *LOADING)
     group.add_argument(
         '--method',
         choices=('exact', 'paper'),
@@ -79,14 +97,21 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     add_option(
         group, '--steps', 'N', 'most gradient steps of --method paper '
         f'(default {HeadSettings.n_steps})', int)
-    add_seed(group)
+    add_shared(group, '--seed')
+    add_flag(
+        parser, '--keep-collection',
+        'write OUT/collection too, the losses and accuracies in one '
+        'folder, for --collection and for other verbs (default: no)')
+    add_shared(parser, '--out', '--wide')
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
     settings = _head_settings(args)
-    check_sources(args)
-    info = _model_infos(args)
+    _check_sources(args)
+    info = (
+        split_models(read_models(args.collection / MODELS), args.split)
+        if args.collection else named_models(args.models, args.split))
     models = models_to_fit(args.fit, tuple(info), info)
     # They choose the step of Algorithm 2.
     validation = [
@@ -133,22 +158,6 @@ def run(args: argparse.Namespace) -> None:
               '--predictor', args.out / PREDICTOR)
 
 
-def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
-    """Print what is there and warnings; notes on losses made differently."""
-    print(*collection.coverage(models), sep='\n')
-    mixed = mixed_engines({
-        name: dump.info
-        for name, dump in collection.losses.items()
-    })
-    for line in [
-            *(f'{note}.' for note in mixed),
-            *family_notes(collection.families.values()),
-            *shortage_notes(collection.accuracies, collection.families, models)
-    ]:
-        print(f'warning: {one_line(line)}', flush=True)
-    return mixed
-
-
 def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     """Settings of Algorithm 2; None for the exact method."""
     if args.method == 'exact':
@@ -162,21 +171,51 @@ def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     })
 
 
-def _model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
+def _check_sources(args: argparse.Namespace) -> None:
+    """Refuse options of sources that do not go together."""
     if args.collection:
-        info = read_models(args.collection / MODELS)
-        return split_models(info, args.split)
-    return named_models(args.models, args.split)
+        refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
+               'tasks', 'chance', 'keep_collection')
+        return
+    if args.benchmarks:
+        refuse(args, '--benchmarks', 'tasks', 'chance')
+    if not args.texts or not (args.benchmarks or args.tasks):
+        raise InputError('runs and --dumps',
+                         '--texts and --benchmarks or --tasks beside them',
+                         'fewer', 'Name the texts and the benchmarks.')
 
 
 def _collected(args: argparse.Namespace,
                info: Mapping[str, ModelInfo]) -> Collection:
+    """Losses and accuracies of the source."""
     if args.collection:
-        refuse(args, '--collection', 'keep_collection')
         collection = read_collection(args.collection,
                                      partial(tqdm, desc='dumps'))
         return replace(collection, info=info)
-    collection = collect_sources(args, info)
+    benchmarks = (
+        read_benchmarks(args.benchmarks)
+        if args.benchmarks else benchmark_infos(args.tasks, dict(args.chance)))
+    # One that several patterns match counts once.
+    dumps = dict.fromkeys(
+        path for place in args.dumps for path in matching_paths(place))
+    collection = collect(
+        read_texts(args.texts), info, benchmarks, args.runs, tuple(dumps),
+        args.scores, partial(tqdm, desc='losses'))
     if args.keep_collection:
         collection.write(args.out / 'collection')
     return collection
+
+
+def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
+    """Print what is there and warnings; notes on losses made differently."""
+    print(*collection.coverage(models), sep='\n')
+    mixed = mixed_engines({
+        name: dump.info
+        for name, dump in collection.losses.items()
+    })
+    print_warnings([
+        *(f'{note}.' for note in mixed),
+        *family_notes(collection.families.values()),
+        *shortage_notes(collection.accuracies, collection.families, models)
+    ])
+    return mixed

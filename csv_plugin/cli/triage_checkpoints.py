@@ -15,13 +15,12 @@ described in a table (--checkpoints); see docs/triage.md.
 import argparse
 import shlex
 from functools import partial
+from pathlib import Path
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_out, add_several, add_wide,
-                                      into_folder, print_end, print_json,
-                                      save_picture)
-from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
+from csv_plugin.cli.arguments import into_folder, print_end, print_json
+from csv_plugin.cli.options import FORECASTS, add_option, add_shared
 from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.screen import full_width
@@ -31,17 +30,10 @@ from csv_plugin.triage.watching import TriageJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_several(
-        parser,
-        '--dumps',
-        'PLACE',
-        'losses of the runs to judge (required)',
-        required=True)
-    add_checkpoints(parser)
-    add_forecasts(parser, 'tokens or steps')
-    add_out(parser, 'the tables and the picture')
-    add_wide(parser)
-    add_json(parser)
+    add_option(parser, '--dumps', 'PLACE',
+               'losses of the runs to judge (required)', str, None, '+')
+    add_shared(parser, '--checkpoints', *FORECASTS, '--out', '--wide',
+               '--json')
 
 
 @into_folder
@@ -51,23 +43,30 @@ def run(args: argparse.Namespace) -> None:
         args.checkpoints, args.budget)
     triage = job.update(partial(tqdm, desc='dumps'))
     write_and_print(args, triage)
-    if args.json:
-        return
-    again: tuple[str, ...] = ()
-    if not (args.history or triage.forecast_runs):
-        again = (*shlex.split(args.command), '--history',
-                 'finished/*.safetensors')
-    print_end([args.out], *again)
+    if not (args.json or args.history or triage.forecast_runs):
+        print_end((), *shlex.split(args.command), '--history',
+                  'finished/*.safetensors')
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """Write tables and a picture to `--out`, and print a table or JSON."""
     with file_set():
         write_triage(args.out, triage)
-        note = save_picture('trajectory_picture', triage,
-                            args.out / 'triage.png')
+        drawn = _drawn(triage, args.out / 'triage.png')
     if args.json:
         print_json(triage.to_dict())
         return
-    print(as_text(triage, full_width(args.wide)), *note, sep='\n\n',
-          flush=True)  # yapf: disable
+    print(as_text(triage, full_width(args.wide)), flush=True)
+    if not drawn:
+        print('\nNo picture: matplotlib is not installed.')
+    print_end([args.out])
+
+
+def _drawn(triage: Triage, path: Path) -> bool:
+    """Whether a picture could be drawn, for which matplotlib is needed."""
+    try:
+        from csv_plugin.extras.pictures import save, trajectory_picture
+    except ModuleNotFoundError:
+        return False
+    save(trajectory_picture(triage), path)
+    return True

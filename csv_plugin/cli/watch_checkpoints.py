@@ -15,10 +15,9 @@ import os
 from functools import partial
 from pathlib import Path
 
-from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
-                                      add_out, add_required, add_wide,
-                                      into_folder, positive, print_end)
-from csv_plugin.cli.table_arguments import add_forecasts
+from csv_plugin.cli.arguments import into_folder, print_end
+from csv_plugin.cli.options import (FORECASTS, LOADING, add_flag, add_option,
+                                    add_shared, positive)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import tensorboard_log
 from csv_plugin.report.comparison_report import sentence
@@ -32,14 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, 'folder', 'DIR', 'folder of the checkpoints, after which the '
         'run is called (required)', Path)
-    add_required(parser, '--texts', 'JSONL',
-                 'the validation set, such as texts.jsonl')
-    add_out(parser, 'losses, checkpoints.csv and forecasts.csv')
-    add_wide(parser)
+    add_option(parser, '--texts', 'JSONL',
+               'the validation set, such as texts.jsonl (required)')
+    add_shared(parser, '--out', '--wide', *FORECASTS, *LOADING)
     add_flag(
         parser, '--once', 'score what there is, all of which is complete, '
         'and end (default: look until Ctrl-C)')
-    add_forecasts(parser, 'steps')
     add_option(parser, '--interval', 'SECONDS',
                'seconds between two looks (default 60)', positive, 60)
     add_option(
@@ -49,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--reference', 'RUN', 'folder of an earlier call, or dumps of '
         'another run: differences to it after as many tokens, or steps, are '
         'logged (default: none)')
-    add_loading(parser, 'checkpoints')
 
 
 @into_folder

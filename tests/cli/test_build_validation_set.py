@@ -63,13 +63,13 @@ def test_missing_data(main, capsys):
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (['--shipped', '--skip-missing'], 'Leave --skip-missing out'),
-    (['--shipped', '--seed', '3'], 'Leave --seed out'),
+    (['--shipped', '--skip-missing'], 'found --skip-missing'),
+    (['--shipped', '--seed', '3'], 'found --seed'),
     (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
     (['--sample', 'nothing=10'], "dataset 'nothing'"),
     (['--sample', 'chatobj_custom_gen=3'], "a list '..._datasets'"),
     (['--sample', 'humaneval_gen_8e312c=3'], "'task_id'"),
-    (['--out', 'file'], '--out file'),
+    (['--out', 'file'], 'Not a directory: '),
 ])
 def test_bad_input_is_one_line(main, capsys, arguments, message):
     open('file', 'w').close()

@@ -67,9 +67,7 @@ def test_accuracies_alone(tmp_path, capsys):
     ])
     assert check_end(capsys.readouterr().out) == [
         'No accuracy on tiny_choice of 1 model: empty',
-        '2 models, 1 benchmark.', '',
-        f'Written to {out}/scores.csv, {out}/benchmarks.csv, '
-        f'{out}/measured.json.'
+        '2 models, 1 benchmark.', '', f'Written to {out}.'
     ]
     assert (out / 'scores.csv').read_text('utf-8').splitlines() == [
         'model,tiny_choice', 'c-l-80,1.0', 'empty,'
@@ -120,7 +118,7 @@ def test_tables_of_two_imports_of_other_weights(tmp_path, capsys):
 
 @pytest.mark.parametrize('options, files', [
     ([], ['losses.csv', 'measured.json']),
-    (['--items', '--benchmarks', 'piqa'
+    (['--items', '--tasks', 'piqa'
       ], ['benchmarks.csv', 'losses.csv', 'measured.json', 'scores.csv']),
     (['--tasks', 'piqa'], ['benchmarks.csv', 'measured.json', 'scores.csv']),
 ])

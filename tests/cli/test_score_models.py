@@ -81,11 +81,11 @@ def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):
     assert 'out/mine.safetensors is there (transformers, float32)' in (
         capsys.readouterr().out)
     assert read_dump('out/mine.safetensors').info == before.info
-    # Names of engines from files are escaped.
+    # Texts from files are escaped.
     write_dump('out/mine.safetensors',
-               replace(before, info=replace(before.info, engine='a\x1b[2J')))
+               replace(before, info=replace(before.info, dtype='a\x1b[2J')))
     assert call(f'mine={MODEL}') == 0
-    assert r'is there (a\x1b[2J, float32)' in capsys.readouterr().out
+    assert r'is there (transformers, a\x1b[2J)' in capsys.readouterr().out
 
 
 def test_a_model_that_was_written_after_its_losses_is_told(texts, capsys):
@@ -195,14 +195,14 @@ SERVER = ['--engine', 'vllm-server', '--url', 'http://127.0.0.1:1']
     ([], 'MODEL or --checkpoints: expected one of them, found none'),
     (['a/x', 'b/x'], "expected every name once, found 'x' twice"),
     (['..'], "model '..': expected a name without slashes"),
-    (['x', '--url', 'u'], "expected no --url beside it, found 'u'"),
-    (['x', '--engine', 'vllm-server'], 'expected --url beside it'),
-    (['x', *SERVER], 'expected --tokenizer beside it'),
+    (['x', '--url', 'u'], "expected none of --url beside it, found --url"),
+    (['x', '--engine', 'vllm-server'], 'expected --url and --tokenizer'),
+    (['x', *SERVER], 'expected --url and --tokenizer beside it'),
     ([f'x={MODEL}', '--engine', 'vllm', *TOKENIZER], 'the package vllm'),
     (['a', 'b', '--engine', 'vllm'], '--engine vllm: expected one model, '
      'which takes the memory of the GPU, found 2. Make a call for each'),
-    (['x', *SERVER, *TOKENIZER, '--setting', 'threads=2'], 'expected the '
-     'settings that it needs and knows, found the error'),
+    (['x', *SERVER, *TOKENIZER, '--setting', 'threads=2'], 'an engine that '
+     "starts with the model 'x', found TypeError: "),
     (['x', '--setting', 'revision=main'], '--setting: expected none that is '
      'called revision, found revision=main. Give the folder'),
     (['x', '--setting', 'a=1', '--setting', 'a=2'], "--setting: expected "

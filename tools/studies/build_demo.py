@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.cli.table_arguments import fit_bars
+from csv_plugin.cli.options import fit_bars
 from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection

@@ -22,10 +22,9 @@ import numpy as np
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, check_folder, check_splits,
-                                      exit_code)
-from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
-                                            add_tables, models_of)
+from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.options import (SPLITS, TABLES, add_shared, check_splits,
+                                    models_of)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.core.formatting import counted
@@ -130,9 +129,7 @@ def write_comparison(folder: Path, comparison: Comparison) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_tables(parser)
-    add_fit_and_predict(parser)
-    add_folds(parser)
+    add_shared(parser, *TABLES, *SPLITS, '--leave-family-out', '--seed')
     parser.add_argument(
         '--methods',
         nargs='+',
@@ -160,7 +157,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='BENCHMARK=BENCHMARK',
         help='benchmarks that are nearly the same, so that neither\n'
         'may tell of the other (default: none)')
-    add_out(parser, 'methods.csv and benchmarks.csv')
+    add_shared(parser, '--out')
 
 
 def run(args: argparse.Namespace) -> None:

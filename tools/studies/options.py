@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from csv_plugin.cli.arguments import whole_number
+from csv_plugin.cli.options import whole_number
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 
@@ -49,7 +49,7 @@ def two_names(text: str) -> tuple[str, str]:
 
 
 def tables_of(args: argparse.Namespace) -> ModelTables:
-    """The tables that the options of `add_tables` name."""
+    """The tables that the options of `TABLES` name."""
     return read_model_tables(*(getattr(args, name) for name in TABLES))
 
 

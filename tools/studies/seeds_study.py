@@ -25,7 +25,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 from transformers import AutoTokenizer
 
-from csv_plugin.cli.arguments import add_out, whole_number
+from csv_plugin.cli.options import add_shared, whole_number
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.paired import BETTER, WORSE
@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument('--first', type=int, default=0, metavar='SEED')
     parser.add_argument('--tokens', type=whole_number, default=800_000)
     parser.add_argument('--others', type=whole_number, default=5)
-    add_out(parser, 'losses of the runs')
+    add_shared(parser, '--out')
     args = parser.parse_args()
     recipe = replace(TrainingRecipe(), tokens=args.tokens)
     seeds = range(args.first, args.first + args.runs)

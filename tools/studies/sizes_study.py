@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.cli.table_arguments import add_fit_and_predict
+from csv_plugin.cli.options import SPLITS, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
@@ -45,7 +45,7 @@ HEADER = ('collection', 'fitted', 'predicted', 'compute', 'losses', 'sizes',
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('folders', type=Path, nargs='+')
-    add_fit_and_predict(parser)
+    add_shared(parser, *SPLITS)
     args = parser.parse_args()
     rows = []
     for folder in args.folders:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import whole_number
+from csv_plugin.cli.options import whole_number
 from csv_plugin.demo import shipped
 from csv_plugin.triage.checkpoints import read_checkpoints
 from csv_plugin.triage.forecasting import Forecaster

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from csv_plugin.cli.arguments import add_out, check_folder, exit_code
+from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.options import add_shared
 from csv_plugin.cli.run_demo import check_opencompass, run_opencompass
 from csv_plugin.core.conventions import check_unique
 from csv_plugin.core.model_losses import TokenLossDump
@@ -156,7 +157,7 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar='SIZE',
         help=f'which of {" ".join(SIZES)} (default s m)')
     add_jobs(parser)
-    add_out(parser, 'the models and their evaluation')
+    add_shared(parser, '--out')
     return parser.parse_args(argv)
 
 

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_out, exit_code
-from csv_plugin.cli.table_arguments import add_tables
+from csv_plugin.cli.arguments import exit_code
+from csv_plugin.cli.options import TABLES, add_shared
 from csv_plugin.core import metrics
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -218,9 +218,9 @@ def _draw(axes: Axes, rows: Sequence[Row], shift: float, method: str,
 
 def run(argv: Sequence[str] | None) -> None:
     parser = parser_of(__doc__)
-    add_tables(parser)
+    add_shared(parser, *TABLES)
     add_number(parser, '--draws', 10, 'draws of the models to predict')
-    add_out(parser, 'models.csv and models.png')
+    add_shared(parser, '--out')
     args = parser.parse_args(argv)
     tables = tables_of(args)
     families = {name: tables.families[name] for name in tables.features.models}

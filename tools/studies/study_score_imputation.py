@@ -25,7 +25,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.cli.table_arguments import add_tables
+from csv_plugin.cli.options import TABLES, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -216,7 +216,7 @@ def table(study: ScoreImputationStudy) -> str:
 
 def run(argv: Sequence[str] | None) -> None:
     parser = parser_of(__doc__)
-    add_tables(parser)
+    add_shared(parser, *TABLES)
     parser.add_argument(
         '--doubles',
         nargs='+',

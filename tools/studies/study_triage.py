@@ -29,7 +29,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.cli.table_arguments import add_fit_and_predict
+from csv_plugin.cli.options import SPLITS, add_shared
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
@@ -312,7 +312,7 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         help='folder with losses.csv or losses.safetensors, scores.csv,\n'
         'benchmarks.csv, and models.csv with the run and step of\n'
         'each model (default: the zoo)')
-    add_fit_and_predict(parser)
+    add_shared(parser, *SPLITS)
     parser.add_argument(
         '--leave-run-out',
         action='store_true',

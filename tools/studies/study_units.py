@@ -17,7 +17,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
+from csv_plugin.cli.options import SPLITS, TABLES, add_shared
 from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
@@ -78,8 +78,7 @@ def cell(errors: Sequence[float]) -> str:
 
 def run(argv: Sequence[str] | None) -> None:
     parser = parser_of(__doc__)
-    add_tables(parser)
-    add_fit_and_predict(parser)
+    add_shared(parser, *TABLES, *SPLITS)
     add_number(parser, '--units', NUMBERS, 'how many units')
     add_number(parser, '--draws', 10, 'random draws of each number of units')
     args = parser.parse_args(argv)

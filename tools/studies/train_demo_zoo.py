@@ -15,7 +15,8 @@ import sys
 import textwrap
 from collections.abc import Sequence
 
-from csv_plugin.cli.arguments import add_out, check_folder, exit_code
+from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.options import add_shared
 from tools.studies.options import add_jobs, add_number, parser_of
 from tools.studies.zoo.recipes import MODELS, TrainingRecipe, recipe_of
 from tools.studies.zoo.zoo_training import train_models
@@ -37,7 +38,7 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     add_number(parser, '--tokens', TrainingRecipe.tokens,
                'training tokens of each model')
     add_jobs(parser)
-    add_out(parser, 'the zoo')
+    add_shared(parser, '--out')
     return parser.parse_args(argv)
 
 
