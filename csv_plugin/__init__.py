@@ -46,10 +46,6 @@ _PUBLIC = {
     'forecast': ('triage.judging', 'forecast'),
     'import_losses': ('extras.importers.importing', 'import_losses'),
     'load': ('io.predictors', 'load_predictor'),
-    'plot_leaderboard':
-    ('extras.pictures.predicted_by_real', 'plot_leaderboard'),
-    'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
-    'plot_trajectories': ('extras.pictures.curves', 'plot_trajectories'),
     'read_accuracies': ('io.model_tables', 'read_accuracies'),
     'read_collection': ('io.collection', 'read_collection'),
     'read_dumps': ('io.dumps', 'read_dumps'),

@@ -1,15 +1,12 @@
 """The files of a training: a predictor, tables and pictures."""
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from matplotlib.figure import Figure
 
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
-from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
-                                        capability_points, convergence_picture,
+from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import file_set
@@ -19,8 +16,6 @@ from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
 PREDICTOR, PICTURES = 'predictor.safetensors', 'pictures'
-#: The methods that pictures show before and after the training.
-BEFORE, AFTER = 'all-token loss', 'capability score'
 
 
 def write_training(out: Path,
@@ -33,8 +28,8 @@ def write_training(out: Path,
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     The first of `predictors` is the one that was trained; its baselines
-    follow, 'uniform' among them. `losses` are those of all models. `remarks`
-    are notes of the report on all benchmarks. Returns the `summary` of the
+    follow. `losses` are those of all models. `remarks` are notes of the report
+    on all benchmarks. Returns the `summary` of the
     study, which takes `wide`.
     """
     trained = next(iter(predictors.values()))
@@ -51,22 +46,13 @@ def write_training(out: Path,
         write_predictions(out, study, splits)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
         write_report(out / 'report.md', study, title, command, remarks)
-        steps = [(step,
-                  capability_points(predictor, losses, collection.accuracies,
-                                    collection.families))
-                 for step, predictor in ((BEFORE, predictors['uniform']),
-                                         (AFTER, trained))]
-        for name, figure in _pictures(study, steps, bool(shown)):
+        points = capability_points(trained, losses, collection.accuracies,
+                                   collection.families)
+        drawn = {'capability': capability_picture(points)}
+        if shown:
+            drawn['methods'] = methods_picture(study.predictions)
+        for name, figure in drawn.items():
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
     return summary(study, title, wide)
-
-
-def _pictures(study: Study, steps: Sequence[tuple[str,
-                                                  list[CapabilityPoints]]],
-              held_out: bool) -> Iterator[tuple[str, Figure]]:
-    yield 'capability', capability_picture(steps[-1][1])
-    yield 'convergence', convergence_picture(steps)
-    if held_out:
-        yield 'methods', methods_picture(study.predictions)

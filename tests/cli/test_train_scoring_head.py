@@ -146,7 +146,7 @@ def values_of(out):
 
 @pytest.mark.slow
 def test_from_runs_to_a_predictor(made):
-    assert (made / 'pictures/convergence.svg').is_file()
+    assert (made / 'pictures/methods.svg').is_file()
     report = (made / 'report.md').read_text('utf-8')
     assert all(
         name in report

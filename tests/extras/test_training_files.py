@@ -7,7 +7,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Uniform
 from csv_plugin.extras import training_files
-from csv_plugin.extras.training_files import AFTER, BEFORE, write_training
+from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import ModelInfo
@@ -47,7 +47,7 @@ def collection(models) -> Collection:
 def drawn(monkeypatch):
     """What pictures are made of, in place of pictures."""
     seen = {}
-    for name in ('capability', 'convergence', 'methods'):
+    for name in ('capability', 'methods'):
         monkeypatch.setattr(
             training_files,
             f'{name}_picture',
@@ -78,7 +78,7 @@ def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
                           ('mixed', ))
     assert said.startswith('2 models predicted from 16\n\nbenchmark ')
     assert 'mean of 2 by salience' in said and 'by uniform' in said
-    assert names(tmp_path) == files('capability', 'convergence', 'methods')
+    assert names(tmp_path) == files('capability', 'methods')
     report = (tmp_path / 'report.md').read_text('utf-8')
     assert '2 models predicted from 16' in report
     assert 'python a.py --b' in report and '\n* mixed.\n' in report
@@ -96,16 +96,13 @@ def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
         assert {line.split(',')[2] for line in lines[1:]} == {split}
 
 
-def test_pictures_show_the_loss_before_and_the_score_after(
-        tmp_path, predictors, losses, drawn):
+def test_pictures_of_the_trained_predictor(tmp_path, predictors, losses,
+                                           drawn):
     write_training(tmp_path, predictors, losses, collection(losses.models), '')
-    (before, uniform), (after, salience) = drawn['convergence']
-    assert (before, after) == (BEFORE, AFTER)
-    assert drawn['capability'] is salience
     assert drawn['methods'].methods == ('salience', 'uniform')
-    for points, name in ((uniform, 'uniform'), (salience, 'salience')):
-        assert [part.benchmark for part in points] == ['easy', 'hard']
-        features = predictors[name].features(losses)
-        for part, benchmark in zip(points, predictors[name].benchmarks):
-            np.testing.assert_allclose(part.scores,
-                                       benchmark.model.scores(features.values))
+    assert [part.benchmark for part in drawn['capability']] == ['easy', 'hard']
+    features = predictors['salience'].features(losses)
+    for part, benchmark in zip(drawn['capability'],
+                               predictors['salience'].benchmarks):
+        np.testing.assert_allclose(part.scores,
+                                   benchmark.model.scores(features.values))

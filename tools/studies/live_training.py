@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from tabulate import tabulate
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import AutoTokenizer, Trainer, TrainingArguments
@@ -25,12 +24,10 @@ from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
 from csv_plugin.extras.live.trackers import tensorboard_log
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
-from csv_plugin.extras.pictures import save
-from csv_plugin.extras.pictures.curves import plot_trajectories
+from csv_plugin.extras.pictures import save, trajectory_picture
 from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses
-from tools.studies import world
 from tools.studies.zoo import corpus
 from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
 from tools.studies.zoo.zoo_files import tokenizer_folder
@@ -207,16 +204,14 @@ def main(out):
 def report(out, triage, real):
     """The table and the picture of predicted beside real accuracies."""
     [run] = triage.runs
-    benchmarks = world.KINDS
     rows = []
-    figure = Figure((3.5 * len(benchmarks), 3.5), layout='constrained')
-    for axes, benchmark in zip(
-            figure.subplots(1, len(benchmarks)), benchmarks):
+    figure = trajectory_picture(triage)
+    for axes, benchmark in zip(figure.axes, triage.benchmarks):
         seen = np.array([
             real.get(name, {}).get(benchmark, np.nan)
             for name in run.checkpoints
         ])
-        plot_trajectories(triage, benchmark, axes).plot(run.tokens, seen, 'ko')
+        axes.plot(run.tokens, seen, 'ko')
         for name, step, value in zip(run.checkpoints, run.tokens, seen):
             shown = triage.predictions.at(name, benchmark)
             rows.append(
@@ -231,7 +226,7 @@ def report(out, triage, real):
             benchmark, *(f'{100 * r[2]:.0f} ({100 * r[3]:.0f}-'
                          f'{100 * r[4]:.0f}) {100 * r[5]:.0f}'
                          for r in known if r[0] == benchmark)
-        ] for benchmark in benchmarks], [
+        ] for benchmark in triage.benchmarks], [
             'predicted (interval) real', *dict.fromkeys(f'step {row[1]}'
                                                         for row in known)
         ]))

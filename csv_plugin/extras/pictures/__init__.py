@@ -1,13 +1,12 @@
 """Pictures of studies, with matplotlib and without its global state."""
 from csv_plugin.extras.pictures.accuracy_by_score import (CapabilityPoints,
                                                           capability_picture,
-                                                          capability_points,
-                                                          convergence_picture)
+                                                          capability_points)
 from csv_plugin.extras.pictures.curves import trajectory_picture
 from csv_plugin.extras.pictures.predicted_by_real import methods_picture
 from csv_plugin.extras.pictures.style import save
 
 __all__ = [
     'CapabilityPoints', 'capability_picture', 'capability_points',
-    'convergence_picture', 'methods_picture', 'save', 'trajectory_picture'
+    'methods_picture', 'save', 'trajectory_picture'
 ]

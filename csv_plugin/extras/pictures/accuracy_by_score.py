@@ -1,6 +1,7 @@
 """Accuracy against capability score, with the fitted scaling law (Eq. 2)."""
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.scaling_law import Curve
-from csv_plugin.extras.pictures.style import (GREY, Look, distinct, explain,
-                                              few_ticks, handle, is_leftmost,
-                                              looks, pad, panels, picture,
-                                              plain, show_empty, wrapped)
+from csv_plugin.extras.pictures.style import (GREY, Look, explain, few_ticks,
+                                              handle, looks, pad, panels,
+                                              picture, show_empty, wrapped)
 
 #: Styles of the curve where training models are, and elsewhere.
 _FITTED, _BEYOND = 'scaling law', 'beyond the fit'
@@ -102,41 +103,15 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     Filled points are training models, open ones are held out. The score is a
     loss; its axis is reversed, so that better models stand to the right.
     """
-    return _rows_of_panels([('', points)])
-
-
-@picture
-def convergence_picture(
-        steps: Sequence[tuple[str, Sequence[CapabilityPoints]]]) -> Figure:
-    """Points and curves at several steps of a training, top to bottom.
-
-    Steps have a name each, and the same benchmarks in one order.
-    """
-    return _rows_of_panels(steps)
-
-
-def _rows_of_panels(
-        steps: Sequence[tuple[str, Sequence[CapabilityPoints]]]) -> Figure:
-    everything = [part for _, points in steps for part in points]
-    look = _family_looks(everything)
-    figure, rows = panels(len(steps[0][1]), len(steps))
-    for i, (row, (name, points)) in enumerate(zip(rows, steps)):
-        for b, (axes, part) in enumerate(zip(row, points)):
-            _draw_points(axes, part, look)
-            if i == 0:
-                axes.set_title(wrapped(part.benchmark))
-            if name and is_leftmost(b, len(points)):
-                axes.set_ylabel(wrapped(name), fontweight='bold')
+    look = looks(chain.from_iterable(part.families for part in points))
+    figure, (row, ) = panels(len(points))
+    for axes, part in zip(row, points):
+        _draw_points(axes, part, look)
+        axes.set_title(wrapped(part.benchmark))
     explain(figure,
-            f'capability score ({everything[0].unit}, better to the right)',
-            'accuracy', _handles(everything, look))
+            f'capability score ({points[0].unit}, better to the right)',
+            'accuracy', _handles(look))
     return figure
-
-
-def _family_looks(points: Iterable[CapabilityPoints]) -> dict[str, Look]:
-    """One look per family, the same in all panels."""
-    return looks(family for family, _ in dict.fromkeys(
-        pair for part in points for pair in zip(part.families, part.models)))
 
 
 def _draw_points(axes: Axes, points: CapabilityPoints,
@@ -161,7 +136,7 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                 axes.plot(
                     x[chosen],
                     y[chosen],
-                    label=plain(family),
+                    label=one_line(family),
                     **_marker(look[family], fitted))
     low, high = pad(x[drawn])
     axes.set_xlim(high, low)
@@ -192,22 +167,14 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
         zorder=4)
 
 
-def _handles(points: Sequence[CapabilityPoints],
-             look: Mapping[str, Look]) -> list[Artist]:
+def _handles(look: Mapping[str, Look]) -> list[Artist]:
     """The families, then the meaning of fillings and lines."""
-    handles: list[Artist] = [
-        handle(wrapped(family, 40), **_marker(look[family], True))
-        for family in distinct(look)
-    ]
     black = Look('black', 'o')
-    fitted = np.concatenate([p.fitted[p.drawn] for p in points])
-    if fitted.any():
-        handles.append(handle('training models', **_marker(black, True)))
-    if not fitted.all():
-        handles.append(handle('held out', **_marker(black, False)))
-    lines = {name for p in points if p.drawn.any() for name in _curve_ends(p)}
     return [
-        *handles, *(handle(name, **style)
-                    for name, style in _LINES.items() if name in lines),
+        *(handle(wrapped(family, 40), **_marker(own, True))
+          for family, own in look.items()),
+        handle('training models', **_marker(black, True)),
+        handle('held out', **_marker(black, False)),
+        *(handle(name, **style) for name, style in _LINES.items()),
         handle('chance level', **_CHANCE)
     ]

@@ -1,17 +1,15 @@
 """Curves of pretraining runs, a panel per benchmark."""
 from collections.abc import Mapping
-from typing import Optional
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
-                                              explain, few_ticks, handle,
-                                              log_axis, looks, panels, picture,
+from csv_plugin.extras.pictures.style import (GREY, Look, explain, few_ticks,
+                                              handle, looks, panels, picture,
                                               wrapped)
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
@@ -35,40 +33,8 @@ def trajectory_picture(triage: Triage) -> Figure:
     for axes, benchmark in zip(row, triage.benchmarks):
         _draw_panel(axes, triage, benchmark, look)
         axes.set_title(wrapped(benchmark))
-    explain(figure, f'training {triage.measure}', 'accuracy',
-            _handles(look, triage))
+    explain(figure, f'training {triage.measure}', 'accuracy', _handles(look))
     return figure
-
-
-def plot_trajectories(triage: Triage,
-                      benchmark: str,
-                      ax: Optional[Axes] = None) -> Axes:
-    """Draw runs and their forecasts on one benchmark.
-
-    Args:
-        triage (Triage): What `forecast` returns.
-        benchmark (str): One of its benchmarks.
-        ax (Optional[Axes]): Where to draw, by default in a new figure.
-
-    Returns:
-        Axes: The axes that were drawn on.
-
-    Raises:
-        InputError: There is no such benchmark.
-    """
-    if benchmark not in triage.benchmarks:
-        raise InputError('triage', 'one of the benchmarks '
-                         f'{", ".join(triage.benchmarks)}', repr(benchmark),
-                         'Correct the name.')  # yapf: disable
-    look = looks(run.run for run in triage.runs)
-    with drawing(ax) as axes:
-        _draw_panel(axes, triage, benchmark, look)
-        axes.set(
-            title=wrapped(benchmark, 40),
-            xlabel=f'training {triage.measure}',
-            ylabel='accuracy')
-        axes.legend(handles=_handles(look, triage))
-    return axes
 
 
 def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
@@ -77,20 +43,21 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
     few_ticks(axes, 'y')
     for run in triage.runs:
         _draw_predictions(axes, triage, run, b, look[run.run])
-    ahead = [run for run in triage.runs if _has_forecast(triage, run, b)]
+    ahead = [
+        run for run in triage.runs
+        if not run.finished and not np.isnan(triage.expected[run.run].low[b])
+    ]
     for i, run in enumerate(ahead):
         shift = 1 + _APART * (i - (len(ahead) - 1) / 2)
         _draw_forecast(axes, triage, run, b, look[run.run], shift)
     tokens = np.concatenate([run.tokens for run in triage.runs])
     last = max(tokens.max(), *(run.budget for run in ahead), 0)
     if LINEAR_RANGE * tokens.min() < last:
-        log_axis(axes.xaxis, tokens.min(), last)
+        axes.set_xscale('log')
+        digits = (1, 3) if last < 100 * tokens.min() else (1, )
+        axes.xaxis.set_major_locator(LogLocator(subs=digits, numticks=4))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(lambda value, _: short_count(value))
-
-
-def _has_forecast(triage: Triage, run: RunTrajectory, b: int) -> bool:
-    """If the run is unfinished, and the error of its forecast is known."""
-    return not run.finished and not np.isnan(triage.expected[run.run].low[b])
 
 
 def short_count(number: float) -> str:
@@ -143,23 +110,16 @@ def _draw_forecast(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
         zorder=3)
 
 
-def _handles(look: Mapping[str, Look], triage: Triage) -> list[Artist]:
-    handles: list[Artist] = [
-        handle(wrapped(name, 40), **look[name].marked_line)
-        for name in distinct(look)
-    ]
-    handles += [
+def _handles(look: Mapping[str, Look]) -> list[Artist]:
+    return [
+        *(handle(wrapped(name, 40), **own.marked_line)
+          for name, own in look.items()),
         handle('predicted', color=GREY),
-        Patch(color=GREY, alpha=0.3, lw=0, label='its interval')
+        Patch(color=GREY, alpha=0.3, lw=0, label='its interval'),
+        handle(
+            'forecast',
+            color=GREY,
+            ls=':',
+            marker='o',
+            markerfacecolor='white')
     ]
-    if any(
-            _has_forecast(triage, run, b) for run in triage.runs
-            for b in range(len(triage.benchmarks))):
-        handles.append(
-            handle(
-                'forecast',
-                color=GREY,
-                ls=':',
-                marker='o',
-                markerfacecolor='white'))
-    return handles

@@ -5,26 +5,24 @@ tell apart; a marker repeats the colour. Text is never a formula.
 """
 import functools
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional, ParamSpec, Union
+from typing import Any, ParamSpec
 
-import matplotlib
 import numpy as np
 from matplotlib import font_manager, style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import XAxis, YAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, atomic_path
 
 #: Okabe and Ito (2008) without the yellow, which is pale on white.
@@ -36,18 +34,12 @@ MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
 LINES = ('-', '--', '-.')
 #: Of diagonals, chance levels, borders and all else that is not data.
 GREY = '#767676'
-#: Names with a look of their own; the rest share that of `OTHERS`.
-MOST_NAMES = 15
-OTHERS = 'others'
 #: Inches of one panel, and left and below for the labels that panels share.
 _PANEL, _MARGIN = (2.2, 2.05), (0.5, 0.4)
 #: Inches, so that the labels of the axes have room beside one panel.
 _LEAST_WIDTH = 5.0
 #: Panels side by side where not all fit into one row.
 _ABREAST = (5, 4, 3)
-#: First digits of the numbers on a logarithmic axis, by decades below.
-_DIGITS = ((0.7, (1, 1.5, 2, 3, 5, 7)), (1.5, (1, 2, 5)), (3, (1, 3)), (np.inf,
-                                                                        (1, )))
 #: Fonts that are taken where they are installed, for characters that the
 #: first one, which comes with matplotlib, does not have.
 _FONTS = ('DejaVu Sans', 'Noto Sans CJK SC', 'Noto Sans SC',
@@ -112,30 +104,9 @@ class Look:
             markeredgewidth=0.4)
 
 
-_REST = Look(GREY, 'h')
-
-
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return one look per name, in the order of their first appearance.
-
-    Of more than `MOST_NAMES`, those that occur least often share the look of
-    `OTHERS`, which then is the last key.
-    """
-    counts = Counter(names)
-    frequent = {name for name, _ in counts.most_common(MOST_NAMES)}
-    own = [name for name in counts if name in frequent]
-    by_name = {name: look(i) for i, name in enumerate(own)}
-    if len(own) < len(counts):
-        rest = {name: _REST for name in counts if name not in by_name}
-        by_name |= rest | {OTHERS: _REST}
-    return by_name
-
-
-def distinct(by_name: Mapping[str, Look]) -> list[str]:
-    """Return the names of `looks` that a legend explains: each look once."""
-    return [
-        name for name, own in by_name.items() if name == OTHERS or own != _REST
-    ]
+    """Return one look per name, in the order of their first appearance."""
+    return {name: look(i) for i, name in enumerate(dict.fromkeys(names))}
 
 
 def look(index: int) -> Look:
@@ -160,28 +131,6 @@ def picture(
     return drawn
 
 
-@contextmanager
-def drawing(ax: Optional[Axes],
-            size: Optional[tuple[float, float]] = None) -> Iterator[Axes]:
-    """Yield the axes that a function for notebooks draws on, in this style.
-
-    They are the caller's, or those of a new figure of pyplot, which notebooks
-    show; `size` is in inches.
-    """
-    with _styled():
-        if ax is None:
-            from matplotlib import pyplot
-            _, ax = pyplot.subplots(figsize=size, layout='constrained')
-        yield ax
-        # What the axes had before keeps the settings of the user.
-        for words in (ax.title, ax.xaxis.label, ax.yaxis.label,
-                      *ax.get_xticklabels(), *ax.get_yticklabels()):
-            words.set_parse_math(False)
-        interactive = matplotlib.is_interactive()
-    # The first figure in a notebook turns this on for all that follow.
-    matplotlib.interactive(interactive)
-
-
 def save(figure: Figure, path: FilePath) -> None:
     """Write a picture as PNG or SVG, by the ending of the name.
 
@@ -197,22 +146,6 @@ def save(figure: Figure, path: FilePath) -> None:
         figure.savefig(temporary, format=suffix[1:], metadata=metadata)
 
 
-def plain(name: str) -> str:
-    r"""Return a name as it can be drawn on one line.
-
-    Characters without a glyph in any installed font become Python escapes,
-    so that different names stay different.
-
-    >>> plain('a\nb')
-    'a\\nb'
-    """
-    glyphs = _glyphs()
-    return ''.join(
-        c if c == ' ' or (c.isprintable() and ord(c) in glyphs
-                          ) else c.encode('unicode_escape').decode()
-        for c in name)
-
-
 def wrapped(name: str, width: int = 20) -> str:
     r"""Return a name in lines that a panel has room for.
 
@@ -220,7 +153,7 @@ def wrapped(name: str, width: int = 20) -> str:
     'lambada_openai_\nperplexity'
     """
     lines = ['']
-    for part in re.findall(r'.*?[-_/. ]+|.+', plain(name)):
+    for part in re.findall(r'.*?[-_/. ]+|.+', one_line(name)):
         if len(lines[-1]) + len(part.rstrip()) > width:
             lines.append('')
         pieces = [part[i:i + width] for i in range(0, len(part), width)]
@@ -266,11 +199,14 @@ def is_leftmost(index: int, n_panels: int) -> bool:
     return index % _n_columns(n_panels) == 0
 
 
-def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Explain markers above the panels, in as many even rows as it takes.
+def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
+    """Name the axes that all panels share, and add a legend above them.
 
-    The figure grows, so that the panels keep their size.
+    The legend has as many even rows as it takes, and the figure grows, so
+    that the panels keep their size.
     """
+    figure.supxlabel(x)
+    figure.supylabel(y)
     for n_rows in range(1, len(handles) + 1):
         legend = figure.legend(
             handles=handles,
@@ -281,13 +217,6 @@ def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
             break
         legend.remove()
     figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
-
-
-def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
-    """Name the axes that all panels share, and add a legend above them."""
-    figure.supxlabel(x)
-    figure.supylabel(y)
-    legend_above(figure, handles)
 
 
 def handle(label: str, **settings: Any) -> Line2D:
@@ -323,17 +252,6 @@ def few_ticks(axes: Axes, shares: str = '') -> None:
         axis.set_major_formatter(_share if name in shares else _short)
 
 
-def log_axis(axis: Union[XAxis, YAxis], low: float, high: float) -> None:
-    """Make an axis logarithmic, with plain numbers between low and high."""
-    axis.axes.set(**{f'{axis.axis_name}scale': 'log'})
-    decades = np.log10(high / low)
-    digits = next(first for most, first in _DIGITS if decades < most)
-    most = 4 if axis.axis_name == 'x' else 6
-    axis.set_major_locator(LogLocator(subs=digits, numticks=most))
-    axis.set_major_formatter(_short)
-    axis.set_minor_formatter(NullFormatter())
-
-
 def _short(number: float, _: Any) -> str:
     return f'{number:g}'.replace('e-0', 'e-')
 
@@ -362,11 +280,3 @@ def _styled() -> AbstractContextManager[None]:
 def _fonts() -> tuple[str, ...]:
     installed = {font.name for font in font_manager.fontManager.ttflist}
     return tuple(font for font in _FONTS if font in installed)
-
-
-@functools.cache
-def _glyphs() -> frozenset[int]:
-    paths = [font_manager.findfont(name) for name in _fonts()]
-    return frozenset(
-        code for path in paths
-        for code in font_manager.get_font(path).get_charmap())

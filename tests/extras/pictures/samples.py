@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
-                                        convergence_picture, methods_picture,
-                                        trajectory_picture)
+                                        methods_picture, trajectory_picture)
 from csv_plugin.triage.trajectories import RunTrajectory
 
 CURVE = Curve(-8.0, 1.0, 0.25)
@@ -108,11 +107,8 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
             families=tuple(families[m % len(families)] for m in range(60)))
         for b, name in enumerate(names)
     ]
-    few = [replace(part, families=part.families[:4] * 15) for part in points]
     return {
         'capability': capability_picture(points),
-        'convergence': convergence_picture([('step 0', few),
-                                            ('the last step', few)]),
         'methods': methods_picture(
             replace(some_predictions(n), benchmarks=tuple(names))),
         'trajectory': trajectory_picture(some_triage(names, names))

@@ -6,8 +6,8 @@ import matplotlib
 import numpy as np
 import pytest
 
+from csv_plugin.core.escaping import one_line
 from csv_plugin.extras import pictures
-from csv_plugin.extras.pictures.style import plain
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
                                            some_points, some_predictions,
@@ -15,6 +15,7 @@ from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings('ignore:Glyph')
 def test_every_picture_is_readable_whatever_the_names(tmp_path):
     """Of more benchmarks than stand side by side; settings stay."""
     before = dict(matplotlib.rcParams)
@@ -23,7 +24,7 @@ def test_every_picture_is_readable_whatever_the_names(tmp_path):
         shown = ''.join(words for words, _ in texts(figure))
         for name in HOSTILE:
             # Wrapped at spaces or anywhere.
-            bare = plain(name).replace(' ', '')
+            bare = one_line(name).replace(' ', '')
             assert bare in shown.replace('\n', '').replace(' ', ''), picture
         assert not any(text.get_parse_math()
                        for text in figure.findobj(matplotlib.text.Text))
@@ -108,23 +109,7 @@ def test_methods_picture():
         assert 'error' not in grid[p, 5].get_title()
     labels = [[axes.get_ylabel() for axes in row] for row in grid]
     assert labels == [[name, '', ''] * 2
-                      for name in ('auto', 'all-token loss', 'mean accuracy')]
-
-
-def test_convergence():
-    steps = [(f'step {i}',
-              [some_points(name_of(b), seed=10 * i + b) for b in range(6)])
-             for i in range(2)]
-    grid = np.array(pictures.convergence_picture(steps).axes,
-                    object).reshape(2, 6)
-    for row, (name, points) in zip(grid, steps):
-        assert [axes.get_ylabel() for axes in row] == [name, '', ''] * 2
-        for axes, part in zip(row, points):
-            drawn = np.concatenate(list(drawn_families(axes).values()))
-            assert sorted(drawn[:, 0]) == sorted(part.scores)
-    assert [axes.get_title()
-            for axes in grid[0]] == [name_of(b) for b in range(6)]
-    assert not any(axes.get_title() for axes in grid[1])
+                      for name in ('auto', 'uniform', 'constant')]
 
 
 def test_trajectories_and_forecasts():
