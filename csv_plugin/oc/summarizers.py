@@ -16,15 +16,15 @@ from tqdm import tqdm
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.predicting import or_missing, predictable_benchmarks
-from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
+from csv_plugin.core.predictions import PREDICTED, Missing
 from csv_plugin.io.model_paths import named_path
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
-from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
+from csv_plugin.io.runs.run_scores import PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files,
                                       with_common_groups)
-from csv_plugin.report.leaderboards import (as_text, mean_rows, predict_run,
+from csv_plugin.report.leaderboards import (as_text, predict_run,
                                             write_leaderboard)
 from csv_plugin.report.screen import written
 
@@ -152,7 +152,7 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def _format_table(self, parsed: Any, metrics: Mapping[str, Sequence[str]],
                       *args: Any, **kwargs: Any) -> list[list[str]]:
-        """OpenCompass's table with rows of predictions and of means."""
+        """OpenCompass's table with rows of predictions."""
         # Rows that were chosen stay as they are. Of text sets, others are of
         # bits per byte, which tokenizers do not change.
         chosen = self.dataset_abbrs is not None
@@ -174,7 +174,7 @@ class PredictedSummarizer(DefaultSummarizer):
                     _cell(label), PREDICTED_MODE,
                     *predictions.cells(benchmark, label)
                 ] for label in predictions.methods]
-        return table if chosen else table + _overall_rows(predictions)
+        return table
 
     def _output_to_file(self, output_path: Optional[str], time_str: str,
                         table: Sequence[Sequence[str]], raw_txts: str) -> None:
@@ -188,17 +188,6 @@ class PredictedSummarizer(DefaultSummarizer):
         files = write_leaderboard(
             summary.with_name(f'leaderboard_{summary.stem}').absolute(), board)
         print(as_text(board), written(files), sep='\n\n', end='\n\n')
-
-
-def _overall_rows(predictions: Predictions) -> list[list[str]]:
-    title, found = mean_rows(predictions)
-    heads = [(_cell(each.label),
-              MEAN_MODE if each.label == REAL else PREDICTED_MODE)
-             for each in found]
-    return [[name, '-', *head, *cells]
-            for name, rows in ((title, [each.means for each in found]),
-                               ('rank', [each.ranks for each in found]))
-            for head, cells in zip(heads, rows)]
 
 
 def _cell(name: str) -> str:

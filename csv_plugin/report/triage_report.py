@@ -47,7 +47,7 @@ def _report(triage: Triage,
         parts += [
             f'{heading}Forecast at the end of the training' +
             several * ', best run first',
-            table(rows, 7 if several else 3)
+            table(rows, 6 if several else 3)
         ]
     parts.append(lines([*triage.predictions.legend(), *_legend(triage)]))
     if triage.backtests:
@@ -69,8 +69,6 @@ def _legend(triage: Triage) -> Iterator[str]:
     if len(triage.forecast_runs) > 1:
         yield ('rank, best: possible ranks and the probability to end best, '
                'among runs of the same budget or a smaller one.')
-        yield ('"above next": probability that a run ends above the one below '
-               'it.')
         yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
                f'best one with a probability below {LEAST_CHANCE:.0%}.')
     if UNKNOWN in triage.rankings[OVERALL].verdicts:
@@ -104,17 +102,12 @@ def _ranked_rows(triage: Triage) -> list[list[str]]:
     """The same, with ranks, probabilities and verdicts."""
     ranking = triage.rankings[OVERALL]
     header, *rows = _forecast_rows(triage)
-    ranked = [[
-        *header[:3], 'rank', 'best', 'above next', 'verdict', *header[3:]
-    ]]
+    ranked = [[*header[:3], 'rank', 'best', 'verdict', *header[3:]]]
     for r, (run, share, mean, *forecasts) in enumerate(rows):
-        last = r + 1 == len(rows)
         ranked.append([
             run, share, mean,
             possible_ranks(ranking.best[r], ranking.worst[r]),
-            _percent(ranking.chance[r]),
-            '' if last else _percent(ranking.above_next[r]),
-            ranking.verdicts[r], *forecasts
+            _percent(ranking.chance[r]), ranking.verdicts[r], *forecasts
         ])
     return ranked
 

@@ -17,7 +17,6 @@ from csv_plugin.core.escaping import csv_cell, markdown
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.oc.run_checks import with_common_groups
 from csv_plugin.oc.summarizers import (VARIABLE, PredictedSummarizer,
                                        chosen_predictors)
@@ -84,12 +83,7 @@ def notes(board: str) -> list[str]:
 
 
 def names(table) -> list[tuple[str, str]]:
-    """Rows of benchmarks; those of means and ranks are behind them."""
-    rows = [(row[0], row[2]) for row in table[1:]]
-    ends = [
-        r for r, (name, _) in enumerate(rows) if name.startswith('mean of')
-    ]
-    return rows[:ends[0]] if ends else rows
+    return [(row[0], row[2]) for row in table[1:]]
 
 
 def rows_of(run) -> list[dict]:
@@ -124,27 +118,6 @@ def test_predictions_stand_below_the_real_scores(run, predictors):
     assert table[6][4:] == ['-'] * 4
 
 
-def test_means_and_ranks_end_the_table(run, predictors):
-    table, board = summarize(make_config(run), predictors)
-    real, predicted, *ranks = [row for row in table if row[0] in (
-        'mean of 2', 'rank')]  # yapf: disable
-    assert real[:4] == ['mean of 2', '-', 'real', 'mean']
-    # The other predictor lacks a benchmark, so its means do not compare.
-    assert predicted[:4] == ['mean of 2', '-', 'predicted', 'losses']
-    assert [row[:4] for row in ranks] == [['rank', '-', 'real', 'mean'],
-                                          ['rank', '-', 'predicted', 'losses']]
-    for m, cell in enumerate(real[4:], start=4):
-        scores = [float(table[r][m]) for r in (1, 4)]
-        assert float(cell) == pytest.approx(sum(scores) / 2, abs=0.06)
-    assert ranks[0][4:] == ['3', '2', '4', '1']
-    assert predicted[6].endswith('*') and not predicted[4].endswith('*')
-    # They are no scores of benchmarks, whatever these are called.
-    assert read_run_accuracies(run, ['mean of 2', 'rank']) == {
-        model: {}
-        for model in MODELS
-    }
-
-
 def test_one_row_of_losses(run, predictors):
     texts = dataset_abbr(TEXTS.fingerprint)
     for model in MODELS:
@@ -173,7 +146,7 @@ def test_the_rest_is_the_table_of_opencompass(run, predictors):
     path = run / 'summary' / 'summary_default.csv'
     with path.open(encoding='utf-8') as file:
         rows = list(csv.reader(file))
-    assert [row for row in table if row[3] not in ('losses', 'mean')] == rows
+    assert [row for row in table if row[3] != 'losses'] == rows
 
 
 def test_values(run, predictors):
@@ -357,9 +330,7 @@ def test_losses_only(tmp_path, predictors):
     assert names(table) == [(texts, '-'), ('easy', 'predicted'),
                             ('hard', 'predicted')]
     assert all(interval_of(cell) for row in table[2:4] for cell in row[4:])
-    # Without real scores, means are over all benchmarks.
-    assert [row[0] for row in table[4:]] == ['mean of 2', 'rank']
-    assert '-' not in table[4][4:] and 'diff' not in board
+    assert len(table) == 4 and 'diff' not in board
     assert ('real of all 4 models on all 2 benchmarks: no score in this run'
             in notes(board))
     # Rows that were chosen stay so; the leaderboard has them all.
@@ -387,7 +358,7 @@ def test_failed_model(run, predictors):
     """Neither scores nor losses, or a result that is an error."""
     write_result(run, 'new-1', 'easy', {'error': 'no predictions\n  at all'})
     table, board = summarize(make_config(run, [*MODELS, 'dead']), predictors)
-    assert [row[8] for row in table[1:]] == ['-'] * 10
+    assert [row[8] for row in table[1:]] == ['-'] * 6
     assert 'real of new-1 on easy: no predictions at all' in notes(board)
     assert ('real of dead on all 2 benchmarks: no score in this run'
             in notes(board))

@@ -24,9 +24,7 @@ def test_tables(early):
     assert f'{100 * expected.values[1]:.1f} ({hard})' in text
     [line] = [ln for ln in text.splitlines() if ln.startswith('good   ')]
     assert line.split()[1] == '35%'
-    assert line.split()[4:8] == [
-        '1', f'{overall.chance[0]:.0%}', f'{overall.above_next[0]:.0%}', 'go'
-    ]
+    assert line.split()[4:7] == ['1', f'{overall.chance[0]:.0%}', 'go']
     assert text.index('\ngood  ') < text.index('\nbad  ')
     forecasts, now = (f'{100 * errors.mean():.1f}'
                       for errors in early.error_to_expect('good'))
@@ -55,7 +53,7 @@ def test_no_forecast_is_no_table():
     nothing = forecast(train(), run_dumps(NEW, 2), budget=100.0)
     text = as_text(nothing)
     assert 'Predicted at 4 checkpoints of 2 runs' in text
-    for word in ('Forecast at', 'above next', 'stop', '(?)', ' - '):
+    for word in ('Forecast at', 'verdict', 'stop', '(?)', ' - '):
         assert word not in text
     assert 'nothing is forecast: no earlier run' in text
 
@@ -64,7 +62,7 @@ def test_a_single_run_is_compared_with_none():
     alone = forecast(train(), run_dumps({'good': 1.8}, 1), run_dumps(EARLIER))
     text = as_text(alone)
     assert 'Predicted at 1 checkpoint of 1 run\n' in text
-    for word in ('above next', 'verdict', 'stop', 'best run'):
+    for word in ('verdict', 'stop', 'best run'):
         assert word not in text
     [line] = [ln for ln in text.splitlines() if ln.startswith('good ')]
     assert line.split()[1:3] == [
@@ -99,7 +97,7 @@ def test_files(early, tmp_path):
     assert len(rows) == 6 and list(rows[0]) == [
         'run', 'benchmark', 'tokens', 'share', 'budget', 'forecast', 'low',
         'high', 'extrapolated', 'best_rank', 'worst_rank', 'chance_best',
-        'above_next', 'verdict'
+        'verdict'
     ]
     assert [row['worst_rank'] for row in rows] == ['1', '2'] * 3
     assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == OVERALL

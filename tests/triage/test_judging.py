@@ -50,7 +50,7 @@ def test_forecasts_come_near_the_end(early, finished):
 def test_the_better_run_is_ranked_first(early):
     for benchmark in (*early.benchmarks, OVERALL):
         assert early.rankings[benchmark].runs == ('good', 'bad')
-        assert early.rankings[benchmark].above_next[0] > 0.75
+        assert early.rankings[benchmark].chance[0] > 0.75
 
 
 def test_a_finished_run_is_as_predicted(finished):
@@ -308,7 +308,6 @@ def test_records(early):
     assert [
         records[1][name] for name in ('best_rank', 'worst_rank', 'chance_best')
     ] == [ranking.best[1], ranking.worst[1], ranking.chance[1]]
-    assert records[1]['above_next'] is None
     assert records[1]['forecast'] == ranking.values[1]
     assert records[1]['verdict'] == ranking.verdicts[1]
     assert [record['benchmark']
@@ -351,7 +350,7 @@ def test_a_run_far_from_the_training_models_gets_no_verdict(
     for name, ranking in triage.rankings.items():
         assert ranking.runs == ('good', 'bad', 'far')
         assert ranking.verdicts[2] == TOO_FAR
-        for part in ('best', 'worst', 'chance', 'above_next'):
+        for part in ('best', 'worst', 'chance'):
             found = getattr(ranking, part)
             known = getattr(early.rankings[name], part)
             np.testing.assert_array_equal(found, [*known, np.nan])

@@ -166,9 +166,7 @@ def test_error_of_differences():
             variance**2 / shift.freedom[k] + (own[0]**2 + own[1]**2) / 3)
         above = t.sf(0, freedom, abs(shift.difference[k]),
                      np.sqrt(variance + sum(own)))
-        assert ranking.above_next[0] == pytest.approx(above, abs=0.002)
         assert ranking.chance[0] == pytest.approx(above, abs=0.02)
-        assert np.isnan(ranking.above_next[1])
 
 
 def test_verdicts():
@@ -183,7 +181,7 @@ def test_verdicts():
     assert ranking.best.tolist() == [1, 1, 1, 4]
     assert ranking.worst.tolist() == [3, 3, 3, 4]
     assert ranking.chance.sum() == pytest.approx(1)
-    assert ranking.chance[3] == 0 and ranking.above_next[2] > 0.99
+    assert ranking.chance[3] == 0
     alone, *_ = rankings({'d': (-4.0, 0.0)})
     assert alone.verdicts == (GO_ON, ) and alone.chance == 1
 
@@ -209,7 +207,7 @@ def test_the_error_of_a_finished_run_is_known():
     runs['young'] = forecast('young', -4.0, 0.0, errors=())
     both, *_ = rankings(runs)
     assert both.verdicts == (UNKNOWN, UNKNOWN)
-    assert np.isnan(both.best).all() and np.isnan(both.above_next).all()
+    assert np.isnan(both.best).all() and np.isnan(both.chance).all()
 
 
 def test_without_held_out_errors_there_is_no_verdict():

@@ -10,9 +10,8 @@ from csv_plugin.io.tables import decimal
 #: Leaderboards and OpenCompass's summaries; the name ends with the time.
 LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 
-#: Modes of the rows that are no scores of benchmarks: predicted accuracies,
-#: and means of real ones.
-PREDICTED_MODE, MEAN_MODE = 'losses', 'mean'
+#: Mode of the rows of predicted accuracies.
+PREDICTED_MODE = 'losses'
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
 _REMEDY = ('Write the summary again, with -m viz -r, or copy its CSV file and '
            'its text file again.')
@@ -103,8 +102,7 @@ def _damaged(path: Path, expected: str, found: str) -> InputError:
 def _row_of(rows: list[list[str]], name: str) -> list[str]:
     """Cells of the models in the row of a benchmark that counts."""
     candidates = [
-        row for row in rows
-        if row[0] == name and row[3] not in (PREDICTED_MODE, MEAN_MODE)
+        row for row in rows if row[0] == name and row[3] != PREDICTED_MODE
     ]
     if not candidates:
         return []
