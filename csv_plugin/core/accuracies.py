@@ -1,6 +1,6 @@
 """Observed benchmark accuracies, with chance levels and item counts."""
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Optional
 
@@ -35,9 +35,11 @@ class AccuracyTable:
     outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._make_arrays()
-        check_unique('AccuracyTable.models', self.models)
-        check_unique('AccuracyTable.benchmarks', self.benchmarks)
+        for field in ('models', 'benchmarks'):
+            names = getattr(self, field)
+            check_list(f'AccuracyTable.{field}', names)
+            check_unique(f'AccuracyTable.{field}', names)
+            object.__setattr__(self, field, tuple(names))
         n_benchmarks = len(self.benchmarks)
         shapes = {
             'values': (len(self.models), n_benchmarks),
@@ -45,11 +47,13 @@ class AccuracyTable:
             'n_items': (n_benchmarks, ),
         }
         for field, shape in shapes.items():
-            actual = getattr(self, field).shape
-            if actual != shape:
+            array = _numbers(f'AccuracyTable.{field}', getattr(self, field))
+            if array.shape != shape:
                 raise InputError(
-                    f'AccuracyTable.{field}', f'shape {shape}', str(actual),
+                    f'AccuracyTable.{field}', f'shape {shape}',
+                    str(array.shape),
                     'Give one row per model and one column per benchmark.')
+            object.__setattr__(self, field, array)
         self._check_numbers()
 
     def column(self, benchmark: str) -> NDArray[np.float64]:
@@ -72,15 +76,11 @@ class AccuracyTable:
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
         check_list('models', models)
         check_list('benchmarks', benchmarks)
-        rows = [_position('model', model, self.models) for model in models]
-        columns = [
-            _position('benchmark', name, self.benchmarks)
-            for name in benchmarks
-        ]
-        return AccuracyTable(
-            tuple(models), tuple(benchmarks),
-            self.values[np.ix_(rows, columns)], self.chance[columns],
-            self.n_items[columns], self.measured, self.outside_means)
+        for kind, names, own in (('model', models, self.models),
+                                 ('benchmark', benchmarks, self.benchmarks)):
+            for name in names:
+                _position(kind, name, own)
+        return self.spread(models, benchmarks)
 
     def spread(self, models: Sequence[str],
                benchmarks: Sequence[str]) -> 'AccuracyTable':
@@ -88,19 +88,21 @@ class AccuracyTable:
 
         Missing chance levels and numbers of items are 0.
         """
-        rows = [m for m, name in enumerate(models) if name in self.models]
-        columns = [
-            b for b, name in enumerate(benchmarks) if name in self.benchmarks
-        ]
-        part = self.select([models[m] for m in rows],
-                           [benchmarks[b] for b in columns])
-        values = np.full((len(models), len(benchmarks)), np.nan)
-        values[np.ix_(rows, columns)] = part.values
-        chance, n_items = np.zeros((2, len(benchmarks)))
-        chance[columns], n_items[columns] = part.chance, part.n_items
-        return AccuracyTable(
-            tuple(models), tuple(benchmarks), values, chance,
-            n_items.astype(np.int64), self.measured, self.outside_means)
+        # Behind the last name of each axis, there is an empty place.
+        rows, columns = ([
+            own.index(name) if name in own else -1 for name in names
+        ] for names, own in ((models, self.models),
+                             (benchmarks, self.benchmarks)))  # yapf: disable
+        values = np.pad(
+            np.asarray(self.values, np.float64), (0, 1),
+            constant_values=np.nan)[np.ix_(rows, columns)]
+        return replace(
+            self,
+            models=tuple(models),
+            benchmarks=tuple(benchmarks),
+            values=values,
+            chance=np.append(self.chance, 0)[columns],
+            n_items=np.append(self.n_items, 0)[columns])
 
     @property
     def main(self) -> tuple[str, ...]:
@@ -134,41 +136,37 @@ class AccuracyTable:
         return (f'AccuracyTable({len(self.models)} models x '
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
-    def _make_arrays(self) -> None:
-        for field in ('models', 'benchmarks'):
-            names = getattr(self, field)
-            check_list(f'AccuracyTable.{field}', names)
-            object.__setattr__(self, field, tuple(names))
-        for field in ('values', 'chance', 'n_items'):
-            try:
-                array = np.asarray(getattr(self, field))
-                if array.dtype.kind not in 'iuf':
-                    array = array.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise InputError(f'AccuracyTable.{field}',
-                                 'an array of numbers', str(error),
-                                 'Give NaN where there is none.') from error
-            object.__setattr__(self, field, array)
-
     def _check_numbers(self) -> None:
-        for row, column in np.argwhere(~_fraction_or_nan(self.values)):
+        fraction = (0 <= self.values) & (self.values <= 1)
+        for row, column in np.argwhere(~fraction & ~np.isnan(self.values)):
             raise InputError(
                 f'accuracy of {self.models[row]!r} on '
                 f'{self.benchmarks[column]!r}', 'a number in 0..1 or NaN',
                 f'{self.values[row, column]:g}',
                 'Divide percentages by 100; NaN stands for "not run".')
-        below_one = (0 <= self.chance) & (self.chance < 1)
-        for index in np.flatnonzero(~below_one):
-            raise InputError(
-                f'chance level of {self.benchmarks[index]!r}',
-                'a number in 0..1, below 1', f'{self.chance[index]:g}',
-                'Divide percentages by 100; with k choices it is 1/k.')
-        whole = (self.n_items >= 0) & (self.n_items == np.rint(self.n_items))
-        for index in np.flatnonzero(~whole):
-            raise InputError(f'number of items of {self.benchmarks[index]!r}',
-                             'a whole number, 0 or more',
-                             f'{self.n_items[index]:g}',
-                             'Use 0 where it is unknown.')
+        n_items = self.n_items
+        for what, numbers, right, expected, remedy in (
+            ('chance level', self.chance,
+             (0 <= self.chance) & (self.chance < 1),
+             'a number in 0..1, below 1',
+             'Divide percentages by 100; with k choices it is 1/k.'),
+            ('number of items', n_items,
+             (n_items >= 0) & (n_items == np.rint(n_items)),
+             'a whole number, 0 or more', 'Use 0 where it is unknown.'),
+        ):
+            for index in np.flatnonzero(~right):
+                raise InputError(f'{what} of {self.benchmarks[index]!r}',
+                                 expected, f'{numbers[index]:g}', remedy)
+
+
+def _numbers(where: str, values: ArrayLike) -> NDArray:
+    """Integers or floats as they are, other numbers and None as floats."""
+    try:
+        array = np.asarray(values)
+        return array if array.dtype.kind in 'iuf' else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(where, 'an array of numbers', str(error),
+                         'Give NaN where there is none.') from error
 
 
 def standard_error(accuracy: ArrayLike,
@@ -199,10 +197,6 @@ def fractions_found(chance: float) -> str:
     """Describe fractions in place of percentages, for an error."""
     return (f'no score above 1, where guessing gives {100 * chance:.3g} %: '
             'they seem to be fractions')
-
-
-def _fraction_or_nan(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.isnan(values) | ((0 <= values) & (values <= 1))
 
 
 def _position(kind: str, name: str, names: tuple[str, ...]) -> int:

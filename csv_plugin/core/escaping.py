@@ -12,32 +12,14 @@ True
 """
 import re
 from collections.abc import Iterable
-from itertools import chain
 from unicodedata import category, normalize
 
-#: Marks that change the direction of writing.
-_DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F),
-               *range(0x2066, 0x206A))
-#: Separators and spaces without a width.
-_WITHOUT_WIDTH = (0x034F, 0x115F, 0x1160, 0x180E, 0x200B, 0x2028, 0x2029,
-                  *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0x3164,
-                  0xFEFF, 0xFFA0)
-#: These, and those that choose a variant of the character before.
-_WITHOUT_GLYPH = {*_WITHOUT_WIDTH, *range(0xFE00, 0xFE10)}
-#: Halves of surrogate pairs that stand alone, as in names of files that are
-#: not Unicode. UTF-8 cannot encode them.
-_SURROGATES = range(0xD800, 0xE000)
-_BREAKS = '\t\n'
-
-_VISIBLE: dict[int, int | str] = {
-    # Each control character has a picture 0x2400 above it.
-    **{code: 0x2400 + code
-       for code in range(0x20) if chr(code) not in _BREAKS},
-    0x7F: 0x2421,
-    **{code: f'⟨U+{code:04X}⟩'
-       for code in chain(range(0x80, 0xA0), _DIRECTIONS, _WITHOUT_WIDTH,
-                         _SURROGATES)}
-}  # yapf: disable
+#: Letters and marks without a glyph, which Python calls printable.
+_BLANK = '\u034f\u115f\u1160\u3164\uffa0'
+#: Marks that choose a variant of the character before.
+_VARIANTS = range(0xFE00, 0xFE10)
+#: Spaces, hyphens and joiners that texts contain, and tabs and line feeds.
+_OF_TEXTS = '\t\n\xa0\xad\u200c\u200d\u3000'
 
 #: Markup of GitHub's Markdown: escapes, cells and code; links and pictures;
 #: pairs of marks; underscores at the edge of a word; entities; addresses;
@@ -53,19 +35,19 @@ _FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 _NOT_IN_FILE_NAMES = re.compile(r'^[.]|[/\x00-\x1f\x7f\ud800-\udfff]')
 
 
-def visible(text: str) -> str:
-    """Replace characters without a glyph by pictures or code points.
+def one_line(text: str, kept: str = '') -> str:
+    """Write characters without a glyph as Python escapes, all on one line.
 
-    Tabs and line feeds stay.
+    Those of `kept` stay.
     """
-    return text.translate(_VISIBLE)
+    return ''.join(c if c in kept or c.isprintable() and c not in _BLANK else
+                   c.encode('unicode_escape').decode()
+                   for c in text)  # yapf: disable
 
 
-def one_line(text: str) -> str:
-    """Write characters without a glyph as Python escapes, all on one line."""
-    return ''.join(
-        c if c.isprintable() and ord(c) not in _WITHOUT_WIDTH else c.
-        encode('unicode_escape').decode() for c in text)
+def visible(text: str) -> str:
+    """Write invisible characters as Python escapes; lines and tabs stay."""
+    return one_line(text, _OF_TEXTS)
 
 
 def same_look(text: str) -> str:
@@ -79,7 +61,7 @@ def same_look(text: str) -> str:
     """
     seen = ''.join(
         c for c in normalize('NFKC', text)
-        if category(c) != 'Cf' and ord(c) not in _WITHOUT_GLYPH)
+        if category(c) != 'Cf' and c not in _BLANK and ord(c) not in _VARIANTS)
     return ' '.join(normalize('NFKC', seen.casefold()).split())
 
 
@@ -107,8 +89,7 @@ def markdown(text: str) -> str:
 def csv_cell(text: str) -> str:
     """Escape a text for a CSV file, so that no program reads it as a formula.
 
-    An apostrophe goes before `=`, `+`, `-`, `@` and the like; `from_csv_cell`
-    removes it.
+    An apostrophe goes before `=`, `+`, `-`, `@` and the like.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 

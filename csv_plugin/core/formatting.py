@@ -28,11 +28,6 @@ def interval(low: float, high: float, chance: float = 0.0) -> str:
         return '?'
     if math.floor(percent(low)) <= percent(chance) and percent(high) > 99:
         return ANY
-    return whole_percents(low, high)
-
-
-def whole_percents(low: float, high: float) -> str:
-    """Return a range of fractions in whole percent, rounded outward."""
     return f'{math.floor(percent(low))}-{math.ceil(percent(high))}'
 
 

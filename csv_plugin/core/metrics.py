@@ -1,13 +1,10 @@
 """Measures of predictions: errors, ranks, decisions and intervals.
 
-All take one fraction per model, shape `(n,)`; other shapes raise an
-`InputError`. Models with NaN in any argument are left out, and a measure that
-is then undefined is NaN.
+All take one fraction per model, shape `(n,)`. Models with NaN in any argument
+are left out, and a measure that is then undefined is NaN.
 """
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from csv_plugin.core.conventions import InputError
 
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
@@ -62,13 +59,7 @@ def mean_width(low: ArrayLike, high: ArrayLike) -> float:
 
 def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
     """One row per argument, without the models that have a NaN in any."""
-    arrays = [np.asarray(argument, np.float64) for argument in arguments]
-    shapes = [array.shape for array in arrays]
-    if len(shapes[0]) != 1 or len(set(shapes)) != 1:
-        raise InputError('metrics', 'arguments of the same shape (n,)',
-                         ' and '.join(str(shape) for shape in shapes),
-                         'Give one number per model in every argument.')
-    table = np.stack(arrays)
+    table = np.stack([np.asarray(part, np.float64) for part in arguments])
     return table[:, ~np.isnan(table).any(axis=0)]
 
 

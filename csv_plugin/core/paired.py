@@ -240,12 +240,12 @@ class PairedAnswers:
         pair = np.array([a, b], np.float64)
         n_items = pair.shape[1]
         gain = pair[1] - pair[0]
-        only_a, only_b = (
-            float(np.maximum(part, 0).sum()) for part in (-gain, gain))
+        only = (float(np.maximum(-gain, 0).sum()),
+                float(np.maximum(gain, 0).sum()))  # yapf: disable
         p_value = None
         if np.isin(pair, (0, 1)).all():
-            p_value = _mcnemar(round(only_a), round(only_b))
-            noise = Noise(_wald_error(n_items, only_a, only_b))
+            p_value = _mcnemar(round(only[0]), round(only[1]))
+            noise = Noise(_wald_error(n_items, *only))
         else:
             found, = text_noise(gain[:, None] / n_items,
                                 np.full(n_items, 1 / n_items), [''] * n_items)
@@ -253,8 +253,7 @@ class PairedAnswers:
             noise = found._replace(
                 error=max(found.error, _wald_error(n_items, 0, 0)))
         accuracies = float(pair[0].mean()), float(pair[1].mean())
-        return cls(benchmark, n_items, accuracies, (only_a, only_b), p_value,
-                   noise)
+        return cls(benchmark, n_items, accuracies, only, p_value, noise)
 
     @property
     def value(self) -> float:

@@ -114,6 +114,6 @@ def test_a_text_in_a_notebook():
          Piece('d', -1.0)])
     document = shown._repr_html_()
     assert document.startswith('<div class="tex2jax_ignore')
-    assert 'rgba(0, 114, 178, 0.70)">&lt;b&gt;$</span>c⟨U+202E⟩' in document
+    assert 'rgba(0, 114, 178, 0.70)">&lt;b&gt;$</span>c\\u202e' in document
     assert '"-1" style="background-color: rgba(213, 94, 0, 0.35)' in document
     assert len(repr(shown)) < 40
