@@ -168,15 +168,15 @@ class Predictions:
         """Join predictions of several predictors, without real accuracies.
 
         Predictions are of one method each, at one level, by its new name; None
-        if it has none at all. The first method that predicts a benchmark
-        decides whether means are over it. Benchmarks unknown to a method get a
-        reason without one in `missing`.
+        if it has none at all. Benchmarks unknown to a method get a reason
+        without one in `missing`.
         """
-        known = [table for table in by_method.values() if table]
         nothing = cls((), (), (PREDICTED, ), **_CUBES, real=_NAN, level=np.nan)
         placed, reasons = [], dict[Cell, Missing]()
+        level = np.nan
         for method, table in by_method.items():
             if table:
+                level = table.level
                 unknown = [b for b in benchmarks if b not in table.benchmarks]
                 reasons |= dict.fromkeys(
                     product(models, unknown, [method]), UNKNOWN_BENCHMARK)
@@ -185,18 +185,10 @@ class Predictions:
                 table._arranged(models, benchmarks,
                                 {method: table.methods[0]}))
         found = _joined(placed, 2, methods=tuple(by_method), real=_NAN)
-        is_main = {
-            name: name in table.main
-            for table in reversed(known)
-            for name in table.benchmarks
-        }
         return replace(
             found,
-            level=known[-1].level if known else np.nan,
-            missing={**found.missing, **reasons, **missing},
-            chance=dict(ChainMap(*(dict(table.chance) for table in known))),
-            outside_means=tuple(name for name, main in is_main.items()
-                                if not main))  # yapf: disable
+            level=level,
+            missing=dict(found.missing) | reasons | dict(missing))
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
@@ -240,14 +232,6 @@ class Predictions:
             missing=missing,
             **parts)
 
-    def of_models(self, names: Mapping[str, str]) -> 'Predictions':
-        """Return the models with these names, under the new names, the keys.
-
-        An `InputError` if a model is missing from the table.
-        """
-        table = self.select(list(names.values()))
-        return table._arranged(names, self.benchmarks, self.methods)
-
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return the same predictions with observed accuracies.
 
@@ -257,21 +241,23 @@ class Predictions:
         return replace(self, real=table.values)
 
     def select(self,
-               models: Optional[Sequence[str]] = None,
+               models: Optional[Names] = None,
                benchmarks: Optional[Sequence[str]] = None,
                methods: Optional[Sequence[str]] = None) -> 'Predictions':
         """Return the given models, benchmarks and methods, in this order.
 
-        All names of an axis by default. An `InputError` for unknown names.
+        All names of an axis by default. Models may be a mapping from new names
+        to those in this table. An `InputError` for unknown names.
         """
         axes = []
         for axis, names in (('models', models), ('benchmarks', benchmarks),
                             ('methods', methods)):
-            chosen = getattr(self, axis) if names is None else names
-            check_unique(axis, chosen)
-            for name in chosen:
+            names = getattr(self, axis) if names is None else names
+            own = [*names.values()] if isinstance(names, Mapping) else names
+            check_unique(axis, own)
+            for name in own:
                 self._place(axis, name)
-            axes.append(chosen)
+            axes.append(names)
         return self._arranged(*axes)
 
     def restricted(self, benchmarks: Sequence[str],
@@ -280,17 +266,13 @@ class Predictions:
 
         The others stay, without predictions, with the reason.
         """
-        table = self.select(benchmarks=benchmarks)._arranged(
-            self.models, self.benchmarks, self.methods)
         dropped = [name for name in self.benchmarks if name not in benchmarks]
         cells = product(self.models, dropped, self.methods)
+        kept = self.select(benchmarks=benchmarks)
         return replace(
-            table,
+            kept._arranged(self.models, self.benchmarks, self.methods),
             real=self.real,
-            missing={
-                **self.missing,
-                **dict.fromkeys(cells, reason)
-            })
+            missing=dict(self.missing) | dict.fromkeys(cells, reason))
 
     def at(self,
            model: str,
@@ -301,9 +283,9 @@ class Predictions:
         The method is the first by default. An `InputError` for unknown names.
         """
         method = self.methods[0] if method is None else method
-        place = (self._place('models',
-                             model), self._place('benchmarks', benchmark),
-                 self._place('methods', method))
+        place = (self._place('models', model),
+                 self._place('benchmarks', benchmark),
+                 self._place('methods', method))  # yapf: disable
         if np.isnan(self.values[place]):
             return self.missing.get((model, benchmark, method),
                                     Missing('no prediction'))
@@ -461,5 +443,12 @@ def _joined(tables: Sequence[Predictions], axis: int,
         part: np.concatenate([getattr(table, part) for table in tables], axis)
         for part in _CUBES
     }
-    missing = dict(chain.from_iterable(t.missing.items() for t in tables))
-    return replace(tables[0], missing=missing, **cubes, **names)
+    return replace(
+        tables[0],
+        missing={**ChainMap(*(dict(table.missing) for table in tables))},
+        chance={**ChainMap(*(dict(table.chance) for table in tables))},
+        outside_means=tuple(
+            dict.fromkeys(
+                chain.from_iterable(t.outside_means for t in tables))),
+        **cubes,
+        **names)

@@ -129,7 +129,7 @@ def run_leaderboard(
     Models of the predictions have their names in the files of the run, those
     of `real` the names to show. Other args as in `Leaderboard.of`.
     """
-    table = predictions.of_models(folders)
+    table = predictions.select(folders)
     missing = dict(table.missing)
     for model, benchmark in product(table.models, table.benchmarks):
         accuracy = real.get((model, benchmark))
