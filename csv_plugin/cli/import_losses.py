@@ -57,12 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'of lm-eval, losses on the right answers of --tasks '
         'beside accuracies, from samples_*.jsonl (default: where neither '
         '--texts nor --tasks is given)')
-    add_option(
-        parser, '--tasks', 'NAME[=METRIC]', 'of lm-eval, tasks and groups '
-        'whose accuracies to import, perhaps with a metric, such as '
-        'gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
-        "acc, else exact_match); of others, tasks (default: all); patterns "
-        "such as 'arc*' match several", str, (), '+')
+    parser.add_argument(
+        '--tasks',
+        '--benchmarks',  # as scripts of users call it
+        nargs='+',
+        default=(),
+        metavar='NAME[=METRIC]',
+        help='of lm-eval, tasks and groups whose accuracies to import, '
+        'perhaps with a metric, such as gsm8k=exact_match,strict-match '
+        '(default: no task; acc_norm, else acc, else exact_match); of others, '
+        "tasks (default: all); patterns such as 'arc*' match several")
     add_shared(parser, '--chance', '--out')
 
 

@@ -120,7 +120,8 @@ def test_tables_of_two_imports_of_other_weights(tmp_path, capsys):
     ([], ['losses.csv', 'measured.json']),
     (['--items', '--tasks', 'piqa'
       ], ['benchmarks.csv', 'losses.csv', 'measured.json', 'scores.csv']),
-    (['--tasks', 'piqa'], ['benchmarks.csv', 'measured.json', 'scores.csv']),
+    (['--benchmarks', 'piqa'
+      ], ['benchmarks.csv', 'measured.json', 'scores.csv']),
 ])
 def test_items_of_the_harness(tmp_path, options, files):
     path = write_results(tmp_path / 'm', '0.4.9', {'piqa': .6})
