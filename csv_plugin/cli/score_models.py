@@ -256,7 +256,7 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
     """Refuse the dump of another model or engine, or of other tokens."""
     dump = merge_dumps([read_dump(file)], texts)
     info, losses = dump.info, TextLosses.of(dump.texts)
-    outside = losses.columns['losses'][~answer_mask(texts, losses.spans)]
+    outside = losses.losses[~answer_mask(texts, losses.spans)]
     of_answers = bool(len(outside) and np.isnan(outside).all())
     if len(outside) and of_answers != bool(args.requests):
         kinds = 'whole texts', 'right answers alone'

@@ -1,7 +1,7 @@
 """The error for bad input, and checks of names and texts."""
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 
 class InputError(ValueError):
@@ -80,3 +80,15 @@ def check_unique(where: str,
             raise InputError(where, 'every name once', f'{name!r} twice',
                              remedy)
         seen.add(name)
+
+
+def check_known(where: str,
+                names: Iterable[str],
+                known: Container[str],
+                remedy: str = 'Collect its losses or leave it out.') -> None:
+    """Raise an `InputError` for models without an entry in `where`."""
+    check_list('models', names)
+    for name in names:
+        if name not in known:
+            raise InputError(where, f'{where} of every model',
+                             f'none of {name!r}', remedy)

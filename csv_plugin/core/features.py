@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_list, check_unique
+from csv_plugin.core.conventions import (InputError, check_known, check_list,
+                                         check_unique)
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.measured import Measured
@@ -63,44 +64,30 @@ class Columns:
     def check_same(self, trained: 'Columns') -> None:
         """Raise an `InputError` if columns are not those of a training.
 
-        Kind of losses, texts, units and counted tokens must be the same.
+        Kind of losses, units, texts and counted tokens must be the same.
         """
-        if (self.scored is None) != (trained.scored is None):
+        kind, expected = ('a table of losses'
+                          if columns.scored is None else 'token losses'
+                          for columns in (self, trained))
+        if kind != expected:
             raise InputError('predictor',
-                             f'{_kind(trained)}, to which it was fitted',
-                             _kind(self),
+                             f'{expected}, to which it was fitted', kind,
                              'Give it such losses, or train another one.')
-        # The fingerprint of tables is that of their units, in their order.
-        if trained.scored is None and {*self.units} & {*trained.units}:
-            self._check_units(trained)
+        for theirs, ours in zip_longest(self.units, trained.units):
+            if theirs != ours:
+                raise InputError(
+                    'predictor', f'the {len(trained.units)} feature columns '
+                    'of the training, in their order',
+                    f'{len(self.units)} columns, {theirs!r} in place of '
+                    f'{ours!r}',
+                    'Give those of predictor.columns.units, in this order.')
         trained.check_texts(self.fingerprint)
-        self._check_units(trained)
         if not np.array_equal(
                 np.asarray(self.scored), np.asarray(trained.scored)):
             raise InputError(
-                'predictor', f'{_counted(trained)}, those of the training',
-                f'{_counted(self)}, or other tokens',
+                'predictor', 'features of the tokens that the training '
+                'counted', 'features of other tokens',
                 'Build the features with scored=predictor.columns.scored.')
-
-    def _check_units(self, trained: 'Columns') -> None:
-        if self.units != trained.units:
-            theirs, ours = next(
-                pair for pair in zip_longest(self.units, trained.units)
-                if pair[0] != pair[1])
-            raise InputError(
-                'predictor', f'the {len(trained.units)} feature columns of '
-                'the training, in their order',
-                f'{len(self.units)} columns, {theirs!r} in place of {ours!r}',
-                'Give those of predictor.columns.units, in this order.')
-
-
-def _kind(columns: Columns) -> str:
-    return 'a table of losses' if columns.scored is None else 'token losses'
-
-
-def _counted(columns: Columns) -> str:
-    scored = () if columns.scored is None else columns.scored
-    return f'features of {np.count_nonzero(scored)} tokens'
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,13 +162,8 @@ class FeatureTable:
 
         An `InputError` if a model has no features.
         """
-        check_list('models', models)
         row = {model: m for m, model in enumerate(self.models)}
-        missing = [model for model in models if model not in row]
-        if missing:
-            raise InputError('features', 'features of every model',
-                             f'none of {missing[0]!r}',
-                             'Collect its losses or leave it out.')
+        check_known('features', models, row)
         return FeatureTable(
             tuple(models), self.columns,
             self.values[[row[model] for model in models]], self.measured)
@@ -235,17 +217,10 @@ def _common_losses(
         table: LossTable,
         tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
     """Losses of the given tokens, by default all, that every model scored."""
-    tokens = np.ones_like(table.scored) if tokens is None else tokens
-    common = tokens & table.scored
-    if not common.any():
-        n_scored = np.count_nonzero(~np.isnan(table.losses[:, tokens]), axis=1)
-        fewest, model = min(zip(n_scored, table.models))
-        raise InputError(
-            'loss table', 'a token that every model scored',
-            f'none of {np.count_nonzero(tokens)}, of which {model!r} scored '
-            f'the fewest, {fewest}',
-            'Leave out models that miss texts, or score those texts.')
-    return table.losses[:, common]
+    scored = table.scored
+    losses, counted = counted_losses(
+        table, scored if tokens is None else tokens & scored)
+    return losses[:, counted]
 
 
 def counted_losses(

@@ -1,16 +1,15 @@
 """Token losses of one model on a text, and of many models on all texts."""
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_known, check_unique
 from csv_plugin.core.failed_scoring import MANY, check_models
-from csv_plugin.core.formatting import shortened
+from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import TextSet
@@ -34,26 +33,34 @@ class TokenLosses:
             `ROUNDING`. `(n,)`.
         spans (TokenSpans): Places of the n tokens.
         n_chars (int): Characters (code points) of the raw text.
-        token_ids (Optional[NDArray]): Vocabulary index of each token, None if
-            not recorded. `(n,)`.
         sha256 (str): Hash of the UTF-8 text, 64 hexadecimal digits; empty if
             not recorded.
 
     Raises:
-        InputError: There is not one loss and id per token, one of them is
-            out of its range, the hash is malformed, or no text has that many
-            characters in that many bytes.
+        InputError: There is not one loss per token, one of them is out of its
+            range, the hash is malformed, or no text has that many characters
+            in that many bytes.
     """
     text_id: str
     losses: NDArray[np.float64]
     spans: TokenSpans
     n_chars: int
-    token_ids: Optional[NDArray[np.int64]] = None
     sha256: str = ''
 
     def __post_init__(self) -> None:
-        for name, values in self.columns.items():
-            object.__setattr__(self, name, self._checked(name, values))
+        where = f'losses of text {self.text_id!r}'
+        losses = np.asarray(self.losses, np.float64)
+        if losses.shape != (len(self.spans), ):
+            raise InputError(where, f'shape {(len(self.spans), )}',
+                             str(losses.shape), 'Give one value per token.')
+        sound = _sound(losses)
+        if not sound.all():
+            token = int(np.argmin(sound))
+            raise InputError(
+                where, 'finite losses of 0 or more',
+                f'{losses[token]} at token {token}',
+                'Score the text again, in higher precision; losses are -log p.'
+            )
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
@@ -65,38 +72,11 @@ class TokenLosses:
                              '64 hexadecimal digits, lower case',
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
-
-    def _checked(self, name: str, values: ArrayLike) -> NDArray:
-        """A field as one sound value per token."""
-        where = f'{name} of text {self.text_id!r}'
-        array = np.asarray(values)
-        # An empty list makes an array of floats, which is fine.
-        if name == 'token_ids' and array.size and array.dtype.kind not in 'iu':
-            raise InputError(where, 'whole numbers', f'the type {array.dtype}',
-                             'Pass integers.')
-        array = array.astype(_COLUMNS[name], copy=False)
-        if array.shape != (len(self.spans), ):
-            raise InputError(where, f'shape {(len(self.spans), )}',
-                             str(array.shape), 'Give one value per token.')
-        sound = _sound(array)
-        if not sound.all():
-            token = int(np.argmin(sound))
-            raise InputError(
-                where, f'finite {name} of 0 or more',
-                f'{array[token]} at token {token}',
-                'Score the text again, in higher precision; losses are -log p.'
-            )
-        return array
+        object.__setattr__(self, 'losses', losses)
 
     def __repr__(self) -> str:
         return (f'TokenLosses({self.text_id!r}, {self.n_scored} of '
                 f'{len(self.spans)} tokens scored)')
-
-    @property
-    def columns(self) -> dict[str, NDArray]:
-        """What is recorded of each token, by the name of the field."""
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        return {name: c for name, c in columns.items() if c is not None}
 
     @property
     def n_bytes(self) -> int:
@@ -109,14 +89,10 @@ class TokenLosses:
         return int(np.count_nonzero(~np.isnan(self.losses)))
 
 
-#: Columns of numbers, one per token, and their types.
-_COLUMNS = {'losses': np.float64, 'token_ids': np.int64}
-
-
-def _sound(column: NDArray) -> NDArray[np.bool_]:
+def _sound(losses: NDArray) -> NDArray[np.bool_]:
     """Finite numbers of 0 or more except for rounding; NaN where unscored."""
     # In 32 bits, the bound itself would be another.
-    values = np.asarray(column, np.float64)
+    values = np.asarray(losses, np.float64)
     return ~(values < -ROUNDING) & ~np.isinf(values)
 
 
@@ -131,27 +107,24 @@ class TextLosses(Sequence[TokenLosses]):
         hashes (tuple[str, ...]): SHA-256 of each text, or empty.
         n_chars (NDArray): Characters of each text. `(S,)`.
         spans (TextSpans): The T tokens.
-        columns (Mapping[str, NDArray]): `losses`, and optional fields of
-            `TokenLosses` if they are recorded, in any number format. `(T,)`.
+        losses (NDArray): `-log p` of each token, nats, NaN where unscored, in
+            any number format. `(T,)`.
     """
     ids: tuple[str, ...]
     hashes: tuple[str, ...]
     n_chars: NDArray[np.int64]
     spans: TextSpans
-    columns: Mapping[str, NDArray]
+    losses: NDArray
 
     def __post_init__(self) -> None:
         n_bytes = self.spans.n_bytes
-        sound = [(self.n_chars <= n_bytes) & (n_bytes <= 4 * self.n_chars)]
-        sound += [_sound(column) for column in self.columns.values()]
-        if not all(part.all() for part in sound):
+        sound = (self.n_chars <= n_bytes) & (n_bytes <= 4 * self.n_chars)
+        if not (sound.all() and _sound(self.losses).all()):
             list(self)  # raises an error that names the text
 
     @classmethod
-    def of(cls,
-           texts: Iterable[TokenLosses],
-           where: str = 'token losses') -> 'TextLosses':
-        """Lay the losses on texts, which errors call `where`, end to end."""
+    def of(cls, texts: Iterable[TokenLosses]) -> 'TextLosses':
+        """Lay the losses on texts end to end."""
         if isinstance(texts, cls):
             return texts
         parts = tuple(texts)
@@ -160,11 +133,10 @@ class TextLosses(Sequence[TokenLosses]):
             tuple(part.sha256 for part in parts),
             np.array([part.n_chars for part in parts], np.int64),
             TextSpans.of(part.spans for part in parts),
-            _end_to_end([part.columns for part in parts], where))
+            np.concatenate([np.zeros(0), *(part.losses for part in parts)]))
 
     @classmethod
-    def concatenate(cls, parts: Sequence['TextLosses'],
-                    where: str) -> 'TextLosses':
+    def concatenate(cls, parts: Sequence['TextLosses']) -> 'TextLosses':
         """Join losses of one model, one part or more."""
         parts = [part for part in parts if len(part)] or parts[:1]
         return parts[0] if len(parts) == 1 else cls(
@@ -172,7 +144,7 @@ class TextLosses(Sequence[TokenLosses]):
             tuple(sha256 for part in parts for sha256 in part.hashes),
             np.concatenate([part.n_chars for part in parts]),
             TextSpans.concatenate([part.spans for part in parts]),
-            _end_to_end([part.columns for part in parts], where))
+            np.concatenate([part.losses for part in parts]))
 
     def select(self, rows: Sequence[int]) -> 'TextLosses':
         """Return the losses on some texts, by their indices."""
@@ -181,7 +153,7 @@ class TextLosses(Sequence[TokenLosses]):
         return TextLosses(
             tuple(self.ids[row] for row in rows),
             tuple(self.hashes[row] for row in rows), self.n_chars[rows],
-            self.spans.select(rows), self.columns_of(rows))
+            self.spans.select(rows), self.losses[self.spans.tokens_of(rows)])
 
     def in_order(self, where: str, ids: Sequence[str],
                  hashes: Sequence[str]) -> 'TextLosses':
@@ -211,25 +183,12 @@ class TextLosses(Sequence[TokenLosses]):
         if isinstance(text, slice):
             return self.select(range(len(self))[text])
         row = range(len(self))[text]
-        return TokenLosses(
-            self.ids[row],
-            spans=self.spans[row],
-            n_chars=int(self.n_chars[row]),
-            sha256=self.hashes[row],
-            **self.columns_of([row]))
+        return TokenLosses(self.ids[row],
+                           self.losses[self.spans.tokens_of([row])],
+                           self.spans[row], int(self.n_chars[row]),
+                           self.hashes[row])
 
-    def __repr__(self) -> str:
-        return f'TextLosses({self.spans!r})'
-
-    @property
-    def losses(self) -> NDArray:
-        """`-log p` of each token, nats, NaN where unscored. `(T,)`."""
-        return self.columns['losses']
-
-    def columns_of(self, rows: Sequence[int]) -> dict[str, NDArray]:
-        """Return the columns of some texts, by their indices."""
-        tokens = self.spans.tokens_of(rows)
-        return {name: self.columns[name][tokens] for name in self.columns}
+    __repr__ = short_repr
 
 
 def _refuse(where: str, text_ids: Collection[str], problem: str,
@@ -238,21 +197,6 @@ def _refuse(where: str, text_ids: Collection[str], problem: str,
         listed = ', '.join(map(repr, sorted(text_ids)))
         raise InputError(where, 'losses on the texts of the validation set',
                          shortened(f'{problem} {listed}', 200), remedy)
-
-
-def _end_to_end(parts: Sequence[Mapping[str, NDArray]],
-                where: str) -> dict[str, NDArray]:
-    """Columns of all tokens, by field."""
-    columns = {'losses': np.zeros(0)}
-    for name in _COLUMNS:
-        found = [part[name] for part in parts if name in part]
-        if len(found) not in (0, len(parts)):
-            raise InputError(where, f'{name} of all texts, or of none',
-                             f'those of {len(found)} of {len(parts)}',
-                             'Score all texts with the same settings.')
-        if found:
-            columns[name] = np.concatenate(found)
-    return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,11 +231,7 @@ class LossTable:
             InputError: A model is missing from the table, or given twice.
         """
         check_unique('models', models)
-        missing = [model for model in models if model not in self.models]
-        if missing:
-            raise InputError('losses', 'losses of every model',
-                             f'none of {missing[0]!r}',
-                             'Collect its losses or leave it out.')
+        check_known('losses', models, self.models)
         rows = [self.models.index(model) for model in models]
         return replace(self, models=tuple(models), losses=self.losses[rows])
 
@@ -343,9 +283,7 @@ class TargetTokens:
         return cls(texts.ids, texts.hashes, TextSpans.of(spans),
                    texts.fingerprint)
 
-    def __repr__(self) -> str:
-        return (f'TargetTokens({self.n_tokens} tokens of '
-                f'{len(self.text_ids)} texts {self.fingerprint[:12]})')
+    __repr__ = short_repr
 
     @property
     def n_tokens(self) -> int:
@@ -377,34 +315,16 @@ class TargetTokens:
             raise InputError('LossTable', 'at least one model', 'none',
                              'Collect token losses of a model first.')
         rows = [self._ordered(model, texts) for model, texts in losses.items()]
-        first = rows[0]
-        for model, texts in zip(losses, rows):
-            for text in np.flatnonzero(texts.n_chars != first.n_chars):
-                raise InputError(
-                    f'losses of {model!r}, text {self.text_ids[text]!r}',
-                    f'a text of {first.n_chars[text]} characters',
-                    f'one of {texts.n_chars[text]}',
-                    'Score the same texts with all models.')
-        mapped = self._mapped(rows)
+        mapped = np.concatenate([
+            map_losses(texts.losses[None], texts.spans, self.spans)
+            for texts in rows
+        ])
         offsets = self.spans.token_offsets
         check_models('token losses', tuple(losses),
                      np.array([_means(row, offsets) for row in mapped]), MANY)
         return LossTable(
-            tuple(losses), self.text_ids, mapped, offsets, first.n_chars,
-            first.spans.n_bytes, self.fingerprint)
-
-    def _mapped(self, rows: Sequence[TextLosses]) -> NDArray[np.float64]:
-        """Losses of M models on the texts in order, `(M, T)`."""
-        # Models with one tokenizer share one operator.
-        by_tokens: dict[TextSpans, list[int]] = defaultdict(list)
-        for row, texts in enumerate(rows):
-            by_tokens[texts.spans].append(row)
-        mapped = np.empty((len(rows), self.n_tokens))
-        for source, members in by_tokens.items():
-            losses = np.array([rows[row].losses for row in members],
-                              np.float64)
-            mapped[members] = map_losses(losses, source, self.spans)
-        return mapped
+            tuple(losses), self.text_ids, mapped, offsets, rows[0].n_chars,
+            self.spans.n_bytes, self.fingerprint)
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
         """Losses on these texts, in their order."""

@@ -2,7 +2,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from csv_plugin.core.conventions import (InputError, check_list, check_unique,
+from csv_plugin.core.conventions import (InputError, check_known, check_unique,
                                          utf8_bytes)
 from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
 from csv_plugin.core.texts import TextSet
@@ -79,19 +79,18 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
 class TokenLossDump:
     """Losses of one model on all texts of a validation set, or on a part.
 
-    Texts are different, each with its `sha256`. Each of the optional fields is
-    recorded for all texts or for none.
+    Texts are different, each with its `sha256`.
 
     Raises:
-        InputError: A text occurs twice or has no hash, UTF-8 cannot encode its
-            id, or an optional field is recorded for some texts only.
+        InputError: A text occurs twice or has no hash, or UTF-8 cannot encode
+            its id.
     """
     info: DumpInfo
     texts: Sequence[TokenLosses]
 
     def __post_init__(self) -> None:
         where = f'dump of {self.info.model!r}'
-        texts = TextLosses.of(self.texts, where)
+        texts = TextLosses.of(self.texts)
         object.__setattr__(self, 'texts', texts)
         check_unique(f'{where}, text ids', texts.ids)
         for text_id, sha256 in zip(texts.ids, texts.hashes):
@@ -153,12 +152,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
 
         An `InputError` if there are no losses of a model.
         """
-        check_list('models', models)
-        for model in models:
-            if model not in self.dumps:
-                raise InputError('losses', 'losses of every model',
-                                 f'none of {model!r}',
-                                 'Collect its losses or leave it out.')
+        check_known('losses', models, self.dumps)
         return ModelLosses(self.texts,
                            {model: self.dumps[model]
                             for model in models})

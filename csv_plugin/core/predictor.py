@@ -148,8 +148,7 @@ class Predictor:
     of the scoring LM whose tokens have the weights; empty without one.
 
     Raises:
-        InputError: There is no benchmark or one twice, or tokens and columns
-            do not fit each other.
+        InputError: There is no benchmark, or one twice.
     """
     columns: Columns
     benchmarks: tuple[BenchmarkPredictor, ...]
@@ -164,16 +163,6 @@ class Predictor:
             raise InputError('predictor', 'a benchmark or more', 'none',
                              'Give accuracies on a benchmark.')
         check_unique('benchmarks of a predictor', self.names)
-        if self.targets is not None:
-            n_tokens = self._tokens()[1].matrix.shape[0]
-            fingerprint = self.columns.fingerprint
-            if (self.targets.n_tokens,
-                    self.targets.fingerprint) != (n_tokens, fingerprint):
-                raise InputError(
-                    'predictor', f'{n_tokens} target tokens of the texts '
-                    f'{fingerprint}', f'{self.targets.n_tokens} of '
-                    f'{self.targets.fingerprint}',
-                    'Use the tokens that the features were made of.')
 
     def __repr__(self) -> str:
         names = shortened(', '.join(self.names), 50)

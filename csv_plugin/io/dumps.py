@@ -30,13 +30,8 @@ KIND = 'csv_plugin.dump'
 _INT, _FLOAT = np.dtype('<i4'), np.dtype('<f4')
 #: Columns with a number for each text, and with a number for each token.
 _OF_TEXTS = ('n_chars', 'n_bytes', 'n_tokens')
-_OF_TOKENS = {
-    'starts': _INT,
-    'ends': _INT,
-    'losses': _FLOAT,
-    'token_ids': _INT,
-}
 _SPANS = ('starts', 'ends')
+_OF_TOKENS = {'starts': _INT, 'ends': _INT, 'losses': _FLOAT}
 #: Types of the fields of `DumpInfo` in JSON; others are texts.
 _TYPES = {
     'context': 'a count',
@@ -65,7 +60,7 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
         'n_tokens': texts.spans.n_tokens,
         'starts': texts.spans.starts,
         'ends': texts.spans.ends,
-        **texts.columns
+        'losses': texts.losses
     }
     for name, column in columns.items():
         arrays[name] = _packed(name, column, _OF_TOKENS.get(name, _INT))
@@ -101,7 +96,6 @@ def read_dump(path: FilePath) -> TokenLossDump:
     columns = {
         name: _unpacked(where, arrays, name, int(n_tokens.sum()), dtype)
         for name, dtype in _OF_TOKENS.items()
-        if name in arrays or name in (*_SPANS, 'losses')
     }
     with errors_name(where, 'token losses', _REMEDY):
         spans = TextSpans(
@@ -111,7 +105,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
             _shared(tuple(names)),
             _shared(tuple(digits[i:i + 64]
                           for i in range(0, len(digits), 64))),
-            n_chars, _shared(spans), columns)  # yapf: disable
+            n_chars, _shared(spans), columns['losses'])  # yapf: disable
         return TokenLossDump(info, texts)
 
 
@@ -164,7 +158,7 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     for shard in shards:
         info = _shared_info(info, shard.info)
     texts = TextLosses.concatenate(
-        [TextLosses.of(shard.texts) for shard in shards], where)
+        [TextLosses.of(shard.texts) for shard in shards])
     place: dict[str, int] = {}
     for row, text_id in enumerate(texts.ids):
         first = place.setdefault(text_id, row)
@@ -201,11 +195,9 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
 def _same(texts: TextLosses, first: int, other: int) -> bool:
     """Whether all about two texts is equal; all kinds of NaN are."""
     one, two = texts[first], texts[other]
-    columns = (texts.columns_of([row]).values() for row in (first, other))
     return ((one.sha256, one.n_chars, one.spans)
-            == (two.sha256, two.n_chars, two.spans) and all(
-                np.array_equal(mine, theirs, equal_nan=True)
-                for mine, theirs in zip(*columns)))
+            == (two.sha256, two.n_chars, two.spans)
+            and np.array_equal(one.losses, two.losses, equal_nan=True))
 
 
 def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:

@@ -78,10 +78,8 @@ def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
     """
     losses = TextLosses.of(dump.texts)
     inside = answer_mask(texts, losses.spans)
-    columns = {
-        **losses.columns, 'losses': np.where(inside, losses.losses, np.nan)
-    }
-    return replace(dump, texts=replace(losses, columns=columns))
+    kept = np.where(inside, losses.losses, np.nan)
+    return replace(dump, texts=replace(losses, losses=kept))
 
 
 def score(model: Union[PreTrainedModel, Engine],

@@ -155,7 +155,7 @@ def measure(name, folder, texts):
         versions = engine.facts.versions
     return dict(
         losses=np.concatenate([text.losses for text in losses]),
-        ids=np.concatenate([text.token_ids for text in losses]),
+        ends=np.concatenate([text.spans.ends for text in losses]),
         seconds=seconds,
         versions=', '.join(f'{k} {v}' for k, v in versions.items()))
 
@@ -183,7 +183,7 @@ def measure_apart(name, folder, texts):
 def compare(folder, texts, names):
     """Print a row for every contender."""
     reference = measure(REFERENCE, folder, texts)
-    print(f'{len(read_texts(texts))} texts, {len(reference["ids"])} tokens\n')
+    print(f'{len(read_texts(texts))} texts, {len(reference["ends"])} tokens\n')
     print('| engine | largest | mean | seconds | versions |')
     print('|---|---|---|---|---|')
     for name in names:
@@ -192,7 +192,7 @@ def compare(folder, texts, names):
             continue
         result = reference if name == REFERENCE else measure_apart(
             name, folder, texts)
-        np.testing.assert_array_equal(result['ids'], reference['ids'])
+        np.testing.assert_array_equal(result['ends'], reference['ends'])
         difference = np.abs(result['losses'] - reference['losses'])
         print(
             f'| {name} | {difference.max():.1e} | {difference.mean():.1e} '

@@ -36,14 +36,8 @@ def row(name, **changes):
         losses=losses,
         spans=SPANS[index],
         n_chars=len(text.text),
-        token_ids=[5, 2**31 - 1][:len(losses)],
         sha256=text.sha256)
     return TokenLosses(**{**fields, **changes})
-
-
-def bare(name, **changes):
-    """Losses on one of the texts, with nothing else recorded."""
-    return row(name, **{'token_ids': None, **changes})
 
 
 def dump(*texts, **changes):
@@ -80,38 +74,24 @@ def assert_same(dump, expected):
     assert texts == list(map(contents, expected.texts))
 
 
-def nats(low):
-    return st.floats(low, 2.0**100, width=32)
+nats = st.floats(0, 2.0**100, width=32)
 
 
 @st.composite
-def rows(draw, text_id, has_ids):
+def rows(draw, text_id):
     """Losses on any text; numbers that float32 can hold."""
     text = Text(text_id, draw(strategies.texts))
     spans = draw(strategies.any_spans(len(text.text.encode())))
     n = len(spans)
     scored = draw(st.lists(st.booleans(), min_size=n, max_size=n))
 
-    def tokens(values, unscored):
-        drawn = draw(st.lists(values, min_size=n, max_size=n))
-        return [v if keep else unscored for v, keep in zip(drawn, scored)]
-
-    counts = st.integers(0, 2**31 - 1)
-    fields = {'losses': tokens(nats(0), NAN)}
-    if has_ids:
-        ids = draw(st.lists(counts, min_size=n, max_size=n))
-        fields['token_ids'] = ids
-    return TokenLosses(
-        text_id,
-        spans=spans,
-        n_chars=len(text.text),
-        sha256=text.sha256,
-        **fields)
+    drawn = draw(st.lists(nats, min_size=n, max_size=n))
+    losses = [v if keep else NAN for v, keep in zip(drawn, scored)]
+    return TokenLosses(text_id, losses, spans, len(text.text), text.sha256)
 
 
 @st.composite
 def dumps(draw):
     """Any dump of at most four texts."""
     ids = draw(st.lists(strategies.texts, max_size=4, unique=True))
-    has_ids = draw(st.booleans())
-    return dump(*[draw(rows(text_id, has_ids)) for text_id in ids])
+    return dump(*[draw(rows(text_id)) for text_id in ids])

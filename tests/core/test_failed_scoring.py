@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.failed_scoring import check_means, check_models
+from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
@@ -67,10 +67,11 @@ def test_a_single_model(scale):
 
 
 def test_means_have_a_factor_of_100():
-    check_means('l', 'ab', np.array([.0101, 299]), 1, 3)
-    for mean in (.0099, 301):
-        with pytest.raises(InputError, match='model .b.*1 to 3, found'):
-            check_means('l', 'ab', np.array([2, mean]), 1, 3)
+    spread = np.linspace(.5, 1.5, 30)
+    check_models('l', 'abcde', np.outer([1, 1, 1, .0101, 99], spread))
+    for mean in (.0099, 101):
+        with pytest.raises(InputError, match='model .e.* 1 to 1, found'):
+            check_models('l', 'abcde', np.outer([1, 1, 1, 1, mean], spread))
 
 
 def test_losses_of_tokens():

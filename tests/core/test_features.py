@@ -186,9 +186,7 @@ SCORED = np.array([True, False, True])
     (dict(units=('x', 'z')), "2 columns, 'z' in place of 'y'"),
     (dict(units=('y', 'x')), "2 columns, 'y' in place of 'x'"),
     (dict(scored=None), 'token losses, .*found a table of losses'),
-    (dict(scored=~SCORED), 'of 2 tokens, .*found features of 1'),
-    (dict(scored=np.array([True, True, False])),
-     'of 2 tokens, .*of 2 tokens, or other'),
+    (dict(scored=np.array([True, True, False])), 'features of other tokens'),
 ])
 def test_columns_are_compared_in_all_their_parts(changes, message):
     trained = columns(scored=SCORED)

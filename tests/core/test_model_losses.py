@@ -6,7 +6,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import ModelLosses, mixed_engines
 from csv_plugin.core.texts import Text, TextSet
-from tests.core.loss_dumps import INFO, SPANS, TEXTS, bare, dump, row, whole
+from tests.core.loss_dumps import INFO, SPANS, TEXTS, dump, row, whole
 from tests.runs import on_texts
 
 #: Two of the three texts, as a validation set of its own.
@@ -16,7 +16,6 @@ PART = TextSet((TEXTS.texts[0], TEXTS.texts[2]))
 @pytest.mark.parametrize('texts, message', [
     ([row('zh'), row('en'), row('zh')], "every name once, found 'zh' twice"),
     ([row('zh'), row('en', sha256='')], "text 'en': expected the sha256"),
-    ([bare('zh'), bare('en', token_ids=[0, 1])], 'token_ids of all texts'),
 ])
 def test_bad_dumps_are_refused(texts, message):
     with pytest.raises(InputError, match=f"dump of 'org/模型'.*{message}"):

@@ -42,13 +42,10 @@ def test_spans_are_values():
     starts = np.array([0, 2])
     spans = TokenSpans(starts, [2, 3], 3)
     starts[1] = 1
-    assert pairs(spans) == [(0, 2), (2, 3)]
-    with pytest.raises(ValueError, match='read-only'):
-        spans.starts[0] = 1
-    same = TokenSpans([0, 2], [2, 3], 3)
-    assert spans == same and hash(spans) == hash(same)
-    assert spans != TokenSpans([0, 2], [2, 3], 4)
-    assert spans != TokenSpans([0, 2], [1, 3], 3)
+    assert spans == TokenSpans([0, 2], [2, 3], 3)
+    for other in (TokenSpans([0, 2], [2, 3], 4), TokenSpans([0, 2], [1, 3],
+                                                            3)):
+        assert spans != other
 
 
 def test_texts_are_a_sequence():
@@ -57,6 +54,9 @@ def test_texts_are_a_sequence():
     assert list(laid) == list(laid[:]) == spans
     assert laid[-1] == spans[1] and list(laid[1:]) == spans[1:]
     assert laid == TextSpans.of(spans) != laid[::-1]
+    assert hash(laid) == hash(TextSpans.of(spans))
+    with pytest.raises(ValueError, match='read-only'):
+        laid.starts[0] = 1
 
 
 @given(st.data(), texts)
@@ -68,13 +68,10 @@ def test_token_bytes_give_back_the_tiling_they_were_cut_by(data, text):
     assert TokenSpans.from_token_bytes(tokens, text) == spans
 
 
-@pytest.mark.parametrize('tokens, message', [
-    ([b'ab', b'xd'], "4 bytes .* from byte 2 on: b'xd' for b'cd'"),
-    ([b'ab', b'c'], "3 bytes .* from byte 3 on: b'' for b'd'"),
-])
-def test_token_bytes_that_are_not_the_text_are_refused(tokens, message):
-    with pytest.raises(InputError, match=message):
-        TokenSpans.from_token_bytes(tokens, 'abcd')
+def test_token_bytes_that_are_not_the_text_are_refused():
+    for tokens in ([b'ab', b'xd'], [b'ab', b'c']):
+        with pytest.raises(InputError, match='the 4 bytes of the text'):
+            TokenSpans.from_token_bytes(tokens, 'abcd')
 
 
 @given(st.data(), texts)

@@ -15,8 +15,8 @@ from csv_plugin.core.texts import Text
 from csv_plugin.io.containers import read_container, write_container
 from csv_plugin.io.dumps import (KIND, merge_dumps, read_dump, read_dump_info,
                                  read_dumps, write_dump)
-from tests.core.loss_dumps import (INFO, LOSSES, NAN, TEXTS, assert_same, bare,
-                                   dump, dumps, row, whole)
+from tests.core.loss_dumps import (INFO, LOSSES, NAN, TEXTS, assert_same, dump,
+                                   dumps, row, whole)
 
 LONG = TokenSpans([0, 0], [0, 2**31], 2**31)
 
@@ -60,7 +60,6 @@ def test_layout(path):
         'n_tokens': [1, 2, 0],
         'starts': [0, 0, 1],  # of 0, 0, 1
         'ends': [3, -2, 4],  # of 3, 1, 5
-        'token_ids': [5, 5, 2**31 - 1],
     }
     for name, values in whole_numbers.items():
         assert column(arrays, name, '<i4') == values
@@ -89,7 +88,6 @@ def test_equal_dumps_make_equal_files(tmp_path):
 
 @pytest.mark.parametrize('changes, message', [
     (dict(losses=[NAN, 1e39]), r'losses .* 1e\+39'),
-    (dict(token_ids=[2**31, 0]), 'token_ids .* at most 2147483647.*48'),
     (dict(spans=LONG, n_chars=2**30), 'n_bytes .*48'),
 ])
 def test_numbers_beyond_32_bits_leave_the_old_file(path, changes, message):
@@ -172,9 +170,9 @@ def test_a_little_file_that_stands_for_much_is_not_unpacked(path, monkeypatch):
 def test_dumps_of_many_models(tmp_path):
     paths = {'x': tmp_path / 'a', 'y': tmp_path / 'b'}
     write_dump(paths['x'], whole())
-    chars = bare(
+    chars = row(
         'en', spans=TokenSpans(range(5), range(1, 6), 5), losses=[0.5] * 5)
-    write_dump(paths['y'], dump(bare('empty'), chars, bare('zh')))
+    write_dump(paths['y'], dump(row('empty'), chars, row('zh')))
     losses = read_dumps(paths, TEXTS)
     assert (list(losses), losses.texts) == (['x', 'y'], TEXTS)
     assert_same(losses['x'], whole())
@@ -227,7 +225,6 @@ def test_an_unscored_token_is_the_same_in_every_shard():
 
 @pytest.mark.parametrize('changes', [
     dict(losses=[NAN, np.nextafter(0.125, 1)]),
-    dict(token_ids=[5, 6]),
     dict(spans=TokenSpans([0, 2], [2, 5], 5)),
     dict(sha256='0' * 64),
 ])

@@ -89,7 +89,7 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                 losses[window.text][window.first:end] = part
     return [
         TokenLosses(text.text_id, values, tokens.spans, len(text.text),
-                    tokens.ids, text.sha256)
+                    text.sha256)
         for text, tokens, values in zip(texts, tokenized, losses)
     ]  # yapf: disable
 

@@ -117,7 +117,7 @@ def test_answers_behind_letters_of_several_bytes_are_found():
     text = cp.Text('t', 'é é ok', answer=(4, 6))
     found = cp.TokenLosses('t', np.array([1., 2., 4.]),
                            cp.TokenSpans([0, 3, 6], [3, 6, 8], 8),
-                           len(text.text), np.arange(3), text.sha256)
+                           len(text.text), text.sha256)
     whole, answer = numbers_of(text, found)
     assert (whole, answer) == (7 / 8, 4 / 2)
 
