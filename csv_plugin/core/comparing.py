@@ -23,6 +23,8 @@ from csv_plugin.core.salience_model import SalienceModel, relative_logs
 Losses = Union[TokenLossDump, FeatureTable]
 #: Grades of one model in 0..1, by benchmark and item.
 Answers = Mapping[str, Mapping[str, float]]
+#: Kind and benchmark of a difference, values of M models, and their noises.
+_Row = tuple[str, str, NDArray, dict[str, Noise]]
 
 #: Name of the mean over the benchmarks.
 MEAN = 'mean'
@@ -70,19 +72,18 @@ class Comparison:
         'needed' items would make the margin detectable, 'worth' items would
         be as exact as the prediction; None without one.
         """
-        observed, predicted = ({
-            part.benchmark: part
-            for part in self.of_kind(kind)
-        } for kind in (OBSERVED, PREDICTED))
+        parts = {
+            (part.kind, part.benchmark): part
+            for part in self.differences
+        }
         rows = []
         for pair in self.answers:
             name, error = pair.benchmark, pair.noise.error
-            part = replace(observed[name], noises={ITEMS: pair.noise})
+            alone = replace(parts[OBSERVED, name], noises={ITEMS: pair.noise})
+            predicted = parts.get((PREDICTED, name))
             # Errors fall with the square root of the number of items.
-            needed = (part.detectable / part.margin)**2
-            worth = None
-            if name in predicted:
-                worth = (error / predicted[name].errors[PREDICTOR])**2
+            needed = (alone.detectable / alone.margin)**2
+            worth = predicted and (error / predicted.errors[PREDICTOR])**2
             rows.append({
                 **vars(pair), 'noise': error,
                 'needed': pair.n_items * needed,
@@ -127,12 +128,10 @@ def compare(a: Optional[Losses] = None,
         answers (Optional[tuple[Answers, Answers]]): Grades of A and B in
             0..1, by benchmark and item.
         same_recipe (Sequence[Losses]): Two or more runs of one recipe that
-            differ in their seed. They add the noise of runs.
-        same_family (bool): A and B share weights or data, as the models of a
-            family of the predictor do.
+            differ in their seed, which add the noise of runs.
+        same_family (bool): A and B share weights or data.
         level (float): Level of the intervals.
-        margin (float): Smallest difference of accuracies that matters, a
-            fraction.
+        margin (float): Smallest difference of accuracies that matters.
         decided_by (str): A benchmark, 'mean' or 'loss'; by default the mean,
             or the loss if there are no accuracies.
 
@@ -205,42 +204,45 @@ class _Measured(NamedTuple):
 
 def _judge(measured: _Measured, predictor: Optional[Predictor],
            same_family: bool, level: float, margin: float) -> list[Difference]:
-    """Differences of the mean loss, and of what a predictor makes of it.
-
-    The error of a predictor was measured on the same texts, so their noise is
-    a part of it.
-    """
-    texts, shares, losses, scores, features = measured
-    rows: list[tuple[str, str, NDArray]] = [(LOSS, '', losses.sum(axis=1))]
-    for part in predictor.benchmarks if predictor else ():
-        rows.append((SCORE, part.benchmark, part.model.scores(features)))
-    noises: list[dict[str, Noise]] = [{} for _ in rows]
-    # The noise of runs can be measured on a single text, too.
-    if len(texts) > 1 or len(losses) == 2:
-        noises = [{TEXTS: noise} for noise in text_noise(
-            np.column_stack([losses[1] - losses[0], scores]), shares,
-            [name.rpartition('/')[0] for name in texts])]  # yapf: disable
+    """Differences of the mean loss, and of what a predictor makes of it."""
+    rows = _of_losses(measured, predictor)
+    loss_margin = LOSS_MARGIN * float(rows[0][2][0])
     if predictor and predictor.training_scores is not None:
-        predicted = _predict(predictor, features, same_family)
-        rows += [(PREDICTED, *row[:2]) for row in predicted]
-        noises += [{PREDICTOR: noise} for _, _, noise in predicted]
-    loss_margin = LOSS_MARGIN * float(losses[0].sum())
+        rows += _predicted(predictor, measured.features, same_family)
     found = []
-    for (kind, name, values), noise in zip(rows, noises):
+    for kind, name, values, noises in rows:
         if len(values) > 2:
-            noise[RUNS] = run_noise(values[2:])
+            noises[RUNS] = run_noise(values[2:])
         a, b = values[:2].tolist()
         found.append(
-            Difference(kind, name, b - a, noise, level,
+            Difference(kind, name, b - a, noises, level,
                        margin if kind == PREDICTED else loss_margin))
     return found
 
 
-def _predict(predictor: Predictor, features: NDArray,
-             same_family: bool) -> list[tuple[str, NDArray, Noise]]:
-    """Accuracies `(M,)` on each benchmark and, of several, their mean.
+def _of_losses(measured: _Measured,
+               predictor: Optional[Predictor]) -> list[_Row]:
+    """The mean loss and capability scores, with the noise of texts."""
+    texts, shares, losses, scores, features = measured
+    values = [(LOSS, '', losses.sum(axis=1))]
+    if predictor:
+        values += [(SCORE, part.benchmark, part.model.scores(features))
+                   for part in predictor.benchmarks]
+    # The noise of runs can be measured on a single text, too.
+    if len(texts) == 1 and len(losses) > 2:
+        return [(*row, {}) for row in values]
+    noises = text_noise(
+        np.column_stack([losses[1] - losses[0], scores]), shares,
+        [name.rpartition('/')[0] for name in texts])
+    return [(*row, {TEXTS: noise}) for row, noise in zip(values, noises)]
 
-    The noise is that of the difference of the first two models.
+
+def _predicted(predictor: Predictor, features: NDArray,
+               same_family: bool) -> list[_Row]:
+    """Accuracies on each benchmark and, of several, their mean.
+
+    The error of the predictor was measured on the same texts, so their noise
+    is a part of it.
     """
     accuracies = [
         part.model.curve.accuracies(part.model.scores(features))
@@ -248,35 +250,31 @@ def _predict(predictor: Predictor, features: NDArray,
     ]
     main = np.isin(predictor.names, predictor.main)
     accuracies.append(main @ np.array(accuracies) / max(main.sum(), 1))
-    joint = predict_jointly(
-        predictor,
-        FeatureTable(('A', 'B'), predictor.columns, features[:2].copy()),
-        ('A', 'A' if same_family else 'B'))
-    shift = joint.differences(0, 1)
+    pair = FeatureTable(('A', 'B'), predictor.columns, features[:2].copy())
+    families = 'A', 'A' if same_family else 'B'
+    shift = predict_jointly(predictor, pair, families).differences(0, 1)
     noises = map(Noise, shift.deviation.tolist(), shift.freedom.tolist())
-    return list(zip((*predictor.names, MEAN), accuracies, noises))
+    return [(PREDICTED, name, values, {
+        PREDICTOR: noise
+    }) for name, values, noise in zip((*predictor.names,
+                                       MEAN), accuracies, noises)]
 
 
 def _measure(models: Sequence[Losses],
              predictor: Optional[Predictor]) -> _Measured:
-    tables = [part for part in models if isinstance(part, FeatureTable)]
     dumps = [part for part in models if isinstance(part, TokenLossDump)]
-    if tables and dumps:
+    if len(dumps) == len(models):
+        return _measure_dumps(dumps, predictor)
+    tables = [part for part in models if isinstance(part, FeatureTable)]
+    if dumps:
         raise InputError('losses of two models', 'dumps or tables', 'both',
                          'Give losses of one kind.')
+    columns = predictor.columns if predictor else tables[0].columns
     for table in tables:
         if len(table.models) != 1:
             raise InputError('table of losses', 'one model',
                              shortened(', '.join(table.models), 60),
                              'Select a model: table.select([name]).')
-    return _measure_tables(tables, predictor) if tables else _measure_dumps(
-        dumps, predictor)
-
-
-def _measure_tables(tables: Sequence[FeatureTable],
-                    predictor: Optional[Predictor]) -> _Measured:
-    columns = predictor.columns if predictor else tables[0].columns
-    for table in tables:
         table.columns.check_same(columns)
     values = np.concatenate([table.values for table in tables])
     scores = _weights(predictor, values) * (values[1] - values[0])
@@ -290,14 +288,10 @@ def _measure_dumps(dumps: Sequence[TokenLossDump],
     scores: NDArray = np.empty((0, 0))
     features: NDArray = np.empty((len(dumps), 0))
     if predictor is None:
-        texts = TextLosses.of(dumps[0].texts)
-        # The tokens of A.
-        targets = TargetTokens(texts.ids, texts.hashes, texts.spans,
+        own = TextLosses.of(dumps[0].texts)
+        targets = TargetTokens(own.ids, own.hashes, own.spans,
                                dumps[0].info.fingerprint)
-        table = targets.table({
-            name: dump.texts
-            for name, dump in by_name.items()
-        })
+        table = targets.table({k: dump.texts for k, dump in by_name.items()})
     else:
         table = predictor.loss_table(by_name)
         features = predictor.features(table).values
@@ -306,9 +300,8 @@ def _measure_dumps(dumps: Sequence[TokenLossDump],
         tokens = predictor.matrix @ _weights(predictor, features).T
         scores = (losses[1] - losses[0])[:, None] * tokens
     # Sums over the tokens of each text.
-    n_texts = len(table.text_ids)
     by_text = np.array([
-        np.bincount(table.text_of_token(), row, n_texts)
+        np.bincount(table.text_of_token(), row, len(table.text_ids))
         for row in (*losses, *scores.T)
     ])
     n_chars = table.n_chars.sum()
@@ -387,10 +380,7 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
     noise of runs. The mean over benchmarks is compared with that of the main
     ones alone.
     """
-    predicted = {
-        part.benchmark: part
-        for part in found if part.kind == PREDICTED
-    }
+    predicted = {p.benchmark: p for p in found if p.kind == PREDICTED}
     if {pair.benchmark for pair in pairs} != {*main}:
         predicted.pop(MEAN, None)
     rows = [(pair.benchmark, pair.value, pair.noise) for pair in pairs]
@@ -400,13 +390,12 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
                      Noise(error / len(pairs))))
     observed, combined = [], []
     for name, value, noise in rows:
-        noises = {ITEMS: noise}
-        if name in predicted and RUNS in predicted[name].noises:
-            noises[RUNS] = predicted[name].noises[RUNS]
-        part = Difference(OBSERVED, name, value, noises, level, margin)
+        part = Difference(OBSERVED, name, value, {ITEMS: noise}, level, margin)
+        if other := predicted.get(name):
+            runs = {k: v for k, v in other.noises.items() if k == RUNS}
+            part = replace(part, noises={**part.noises, **runs})
+            combined.append(combine(other, part))
         observed.append(part)
-        if name in predicted:
-            combined.append(combine(predicted[name], part))
     return [*observed, *combined]
 
 

@@ -49,9 +49,8 @@ _ROUNDS = 12
 class AccuracyDifferences(NamedTuple):
     """Predicted accuracies of B minus those of A, fractions, `(K, ...)`.
 
-    The last of several `benchmarks` is their mean. `deviation` is the standard
-    error of the difference; `freedom` are degrees of freedom of Student's t
-    distribution.
+    `deviation` is their standard error, `freedom` the degrees of freedom of
+    Student's t distribution. The last of several `benchmarks` is their mean.
     """
     benchmarks: tuple[str, ...]
     difference: NDArray[np.float64]
@@ -67,10 +66,7 @@ class AccuracyDifferences(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _PairErrors:
-    """Variance of errors of differences: its three parts, `(3,)`.
-
-    Learned from this number of families.
-    """
+    """Variance of errors of differences: its three parts, `(3,)`."""
     parts: NDArray[np.float64]
     families: int
 
@@ -85,12 +81,9 @@ class _PairErrors:
 
 
 class OwnErrors(NamedTuple):
-    """Errors of n models beside those of the predictor, each model's own.
-
-    Variances `(K, n)`, and degrees of freedom `(n,)`.
-    """
-    variance: NDArray[np.float64]
-    freedom: NDArray[np.float64]
+    """Errors of n models beside those of the predictor, each model's own."""
+    variance: NDArray[np.float64]  # (K, n)
+    freedom: NDArray[np.float64]  # (n,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +244,8 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
         values.append(part.model.curve.accuracies(row))
         # Nothing is known from a single family.
         known = part.intervals.n_families > 1
-        larger.append(
-            part.intervals.growth(distances) if known else np.
-            full(len(distances), np.inf))
+        growth = part.intervals.growth(distances)
+        larger.append(np.where(known, growth, np.inf))
         noise.append(OWN_SHARE * item_variance(values[-1], part.n_items) *
                      inverse(part.n_items))
     names, n = predictor.names, int(chosen.sum())
@@ -276,17 +268,15 @@ def _learn(predictor: Predictor,
     pairs = [_Pairs.of(scores, [b]) for b in range(len(predictor.names))]
     if chosen.sum() > 1:
         pairs.append(_Pairs.of(scores, np.flatnonzero(chosen)))
-    sharing = [part for part in pairs if part.level > 0]
-    shape = np.zeros(3) if not sharing else _fit_parts(
-        np.concatenate([part.sizes / part.level for part in sharing]),
-        np.concatenate([part.squares / part.level**2 for part in sharing]),
-        np.concatenate([part.between for part in sharing]),
-        np.concatenate([part.weights for part in sharing]))
+    scaled = [(part.sizes / part.level, part.squares / part.level**2,
+               part.between, part.weights) for part in pairs if part.level]
+    shape = np.zeros(3)
+    if scaled:
+        shape = _fit_parts(*map(np.concatenate, zip(*scaled)))
     return [part.errors(shape) for part in pairs]
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
+class _Pairs(NamedTuple):
     """N pairs of training models on a benchmark or the mean of several.
 
     Sizes of predicted differences, and squared errors of these differences;
@@ -343,7 +333,7 @@ class _Pairs:
         """Variance of the errors, shrunk to a shape for errors of level 1."""
         if not self.level:
             return _PairErrors(np.zeros(3), self.families)
-        own = _fit_parts(self.sizes, self.squares, self.between, self.weights)
+        own = _fit_parts(*self[:4])
         shared = shape * np.array([self.level**2, self.level**2, self.level])
         return _PairErrors((self.families * own + SHARED_FAMILIES * shared) /
                            (self.families + SHARED_FAMILIES), self.families)

@@ -3,12 +3,11 @@
 Token losses of two models on the same texts rise and fall together, so their
 difference has far less noise than either mean. Its standard error is from a
 bootstrap of whole texts, drawn within their sources with one text fewer than
-there are, which is unbiased in small strata (Rao and Wu, Journal of the
-American Statistical Association 83(401), 1988).
+there are (Rao and Wu, Journal of the American Statistical Association 83,
+1988).
 
 The half-length of an interval is the root of the sum of the squared ones from
-each origin of noise. With normal noise, it holds at least as often as stated,
-however few degrees of freedom an origin has (Banerjee, Sankhya 22, 1960).
+each origin of noise (Banerjee, Sankhya 22, 1960).
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,15 +50,11 @@ class Noise(NamedTuple):
 class Difference:
     """A difference of model B minus model A, with its noise.
 
-    Args:
-        kind (str): 'loss' or 'score' in the unit of the losses, where lower
-            is better; 'predicted', 'observed' or 'combined' in fractions.
-        benchmark (str): Such as 'mmlu', or 'mean'; empty for the mean loss.
-        value (float): The difference.
-        noises (Mapping[str, Noise]): What adds up to its error, by origin:
-            'texts', 'items', 'runs', 'predictor'.
-        level (float): Level of its interval.
-        margin (float): Smallest difference that matters.
+    The kind is 'loss' or 'score' in the unit of the losses, where lower is
+    better; or 'predicted', 'observed' or 'combined', in fractions. The
+    benchmark is empty for the mean loss. `noises` add up to the error, by
+    origin: 'texts', 'items', 'runs', 'predictor'. `level` is that of the
+    interval, and `margin` the smallest difference that matters.
     """
     kind: str
     benchmark: str
@@ -197,9 +192,8 @@ def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
 def run_noise(values: ArrayLike) -> Noise:
     """Return the noise of a difference of two runs, from n runs of one recipe.
 
-    A few runs end far from the others. So single runs count as errors of
-    `MOST_FREEDOM` degrees of freedom, beside the n - 1 of their variance;
-    relative variances of the two add up.
+    A few runs end far from the others, so single runs have `MOST_FREEDOM`
+    degrees of freedom; relative variances of these and of the n - 1 add up.
     """
     values = np.asarray(values, np.float64)
     if len(values) < 2:
@@ -214,15 +208,10 @@ def run_noise(values: ArrayLike) -> Noise:
 class PairedAnswers:
     """Answers of models A and B to the same items of a benchmark.
 
-    Args:
-        benchmark (str): Its name.
-        n_items (int): Items that both answered.
-        accuracies (tuple[float, float]): Fractions.
-        only (tuple[float, float]): Sum of what each has above the other: the
-            items that it alone answers rightly.
-        p_value (Optional[float]): Exact test of McNemar; None for graded
-            answers.
-        noise (Noise): Of the difference of the accuracies, from the items.
+    Accuracies are fractions. `only` is the sum of what each has above the
+    other: the items that it alone answers rightly. `p_value` is that of the
+    exact test of McNemar, None for graded answers. `noise`, from the items, is
+    that of the difference of the accuracies.
     """
     benchmark: str
     n_items: int
