@@ -24,7 +24,7 @@ from csv_plugin.report.comparison_report import sentence
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
 from csv_plugin.triage.judging import Triage
-from csv_plugin.triage.watching import until_stopped, watch
+from csv_plugin.triage.watching import watch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,23 +69,21 @@ def run(args: argparse.Namespace) -> None:
                 f'{live.comparison.notes[0]}. {sentence(live.comparison)}',
                 end='\n\n')
 
-    with until_stopped() as stop:
-        # Others, such as checkpoint-best, are those of a step once more.
-        job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*[0-9]',
-                            live, say, stop, args.tokenizer,
-                            args.trust_remote_code)
-        if args.once:
-            triage = job.update(saved=True)
-            if triage is not None:
-                show(triage)
-            if job.failed:
-                raise InputError(
-                    str(args.folder), 'a new checkpoint that can be scored',
-                    'none, for the reasons above', 'Check how they are saved.')
-        else:
-            say(f'watching {args.folder}, Ctrl-C to stop')
-            watch(job.update, show, say, stop, args.interval)
-            say('stopped')
+    # Others, such as checkpoint-best, are those of a step once more.
+    job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*[0-9]', live,
+                        say, args.tokenizer, args.trust_remote_code)
+    if args.once:
+        triage = job.update(saved=True)
+        if triage is not None:
+            show(triage)
+        if job.failed:
+            raise InputError(
+                str(args.folder), 'a new checkpoint that can be scored',
+                'none, for the reasons above', 'Check how they are saved.')
+    else:
+        say(f'watching {args.folder}, Ctrl-C to stop')
+        watch(job.update, show, say, args.interval)
+        say('stopped')
     history = ['--history', *args.history] if args.history else []
     print_end([args.out], 'salience', 'triage', '--predictor',
               args.predictor[1], '--dumps', live.losses, *history, '--out',

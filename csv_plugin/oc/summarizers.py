@@ -1,5 +1,4 @@
 """OpenCompass's summary with predictions beside the real accuracies."""
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -13,11 +12,9 @@ from opencompass.summarizers.default import \
 from opencompass.utils import model_abbr_from_cfg
 from tqdm import tqdm
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.predicting import or_missing, predictable_benchmarks
-from csv_plugin.core.predictions import PREDICTED, Missing
-from csv_plugin.io.model_paths import named_path
+from csv_plugin.core.predictions import Missing
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
 from csv_plugin.io.runs.run_scores import PREDICTED_MODE
@@ -30,35 +27,8 @@ from csv_plugin.report.screen import written
 
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'
-#: Environment variable with files of predictors, such as
-#: `old=/a/p.safetensors:new=/b/p.safetensors`.
-VARIABLE = 'CSV_PREDICTORS'
 #: Most characters of an error of OpenCompass that a reason quotes.
 _REASON = 120
-
-
-def chosen_predictors(
-        otherwise: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return labels and files of the predictors that `CSV_PREDICTORS` names.
-
-    They are those of `otherwise` where it is not set. An `InputError` if a
-    file is missing, or a label of several files.
-    """
-    parts = os.environ.get(VARIABLE, '').split(os.pathsep)
-    if parts == ['']:
-        return list(otherwise)
-    chosen = []
-    for part in parts:
-        label, path = named_path(part)
-        if [path] == parts:
-            label = PREDICTED
-        if not label or not path:
-            raise InputError(VARIABLE,
-                             f'LABEL=FILE, and a {os.pathsep!r} between two',
-                             repr(os.pathsep.join(parts)),
-                             'Name files of predictors.')
-        chosen.append((label, os.path.abspath(path)))
-    return chosen
 
 
 class _Place(NamedTuple):

@@ -1,10 +1,9 @@
 """Triage of dumps in places, repeated whenever there are new checkpoints."""
 import math
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Optional
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Optional
 
 import numpy as np
 
@@ -96,44 +95,25 @@ class TriageJob:
         return self.predictor.features({dump.model: losses})
 
 
-@contextmanager
-def until_stopped() -> Iterator[threading.Event]:
-    """Turn Ctrl-C and SIGTERM into an event."""
-    stop = threading.Event()
-
-    def note(*_: Any) -> None:
-        stop.set()
-
-    before = {
-        number: signal.signal(number, note)
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def watch(update: Callable[[], Optional[Triage]],
-          show: Callable[[Triage], None], complain: Callable[[str], None],
-          stop: threading.Event, interval: float) -> None:
-    """Look for new checkpoints until `stop` is set.
+def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
+                                                                 None],
+          complain: Callable[[str], None], interval: float) -> None:
+    """Look for new checkpoints every `interval` seconds, until Ctrl-C.
 
     `update` returns None if nothing is new. `show` gets every new triage,
-    `complain` every new reason why there is none. A look that has begun is
-    finished first. `interval` is in seconds.
+    `complain` every new reason why there is none.
     """
     complaint = ''
-    while not stop.is_set():
-        try:
-            triage = update()
-        except (InputError, OSError) as error:
-            if str(error) != complaint:
-                complain(str(error))
-            complaint = str(error)
-        else:
-            complaint = ''
-            if triage is not None:
-                show(triage)
-        stop.wait(interval)
+    with suppress(KeyboardInterrupt):
+        while True:
+            try:
+                triage = update()
+            except (InputError, OSError) as error:
+                if str(error) != complaint:
+                    complain(str(error))
+                complaint = str(error)
+            else:
+                complaint = ''
+                if triage is not None:
+                    show(triage)
+            time.sleep(interval)

@@ -2,30 +2,31 @@
 import csv
 import json
 import re
+import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 from mmengine.config import Config
+from opencompass.cli.main import parse_args
 from opencompass.registry import build_from_cfg
 from opencompass.summarizers import DefaultSummarizer
+from opencompass.utils.run import get_config_from_arg
 
-import csv_plugin
+from csv_plugin.cli.copy_configs import PARTS
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.oc.run_checks import with_common_groups
-from csv_plugin.oc.summarizers import (VARIABLE, PredictedSummarizer,
-                                       chosen_predictors)
+from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.hostile_names import FORMULAS
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
                         write_losses, write_result, write_run)
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIGS = Path(csv_plugin.__file__).parent / 'configs'
 MODELS = {'new-0': 1.1, 'new-1': 1.4, 'fit-4': FITTED['fit-4'], 'far': 5.0}
 TIME = '20240102_030405'
 
@@ -459,31 +460,24 @@ def test_names_of_a_stranger_do_no_harm(run, tmp_path, capsys):
     assert cell[0] == "'" and (label, mode) == ("'=1", 'losses')
 
 
-def test_predictors_that_a_variable_names(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, 'old=/a/p.safetensors:a=b=q')
-    assert chosen_predictors([]) == [('old', '/a/p.safetensors'),
-                                     ('a', str(tmp_path / 'b=q'))]
-    monkeypatch.setenv(VARIABLE, '/lr=0.1/q')
-    assert chosen_predictors([]) == [('predicted', '/lr=0.1/q')]
-    monkeypatch.delenv(VARIABLE)
-    assert chosen_predictors([('p', 'q')]) == [('p', 'q')]
-    for text in ('a=', 'a=b:', 'a:b'):
-        monkeypatch.setenv(VARIABLE, text)
-        with pytest.raises(InputError, match='CSV_PREDICTORS: expected LABEL'):
-            chosen_predictors([])
-
-
-def test_packaged_config(run):
-    """It survives the dump of OpenCompass and names the demo's predictors."""
-    packaged = Config.fromfile(str(CONFIGS / 'summarizers' / 'predicted.py'))
-    packaged.dump(str(run / 'dump.py'))
-    dumped = Config.fromfile(str(run / 'dump.py'), format_python_code=False)
-    assert list(dumped) == ['demo', 'summarizer']
+@pytest.mark.parametrize('chosen', [None, 'mine'])
+def test_packaged_config(run, tmp_path, monkeypatch, chosen):
+    """By its name; it survives the dump of OpenCompass."""
+    monkeypatch.delenv('CSV_PREDICTOR', raising=False)
+    if chosen:
+        monkeypatch.setenv('CSV_PREDICTOR', chosen)
+    command = ('opencompass --models tidewell_zoo --datasets salience_texts '
+               f'--summarizer predicted --config-dir {PARTS}')
+    monkeypatch.setattr(sys, 'argv', command.split())
+    get_config_from_arg(parse_args()).dump('dump.py')
+    dumped = Config.fromfile('dump.py', format_python_code=False)
     summarizer = build_from_cfg(
         dict(dumped['summarizer'], config=make_config(run)))
     assert type(summarizer) is PredictedSummarizer
-    demo = CONFIGS.parent / 'demo'
-    assert list(summarizer.predictors.items()) == [
-        ('predicted', str(demo / 'predictor.safetensors')),
-        ('all-token', str(demo / 'predictor_uniform.safetensors'))
-    ]
+    demo = PARTS.parent / 'demo'
+    assert summarizer.predictors == {
+        'predicted': str(tmp_path / chosen)
+    } if chosen else {
+        'predicted': str(demo / 'predictor.safetensors'),
+        'all-token': str(demo / 'predictor_uniform.safetensors')
+    }

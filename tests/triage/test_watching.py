@@ -1,14 +1,12 @@
 """Every file is read once, and again if it was half written."""
 import os
-import signal
-import threading
 
 import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs import run_dumps
-from csv_plugin.triage.watching import TriageJob, until_stopped, watch
+from csv_plugin.triage.watching import TriageJob, watch
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, write_checkpoint, write_runs
 
@@ -73,7 +71,7 @@ def test_a_name_in_both_places_stands_for_the_file_that_stays(job):
 
 def test_watch_complains_of_each_error_once(job, tmp_path):
     """Of a folder that is not there yet, and of one that cannot be read."""
-    stop, shown, complaints = threading.Event(), [], []
+    shown, complaints = [], []
     places, job.dumps = job.dumps, [tmp_path / 'later']
     looks = iter(range(6))
 
@@ -84,22 +82,12 @@ def test_watch_complains_of_each_error_once(job, tmp_path):
         if number == 3:
             os.rename(places[0], tmp_path / 'later')
         if number == 4:
-            stop.set()
             return None
+        if number == 5:
+            raise KeyboardInterrupt
         return job.update()
 
-    watch(look, shown.append, complaints.append, stop, interval=0.001)
-    assert len(shown) == 1 and stop.is_set()
+    watch(look, shown.append, complaints.append, interval=0.001)
+    assert len(shown) == 1 and not [*looks]
     assert len(complaints) == 2 and 'later' in complaints[0]
     assert complaints[1] == "[Errno 13] Permission denied: 'runs/a'"
-
-
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_signals_stop(number):
-    before = signal.getsignal(number)
-    with until_stopped() as stop:
-        timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
-        timer.start()
-        assert stop.wait(20)
-        timer.join()
-    assert signal.getsignal(number) is before

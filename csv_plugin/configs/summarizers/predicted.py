@@ -1,23 +1,21 @@
 """Predictions of the shipped predictors beside the real accuracies.
 
-The environment variable CSV_PREDICTORS names files of other predictors:
+The environment variable CSV_PREDICTOR names the file of another predictor:
 
-    CSV_PREDICTORS=/path/to/predictor.safetensors opencompass ... \\
+    CSV_PREDICTOR=/path/to/predictor.safetensors opencompass ... \\
         --summarizer predicted --config-dir "$(salience configs --where)"
-
-Several files have labels, LABEL=FILE, and a colon between them.
 """
-from os.path import dirname, join, realpath
+from os import getenv
+from os.path import abspath, dirname, join, realpath
 
 from csv_plugin.oc.summarizers import PredictedSummarizer
 
 demo = join(dirname(dirname(dirname(realpath(__file__)))), 'demo')
-# Imports at the top of a config are lazy: they give names, not modules.
-oc = __import__('csv_plugin.oc.summarizers', fromlist=['oc'])
+chosen = getenv('CSV_PREDICTOR')
 summarizer = dict(
     type=PredictedSummarizer,
-    predictors=oc.chosen_predictors([
+    predictors=[('predicted', abspath(chosen))] if chosen else [
         ('predicted', join(demo, 'predictor.safetensors')),
         ('all-token', join(demo, 'predictor_uniform.safetensors')),
-    ]))
-del oc
+    ])
+del chosen

@@ -1,6 +1,5 @@
 """Checkpoints that a training saves, scored as they appear."""
 import os
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -27,19 +26,18 @@ class CheckpointJob:
     Losses are looked for in the folder of `live`, so a job that was killed
     goes on where it was. `pattern` matches folders whose names end with the
     step; see `checkpoint_folders`. `complain` gets why a checkpoint cannot be
-    read, once until its files change. `stop` leaves the rest for another time.
-    By default the checkpoint has the tokenizer.
+    read, once until its files change. By default the checkpoint has the
+    tokenizer.
     """
 
     def __init__(self,
                  pattern: str,
                  live: LivePredictions,
                  complain: Callable[[str], None],
-                 stop: threading.Event,
                  tokenizer: Optional[str] = None,
                  trust_remote_code: bool = False) -> None:
         self.pattern, self.live = pattern, live
-        self.complain, self.stop = complain, stop
+        self.complain = complain
         self.tokenizer, self.trusted = tokenizer, trust_remote_code
         # As they were at the last look, and when they could not be read.
         self._seen: dict[Path, Stamp] = {}
@@ -65,8 +63,6 @@ class CheckpointJob:
         known = {*self.live.steps()}
         triage = None
         for step in sorted({*folders} - known):
-            if self.stop.is_set():
-                break
             is_read = False
             # A trainer may remove it before, or while, it is read.
             with suppress(FileNotFoundError):

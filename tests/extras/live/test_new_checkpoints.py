@@ -1,6 +1,4 @@
 """Checkpoints are read once each, and only when they are whole."""
-import threading
-
 import numpy as np
 import pytest
 import torch
@@ -49,8 +47,7 @@ def make_job(tmp_path):
         complaints = []
         live = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'out', 'mix1')
         pattern = f'{tmp_path}/mix1/checkpoint-*'
-        return (CheckpointJob(pattern, live, complaints.append,
-                              threading.Event()), complaints)
+        return CheckpointJob(pattern, live, complaints.append), complaints
 
     return made
 
