@@ -32,7 +32,7 @@ from csv_plugin.io.runs.run_dumps import matching_paths
 from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
                                   read_models, split_name)
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.lm.head import OPTIMISERS, HeadSettings
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.methods import METHODS, check_validation
 from csv_plugin.report.notes import family_notes, shortage_notes
 
@@ -86,11 +86,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default='exact',
         help='exact: the best feature columns by cross-validation; '
         'paper: Algorithm 2 by gradient steps (default exact)')
-    group.add_argument(
-        '--optimiser',
-        choices=sorted(OPTIMISERS),
-        help='optimiser of --method paper (default '
-        f'{HeadSettings.optimiser})')
     add_option(
         group, '--learning-rate', 'RATE', 'step per gradient of --method '
         f'paper (default {HeadSettings.learning_rate:g})', float)
@@ -161,13 +156,12 @@ def run(args: argparse.Namespace) -> None:
 def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     """Settings of Algorithm 2; None for the exact method."""
     if args.method == 'exact':
-        refuse(args, '--method exact', 'optimiser', 'learning_rate', 'steps')
+        refuse(args, '--method exact', 'learning_rate', 'steps')
         return None
-    given = zip(('optimiser', 'learning_rate', 'n_steps'),
-                (args.optimiser, args.learning_rate, args.steps))
+    given = dict(learning_rate=args.learning_rate, n_steps=args.steps)
     return HeadSettings(**{
         name: value
-        for name, value in given if value is not None
+        for name, value in given.items() if value is not None
     })
 
 

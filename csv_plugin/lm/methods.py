@@ -93,9 +93,8 @@ def train_paper(training: Training,
         raise InputError("the paper's head", 'hidden states of a scoring LM',
                          'none', 'Give a scoring LM.')
     check_validation(validation, training.losses.models)
-    head = train_paper_head(training, states, validation, settings
+    return train_paper_head(training, states, validation, settings
                             or HeadSettings(), progress)
-    return head.predictor
 
 
 #: What trains a predictor on token losses, by the name of the method.

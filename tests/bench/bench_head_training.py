@@ -101,14 +101,11 @@ def bench_training(states, table, accuracies, settings):
         typed = states.to(dtype)
         heads, used, memory = measure(train_heads, typed, table, accuracies,
                                       train, validation, settings)
-        n_steps = len(heads.train_mse) - 1
-        gain = np.nanmin(
-            heads.validation_mse, axis=0) / heads.validation_mse[0]
+        n_steps = settings.n_steps
         report(
             f'{n_steps} steps, {dtype}', used, memory,
             f'{1e3 * used / (n_steps + 1):.0f} ms a step; best at '
-            f'{heads.best_step.tolist()}, validation MSE x '
-            f'{np.round(gain, 3).tolist()}')
+            f'{heads.best_step.tolist()}')
 
 
 def bench_step(states, table, accuracies):
@@ -156,9 +153,9 @@ def main():
           f'B={options.benchmarks}, one thread')
     bench_step(states, table, accuracies)
     bench_exact(states, table, accuracies)
-    settings = HeadSettings(
-        optimiser='adam', n_steps=options.steps, patience=options.steps + 1)
-    bench_training(states, table, accuracies, settings)
+    bench_training(
+        states, table, accuracies,
+        HeadSettings(n_steps=options.steps, patience=options.steps + 1))
 
 
 if __name__ == '__main__':

@@ -255,21 +255,20 @@ def test_the_papers_method_with_settings(tool, world, tmp_path, no_pictures,
               [(m, m[:2], split[m.split('@')[1]]) for m in CHOSEN])
     arguments = options(
         world, models=[str(table)], method=['paper'],
-        optimiser=['adam'], learning_rate=['0.05'], steps=['4'],
+        learning_rate=['0.05'], steps=['4'],
         fit=['train', 'validation'], seed=['7'])  # yapf: disable
     assert train([*arguments, '--out', str(tmp_path / 'new')]) == 0
     for (model, _), row in rows_of(tmp_path / 'new').items():
         assert row['split'] == split[model.split('@')[1]]
         assert row['in_sample'] == str(int(not model.endswith('@100')))
     (training, validation, settings, head), = heads
-    assert (settings.optimiser, settings.learning_rate,
-            settings.n_steps) == ('adam', .05, 4)
+    assert (settings.learning_rate, settings.n_steps) == (.05, 4)
     assert training.seed == 7
     assert validation == [m for m in CHOSEN if m.endswith('@65')]
     predictor = load_predictor(tmp_path / 'new/predictor.safetensors')
     assert predictor.benchmarks[0].solver == 'paper'
     np.testing.assert_array_equal(predictor.matrix.toarray(),
-                                  head.predictor.matrix.toarray())
+                                  head.matrix.toarray())
     report = (tmp_path / 'new/report.md').read_text('utf-8')
     assert 'MSE paper' in report and 'MSE salience' not in report
 
@@ -315,7 +314,7 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
         str(tmp_path / 'new')
     ]) == 0
     (_, validation, settings, _), = heads
-    assert (settings.optimiser, settings.learning_rate) == ('sgd', 1e-3)
+    assert settings.learning_rate == 1e-3
     assert validation == [m for m in names if splits[m] == 'validation']
     rows = rows_of(tmp_path / 'new')
     assert set(rows) == {(m, 'gsm8k') for m in names}
@@ -345,8 +344,8 @@ def last_line(tool, arguments, out, capsys):
     ('runs', dict(models=['{}/unsplit.csv']), 'no names in a column split'),
     ('runs', dict(scoring_lm=['{}/run']), 'a causal LM and its tokenizer'),
     ('runs', dict(method=['paper']), 'found 0 of 18 for validation'),
-    ('runs', dict(optimiser=['adam'], steps=['3']),
-     'found --optimiser, --steps'),
+    ('runs', dict(learning_rate=['3'], steps=['3']),
+     'found --learning-rate, --steps'),
 ])  # yapf: disable
 def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
                                message):

@@ -135,7 +135,7 @@ def test_paper_is_algorithm_2(states):
     trained = train_paper(TRAINING, states, VALIDATION, FEW_STEPS,
                           lambda steps: seen.append(len(steps)) or steps)
     head = train_paper_head(TRAINING, states, VALIDATION, FEW_STEPS)
-    assert_same_predictions(trained, head.predictor)
+    assert_same_predictions(trained, head)
     # All models, three families left out in turn, and two back-tests: half
     # of the models leave two to fit to, which are too few.
     assert seen == [4] * 6

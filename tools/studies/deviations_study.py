@@ -255,17 +255,6 @@ def _character_map(text: str, source: TokenSpans, target: TokenSpans,
     return csr_array(gather @ spread)
 
 
-def activation(zoo: Zoo) -> Iterator[Variant]:
-    """The non-linearity of the head."""
-    for settings in (PAPER, CHOSEN):
-        for name in ('softplus', 'relu', 'linear'):
-            heads = zoo.train(replace(settings, activation=name))
-            yield zoo.judge(
-                f'{name}, learning rate {settings.learning_rate:g}',
-                heads,
-                is_reference=name == 'softplus')
-
-
 def states(zoo: Zoo) -> Iterator[Variant]:
     """Hidden states: standardised, raw, or of the token before."""
     shifted = zoo.states.roll(1, dims=0)
@@ -296,17 +285,17 @@ def start(zoo: Zoo) -> Iterator[Variant]:
             yield zoo.judge(f'random, seed {seed}, {rate}', heads)
 
 
-def _random_head(seed: int, hidden_size: int, n_benchmarks: int, kind: str,
+def _random_head(seed: int, hidden_size: int, n_benchmarks: int,
                  _: Any) -> ScoringHead:
     """As `torch.nn.Linear` begins: uniform within 1 / sqrt(H)."""
     bound = hidden_size**-.5
     values = torch.empty(hidden_size + 1, n_benchmarks).uniform_(
         -bound, bound, generator=torch.Generator().manual_seed(seed)).double()
-    return ScoringHead(values[:-1], values[-1].clone(), kind)
+    return ScoringHead(values[:-1], values[-1].clone())
 
 
 def optimiser(zoo: Zoo) -> Iterator[Variant]:
-    """Learning rates, numbers of steps, and Adam."""
+    """Learning rates and numbers of steps."""
     train = zoo.models_in('train')
     yield Variant(
         f'all-token loss, {len(zoo.models_in(*FITTED))} models',
@@ -320,7 +309,6 @@ def optimiser(zoo: Zoo) -> Iterator[Variant]:
         ('SGD 1e-3 of the mean squared error, 300 steps', mean),
         ('SGD 1e-3, 3000 steps', replace(PAPER, n_steps=3000)),
         ('SGD 1, 300 steps', CHOSEN),
-        ('Adam 1e-3, 300 steps', replace(PAPER, optimiser='adam')),
     ):
         yield zoo.judge(name, zoo.train(settings))
 
@@ -364,10 +352,8 @@ def _train_model_by_model(zoo: Zoo, n_steps: int) -> TrainedHeads:
         for part, gradient in zip((head.theta, head.bias),
                                   single.gradient(evaluation)):
             part -= PAPER.learning_rate * gradient
-    nothing = np.zeros((0, n_benchmarks))
     return TrainedHeads(zoo.accuracies.benchmarks, best,
-                        Curve(alpha, beta, objective.floor), best_step,
-                        nothing, nothing)
+                        Curve(alpha, beta, objective.floor), best_step)
 
 
 def stopping(zoo: Zoo) -> Iterator[Variant]:
@@ -489,8 +475,8 @@ def refit(material: Material) -> Iterator[Variant]:
 OF_ANY_MATERIAL = (floor, signs, refit)
 STUDIES: dict[str, Callable[..., Iterator[Variant]]] = {
     study.__name__: study
-    for study in (mapping, activation, states, start, optimiser, batch,
-                  stopping, scoring_lm, compute, own_series, *OF_ANY_MATERIAL)
+    for study in (mapping, states, start, optimiser, batch, stopping,
+                  scoring_lm, compute, own_series, *OF_ANY_MATERIAL)
 }
 
 

@@ -14,12 +14,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import Curve, fit_curve
-from csv_plugin.lm.head import OPTIMISERS, HeadSettings
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
                                              weighted_losses)
 
@@ -72,8 +73,8 @@ class HeadObjective:
         """Models that were run on each benchmark, bool, `(M, B)`."""
         return ~np.isnan(self.accuracy)
 
-    def select(self, benchmarks: NDArray[np.int64]) -> 'HeadObjective':
-        """The objectives of the benchmarks with the given indices."""
+    def select(self, benchmarks: NDArray) -> 'HeadObjective':
+        """The objectives of the benchmarks of an index or a mask."""
         return replace(
             self,
             accuracy=self.accuracy[:, benchmarks],
@@ -87,7 +88,7 @@ class HeadObjective:
         heads.
         """
         z = head.preactivations(self.states)
-        scores = weighted_losses(self.losses, head.activate(z))
+        scores = weighted_losses(self.losses, functional.softplus(z))
         curves, fitted = [], []
         for b, floor in enumerate(self.floor):
             rows = self.train & self.was_run[:, b]
@@ -127,54 +128,18 @@ class TrainedHeads:
     """Heads of B benchmarks at their best steps, with their scaling laws.
 
     Curves are of scores in nats per character. `best_step`, `(B,)`, is 0 for
-    uniform weights. The errors are those after 0, 1, ... gradient steps, NaN
-    once a benchmark has stopped, `(steps + 1, B)`.
+    uniform weights.
     """
     benchmarks: tuple[str, ...]
     head: ScoringHead
     curve: Curve
     best_step: NDArray[np.int64]
-    train_mse: NDArray[np.float64]
-    validation_mse: NDArray[np.float64]
 
     def predict(self, states: Tensor, table: LossTable) -> NDArray[np.float64]:
         """Accuracies of M models from losses on the same tokens, `(M, B)`."""
         scores = weighted_losses(
             losses_per_character(table, states), self.head.weights(states))
         return self.curve.accuracies(scores.T).T
-
-
-class _Best:
-    """The best parameters of every benchmark so far, and the errors."""
-
-    def __init__(self, objective: HeadObjective, head: ScoringHead,
-                 n_steps: int) -> None:
-        n = len(objective.floor)
-        self.floor, self.head = objective.floor, head
-        self.alpha, self.beta = np.zeros(n), np.zeros(n)
-        self.step, self.error = np.zeros(n, np.int64), np.full(n, np.inf)
-        # Made at once: arrays kept step by step would fragment the memory.
-        self.curve = np.full((2, n_steps + 1, n), np.nan)
-        self.last_step = 0
-
-    def update(self, step: int, running: NDArray[np.int64],
-               evaluation: Evaluation, errors: NDArray[np.float64]) -> None:
-        """Keep the parameters of the running benchmarks that improved."""
-        self.curve[:, step, running] = errors
-        self.last_step = step
-        better = np.flatnonzero(errors[1] < self.error[running])
-        chosen = running[better]
-        self.error[chosen], self.step[chosen] = errors[1, better], step
-        self.alpha[chosen] = evaluation.curve.alpha[better]
-        self.beta[chosen] = evaluation.curve.beta[better]
-        self.head.theta[:, chosen] = evaluation.head.theta[:, better]
-        self.head.bias[chosen] = evaluation.head.bias[better]
-
-    def result(self, benchmarks: tuple[str, ...]) -> TrainedHeads:
-        train_mse, validation_mse = self.curve[:, :self.last_step + 1]
-        return TrainedHeads(benchmarks, self.head,
-                            Curve(self.alpha, self.beta, self.floor),
-                            self.step, train_mse, validation_mse)
 
 
 def train_heads(states: Tensor,
@@ -190,32 +155,37 @@ def train_heads(states: Tensor,
     it were trained alone, and leaves out models without an accuracy. Only
     tokens that every model of the table scored count.
 
-    States at the tokens of the table, `(T, H)`, have any floating type and may
-    be mapped from a file. From all benchmarks something can be learned
-    (`scaling_law.diagnose`). To train to convergence, the models of
-    `validation`, which choose the step, are those of `train`.
+    States at the tokens of the table, `(T, H)`, have any floating type. From
+    all benchmarks something can be learned (`scaling_law.diagnose`). To train
+    to convergence, the models of `validation`, which choose the step, are
+    those of `train`.
     """
-    whole = HeadObjective.of(states, table, accuracies, train, validation)
-    head = ScoringHead.uniform(states.shape[1], len(whole.floor),
-                               settings.activation, states.device)
-    running = np.arange(len(whole.floor))
-    best = _Best(whole, head.select(running), settings.n_steps)
-    optimiser = getattr(
-        torch.optim, OPTIMISERS[settings.optimiser])([head.theta, head.bias],
-                                                     lr=settings.learning_rate)
+    objective = HeadObjective.of(states, table, accuracies, train, validation)
+    head = ScoringHead.uniform(states.shape[1], len(objective.floor),
+                               states.device)
+    # Benchmarks that have not stopped; all else is of these alone.
+    running = np.arange(len(objective.floor))
+    best, floor = head.select(running), objective.floor
+    alpha, beta = np.zeros((2, len(running)))
+    error, best_step = np.full(len(running), np.inf), np.zeros_like(running)
     lines = None
     for step in progress(range(settings.n_steps + 1)):
-        objective = whole.select(running)
-        evaluation = objective.evaluate(head.select(running), lines)
-        best.update(step, running, evaluation, objective.errors(evaluation))
-        going = step - best.step[running] < settings.patience
+        evaluation = objective.evaluate(head, lines)
+        validation_error = objective.errors(evaluation)[1]
+        better = validation_error < error[running]
+        chosen = running[better]
+        error[chosen], best_step[chosen] = validation_error[better], step
+        alpha[chosen] = evaluation.curve.alpha[better]
+        beta[chosen] = evaluation.curve.beta[better]
+        best.theta[:, chosen] = head.theta[:, better]
+        best.bias[chosen] = head.bias[better]
+        going = step - best_step[running] < settings.patience
         if step == settings.n_steps or not going.any():
             break
-        # The zero gradient of a stopped benchmark moves no other one.
         for part, gradient in zip((head.theta, head.bias),
                                   objective.gradient(evaluation)):
-            part.grad = torch.zeros_like(part)
-            part.grad[..., running] = gradient
-        optimiser.step()
+            part.sub_(gradient, alpha=settings.learning_rate)
+        head, objective = head.select(going), objective.select(going)
         running, lines = running[going], evaluation.lines[going]
-    return best.result(accuracies.benchmarks)
+    return TrainedHeads(accuracies.benchmarks, best, Curve(alpha, beta, floor),
+                        best_step)

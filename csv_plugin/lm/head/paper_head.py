@@ -1,6 +1,6 @@
 """The paper's training (Algorithm 2) as a predictor."""
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Optional
 
 import numpy as np
@@ -15,9 +15,9 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       counted_losses)
 from csv_plugin.core.fitting import Fitted, fit_predictor, learn_intervals
 from csv_plugin.core.held_out_errors import FoldPredictions
-from csv_plugin.core.intervals import BACKTEST_SHARES, Intervals, worse_models
+from csv_plugin.core.intervals import BACKTEST_SHARES, worse_models
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, SalienceFit, Task, fold_masks
 from csv_plugin.core.salience.base import SharedFeatures, held_out_mse
@@ -30,27 +30,17 @@ from csv_plugin.lm.head.state_columns import StateColumns
 
 #: Name of the solver in predictors.
 NAME = 'paper'
-#: Predictions of a benchmark by heads of the worse models, by mask.
-Backtests = dict[int, FoldPredictions]
-
-
-@dataclass(frozen=True, eq=False)
-class PaperHead:
-    """The predictor of Algorithm 2, and its heads on standardised states.
-
-    Its columns are the loss and the capability scores (Eq. 1) of the heads and
-    of their repetitions.
-    """
-    predictor: Predictor
-    heads: TrainedHeads
+#: Masks of models that are trained on: all, those of the back-tests, and then
+#: those of each fold.
+FIRST_FOLD = 1 + len(BACKTEST_SHARES)
 
 
 def train_paper_head(training: Training,
                      states: Tensor,
                      validation: Sequence[str],
                      settings: HeadSettings = HeadSettings(),
-                     progress: Progress = iter) -> PaperHead:
-    """Algorithm 2 on the models of a training.
+                     progress: Progress = iter) -> Predictor:
+    """The predictor of Algorithm 2 on the models of a training.
 
     States of a scoring LM at the target tokens, `(T, H)`, are standardised
     first, so that one learning rate serves all directions. The training is
@@ -58,6 +48,9 @@ def train_paper_head(training: Training,
     models alone for the back-tests. A benchmark from which nothing can be
     learned is predicted by its mean accuracy. Models of `validation` choose
     the step; the others are fitted to.
+
+    Columns are the loss and the capability scores (Eq. 1) of the heads and of
+    their repetitions.
     """
     table = training.losses
     scale = StateColumns.of(states, table).scale
@@ -67,10 +60,9 @@ def train_paper_head(training: Training,
     accuracies = training.accuracies.select(table.models)
     families = np.array([training.families[model] for model in table.models])
     loss = counted_losses(table)[0].sum(axis=1)
-    worse = worse_models(loss)
-    # All models, those of the back-tests, and those of each fold.
     masks = np.vstack([
-        np.ones((1, len(families)), dtype=bool), worse,
+        np.ones((1, len(families)), dtype=bool),
+        worse_models(loss),
         fold_masks(families, training.seed, n_repeats=1)
     ])
     chosen = np.isin(table.models, list(validation))
@@ -85,27 +77,68 @@ def train_paper_head(training: Training,
             "Use the method 'auto', whose notes give the reason.")
     source = _columns(table, states, heads)
     features = source.features(table)
-    baseline = fit_predictor(features, accuracies, list(families), Constant(),
-                             training.seed)
-    fitted, backtests = {}, {}
-    for name in whole.benchmarks:
-        fitted[name], backtests[name] = _fit_of_heads(
-            baseline.benchmark(name), heads, features, accuracies.column(name),
-            families, masks, _notes(whole, name, settings))
+    mean = fit_predictor(features, accuracies, list(families), Constant(),
+                         training.seed)
+    notes = {
+        name: _notes(step, settings)
+        for name, step in zip(whole.benchmarks, whole.best_step)
+    }
+    predictor = _with_heads(mean, heads, features, accuracies, families, masks,
+                            notes)
+    return predictor.with_tokens(training.targets, source)
 
-    intervals = learn_intervals(fitted, [{
-        name: parts[i]
-        for name, parts in backtests.items() if i in parts
-    } for i in range(1, 1 + len(BACKTEST_SHARES))])
-    # The errors of the baseline are not those of the head.
-    predictor = replace(
-        baseline,
+
+def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
+                features: FeatureTable, accuracies: AccuracyTable,
+                families: NDArray, masks: NDArray,
+                notes: Mapping[str, tuple[str, ...]]) -> Predictor:
+    """A predictor by mean accuracies, with heads of the benchmarks in `notes`.
+
+    Heads are those of each mask of the models.
+    """
+    shared = SharedFeatures(features.values, features.columns.uniform)
+    fitted: dict[str, Fitted] = {}
+    backtests: list[dict[str, FoldPredictions]] = [{} for _ in BACKTEST_SHARES]
+    for name in notes:
+        rows = ~np.isnan(accuracies.column(name))
+        task = Task(
+            shared.select(rows),
+            accuracies.column(name)[rows],
+            mean.benchmark(name).chance, families[rows])
+        models = [
+            _model(name, i, trained, features.columns.units, task.select(mask))
+            for i, (trained, mask) in enumerate(zip(heads, masks[:, rows]))
+        ]
+        fitted[name] = Fitted(task,
+                              _fit(models, task, masks[:, rows], notes[name]))
+        for i, found in enumerate(backtests, 1):
+            trained = heads[i]
+            if trained and name in trained.benchmarks:
+                found[name] = FoldPredictions.of(models[i][None],
+                                                 masks[i:i + 1,
+                                                       rows], task.values,
+                                                 task.accuracy, task.families,
+                                                 task.features.rows)
+    intervals = learn_intervals(fitted, backtests)
+    parts = {
+        name:
+        replace(
+            mean.benchmark(name),
+            solver=NAME,
+            penalty=fit.fit.penalty,
+            cv_mse=fit.fit.cv_mse,
+            model=fit.fit.model,
+            intervals=intervals[name],
+            families=fit.families,
+            notes=fit.fit.notes)
+        for name, fit in fitted.items()
+    }
+    return replace(
+        mean,
         benchmarks=tuple(
-            _with_head(part, fitted[part.benchmark], intervals[part.benchmark]
-                       ) if part.benchmark in fitted else part
-            for part in baseline.benchmarks),
+            parts.get(part.benchmark, part) for part in mean.benchmarks),
+        # Those of the mean accuracies are not those of the heads.
         training_scores=None)
-    return PaperHead(predictor.with_tokens(training.targets, source), whole)
 
 
 def _train(states: Tensor, table: LossTable, loss: NDArray,
@@ -152,65 +185,6 @@ def _unit(benchmark: str, repetition: int) -> str:
     return f'{benchmark}: head {repetition}'
 
 
-def _fit_of_heads(mean: BenchmarkPredictor,
-                  heads: Sequence[Optional[TrainedHeads]],
-                  features: FeatureTable, accuracy: NDArray, families: NDArray,
-                  masks: NDArray,
-                  notes: tuple[str, ...]) -> tuple[Fitted, Backtests]:
-    """The fit of a benchmark, and its back-tests."""
-    name, rows = mean.benchmark, ~np.isnan(accuracy)
-    shared = SharedFeatures(features.values, features.columns.uniform)
-    task = Task(
-        shared.select(rows), accuracy[rows], mean.chance, families[rows])
-    masks = masks[:, rows]
-    models = [
-        _model(name, i, trained, features.columns.units, task.select(mask))
-        for i, (trained, mask) in enumerate(zip(heads, masks))
-    ]
-    # Folds that hold out no accuracy, or all of them, say nothing; the first
-    # masks are no folds.
-    first_fold = 1 + len(BACKTEST_SHARES)
-    used = masks.any(axis=1) & ~masks.all(axis=1)
-    used[:first_fold] = False
-    folds = SalienceModel.stack(models)[used]
-    error = held_out_mse(
-        folds.predict(task.values), task.accuracy, masks[used])
-    fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
-                      notes)
-    backtests = {
-        i:
-        FoldPredictions.of(models[i][None], masks[i][None], task.values,
-                           task.accuracy, task.families, task.features.rows)
-        for i, trained in enumerate(heads[:first_fold])
-        if i and trained is not None and name in trained.benchmarks
-    }
-    return Fitted(task, fit), backtests
-
-
-def _with_head(mean: BenchmarkPredictor, fitted: Fitted,
-               intervals: Intervals) -> BenchmarkPredictor:
-    fit = fitted.fit
-    return replace(
-        mean,
-        solver=fit.solver,
-        penalty=fit.penalty,
-        cv_mse=fit.cv_mse,
-        model=fit.model,
-        intervals=intervals,
-        families=fitted.families,
-        notes=fit.notes)
-
-
-def _notes(heads: TrainedHeads, name: str,
-           settings: HeadSettings) -> tuple[str, ...]:
-    b = heads.benchmarks.index(name)
-    step = heads.best_step[b]
-    notes = [f'the validation models chose step {step}']
-    if step == settings.n_steps:
-        notes.append('still better at the last step: train for more steps')
-    return tuple(notes)
-
-
 def _model(name: str, repetition: int, heads: Optional[TrainedHeads],
            units: Sequence[str], task: Task) -> SalienceModel:
     """A head and its curve, or the mean accuracy where there is none."""
@@ -220,3 +194,23 @@ def _model(name: str, repetition: int, heads: Optional[TrainedHeads],
     b = heads.benchmarks.index(name)
     column = units.index(_unit(name, repetition))
     return SalienceModel(np.eye(len(units))[column], heads.curve[b])
+
+
+def _fit(models: Sequence[SalienceModel], task: Task, masks: NDArray,
+         notes: tuple[str, ...]) -> SalienceFit:
+    """The fit of a benchmark, whose model is the first."""
+    # Folds that hold out no accuracy, or all of them, say nothing.
+    used = masks.any(axis=1) & ~masks.all(axis=1)
+    used[:FIRST_FOLD] = False
+    folds = SalienceModel.stack(models)[used]
+    error = held_out_mse(
+        folds.predict(task.values), task.accuracy, masks[used])
+    return SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
+                       notes)
+
+
+def _notes(best_step: int, settings: HeadSettings) -> tuple[str, ...]:
+    notes = [f'the validation models chose step {best_step}']
+    if best_step == settings.n_steps:
+        notes.append('still better at the last step: train for more steps')
+    return tuple(notes)

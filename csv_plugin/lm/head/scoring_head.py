@@ -1,9 +1,9 @@
 """Eq. 3: one salience weight per token from a scoring LM's hidden states.
 
-`w_t = act(theta . h_t + b)`, `h_t` the final hidden state of a frozen causal
-LM at token t. States are read in blocks, never copied as a whole.
+`w_t = softplus(theta . h_t + b)`, `h_t` the final hidden state of a frozen
+causal LM at token t. States are read in blocks, never copied as a whole.
 """
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,57 +17,33 @@ from csv_plugin.core.losses import LossTable
 #: Rows of a block: 4 MB of float32 at H = 2048, which stay in the cache.
 BLOCK_ROWS = 512
 
-
-@dataclass(frozen=True)
-class Activation:
-    """An activation of the head, its derivative, and where it is 1."""
-    apply: Callable[[Tensor], Tensor]
-    slope: Callable[[Tensor], Tensor]
-    inverse_of_one: float
-
-
-#: Activation functions by the names that settings use.
-ACTIVATIONS = {
-    'softplus':
-    Activation(functional.softplus, torch.sigmoid, float(np.log(np.expm1(1)))),
-    'linear':
-    Activation(lambda z: z, torch.ones_like, 1.0),
-    'relu':
-    Activation(torch.relu, lambda z: (z > 0).to(z.dtype), 1.0),
-}
+#: The preactivation of the weight 1.
+_OF_ONE = float(np.log(np.expm1(1)))
 
 
 @dataclass(frozen=True, eq=False)
 class ScoringHead:
-    """The heads of B benchmarks (Eq. 3).
+    """The heads of B benchmarks (Eq. 3), float64.
 
-    Args:
-        theta (Tensor): float64, shape `(H, B)`.
-        bias (Tensor): float64, shape `(B,)`.
-        activation (str): A key of `ACTIVATIONS`.
+    `theta` is `(H, B)`, `bias` `(B,)`.
     """
     theta: Tensor
     bias: Tensor
-    activation: str = 'softplus'
 
     @classmethod
     def uniform(cls,
                 hidden_size: int,
                 n_benchmarks: int,
-                activation: str = 'softplus',
                 device: str | torch.device = 'cpu') -> 'ScoringHead':
         """Heads that give every token the weight 1; `theta` is 0."""
         theta = torch.zeros(
             hidden_size, n_benchmarks, dtype=torch.float64, device=device)
-        head = cls(theta, theta.new_zeros(n_benchmarks), activation)
-        head.bias.fill_(ACTIVATIONS[activation].inverse_of_one)
-        return head
+        return cls(theta, torch.full_like(theta[0], _OF_ONE))
 
-    def select(self, benchmarks: NDArray[np.int64]) -> 'ScoringHead':
-        """Copies of the heads of the benchmarks with the given indices."""
+    def select(self, benchmarks: NDArray) -> 'ScoringHead':
+        """Copies of the heads of the benchmarks of an index or a mask."""
         index = torch.as_tensor(benchmarks, device=self.theta.device)
-        return ScoringHead(self.theta[:, index], self.bias[index],
-                           self.activation)
+        return ScoringHead(self.theta[:, index], self.bias[index])
 
     def preactivations(self, states: Tensor) -> Tensor:
         """`theta . h_t + b` for every token and benchmark, `(T, B)`.
@@ -83,26 +59,18 @@ class ScoringHead:
             result[rows] = functional.linear(block, theta, bias)
         return result
 
-    def activate(self, preactivations: Tensor) -> Tensor:
-        """Weights from preactivations, same shape."""
-        return ACTIVATIONS[self.activation].apply(preactivations)
-
     def weights(self, states: Tensor) -> Tensor:
         """Salience weights of all tokens, shape `(T, B)` (Eq. 3)."""
-        return self.activate(self.preactivations(states))
+        return functional.softplus(self.preactivations(states))
 
     def gradient(self, states: Tensor, preactivations: Tensor,
                  by_weight: Tensor) -> tuple[Tensor, Tensor]:
         """Gradient in theta, `(H, B)`, and bias, `(B,)`, float64.
 
-        Args:
-            states (Tensor): Hidden states, shape `(T, H)`.
-            preactivations (Tensor): From these states, shape `(T, B)`.
-            by_weight (Tensor): Derivative of a function in each weight,
-                `(T, B)`.
+        States are `(T, H)`, preactivations of these `(T, B)`; `by_weight` is
+        the derivative of a function in each weight, `(T, B)`.
         """
-        slope = ACTIVATIONS[self.activation].slope(preactivations)
-        by_z = by_weight * slope
+        by_z = by_weight * torch.sigmoid(preactivations)
         # Rows of B are far faster for MKL than `block.t() @ by_z`.
         rows_of_theta = by_z.t().to(working_dtype(states))
         total = torch.zeros_like(self.theta.t())

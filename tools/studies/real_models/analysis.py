@@ -28,7 +28,7 @@ from tools.studies.real_models.tables import (ANSWERS, LOSSES, WIKIPEDIA,
 #: Its hidden states give tokens their weights.
 SCORING_LM = 'smollm2-135m'
 #: The best settings of the paper's head on the demonstration's models.
-HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
+HEAD = HeadSettings(learning_rate=1.)
 
 
 class Fold(NamedTuple):
