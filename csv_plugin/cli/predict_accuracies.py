@@ -23,7 +23,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.predicting import Change, collect_features
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
@@ -76,10 +76,7 @@ def run(args: argparse.Namespace) -> None:
     board = predict_columns({label: tables},
                             {model: model
                              for model in tables}, {label: predictor},
-                            {label: file},
-                            real,
-                            infos,
-                            change=change)
+                            {label: file}, real, mixed_engines(infos), change)
     show_leaderboard(args, replace(board, notes=(*board.notes, *notes)))
 
 

@@ -38,18 +38,6 @@ class DumpInfo:
     cache_dtype: str = 'none'
     folder: str = ''
 
-    def is_of(self, path: str) -> bool:
-        """Return True if a name or folder fits the model of the losses.
-
-        It may be the end of the model's name, or the other way round, if it
-        has two parts or more: folders differ between machines.
-        """
-        path, model = path.rstrip('/'), self.model.rstrip('/')
-        if path in (model, self.folder):
-            return path != ''
-        shorter, longer = sorted((path, model), key=len)
-        return shorter.count('/') > 0 and longer.endswith(f'/{shorter}')
-
 
 def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
     """Return a note about models with several engines or number formats.

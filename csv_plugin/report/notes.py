@@ -5,34 +5,31 @@ from itertools import product
 from typing import TypeVar, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import interval
-from csv_plugin.core.model_losses import MIXED, DumpInfo
+from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.scaling_law import LEAST_MODELS, PROBLEMS
 from csv_plugin.core.study import outliers
 
-#: Mark of the model whose tokens have the weights of a predictor.
-SCORING_LM = 'scoring LM'
 #: Most models or benchmarks that a line names.
 _NAMED = 8
 #: Most single predictions that a line names.
 _OUTSIDE = 4
-#: Predictions up to this much above chance count as guessing.
-_NO_MORE = 0.005
-#: Fewer families leave nothing to hold out.
-_LEAST_FAMILIES = 2
 #: Default level of `Predictor.predict`.
 _LEVEL = 0.9
 #: Fewest models for intervals that do not reach from 0 to 100 %: CV+ takes the
 #: smallest of n errors that a share `level (n + 1) / n` of them does not
 #: exceed. Less a rounding error: 0.9 / (1 - 0.9) is a little more than 9.
 _ENOUGH = math.ceil(_LEVEL / (1 - _LEVEL) - 1e-9)
+#: Advice where models or families are too few; one family leaves nothing to
+#: hold out.
+_WOULD_DO = (f'{_ENOUGH} models of 2 families would do, some dozens are '
+             'better')
 
 _Key = TypeVar('_Key', bound=Hashable)
 
@@ -57,10 +54,6 @@ def first(names: Sequence[str], most: int = _NAMED) -> str:
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 
 
-def _where(names: Sequence[str], mask: NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(name for name, chosen in zip(names, mask) if chosen)
-
-
 def prediction_notes(predictions: Predictions) -> list[str]:
     """Return all notes on predictions beside the real accuracies."""
     legend = []
@@ -78,23 +71,21 @@ def prediction_notes(predictions: Predictions) -> list[str]:
 def reasons(predictions: Predictions) -> Iterator[str]:
     """Why cells have no number, cells with the same reason in one line."""
     models, benchmarks = predictions.models, predictions.benchmarks
-    missing = predictions.missing
-    by_cell = [((missing[model, benchmark,
-                         column].reason, column, model), benchmark)
-               for column, model, benchmark in product((
-                   REAL, *predictions.methods), models, benchmarks)
-               if (model, benchmark, column) in missing]
-    # Models with the same benchmarks, then columns with the same of both.
-    by_model = [((reason, column, tuple(names)), model)
-                for (reason, column, model), names in _alike(by_cell).items()]
-    by_column = [((reason, where, tuple(names)), column)
-                 for (reason, column,
-                      where), names in _alike(by_model).items()]
-    for (reason, where, who), columns in _alike(by_column).items():
+    columns = REAL, *predictions.methods
+    groups = [((column, ), (model, ), (name, ),
+               predictions.missing[model, name, column].reason)
+              for column, model, name in product(columns, models, benchmarks)
+              if (model, name, column) in predictions.missing]
+    # Join benchmarks of a model, models with the same ones, then columns.
+    for axis in (2, 1, 0):
+        alike = _alike(((*group[:axis], *group[axis + 1:]), group[axis][0])
+                       for group in groups)
+        groups = [(*rest[:axis], tuple(names), *rest[axis:])
+                  for rest, names in alike.items()]
+    for named, who, where, reason in groups:
         of_models = _named(who, models, 'models')
         on_benchmarks = _named(where, benchmarks, 'benchmarks')
-        yield (f'{", ".join(columns)} of {of_models} on {on_benchmarks}: '
-               f'{reason}')
+        yield f'{", ".join(named)} of {of_models} on {on_benchmarks}: {reason}'
 
 
 def findings(predictions: Predictions) -> Iterator[str]:
@@ -106,25 +97,22 @@ def findings(predictions: Predictions) -> Iterator[str]:
         rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main ones: '
                f'{first(rest)}.')
-    method = predictions.methods[0]
     far = outliers(predictions)
     if far:
-        held_out = predictions.held_out(method)
+        method = predictions.methods[0]
         # No score lies outside of 0 to 1.
         narrow = ((predictions.low[:, :, 0] > 0) |
                   (predictions.high[:, :, 0] < 1))
-        n_cells = int((held_out & narrow).sum())
-        others = int(held_out.sum()) - n_cells
-        more = f' ({others} more have the interval 0 to 100)' if others else ''
+        n_cells = (predictions.held_out(method) & narrow).sum()
         by_chance = (1 - predictions.level) * n_cells
         named = [
-            f'{outlier.model} on {outlier.benchmark} '
-            f'({100 * outlier.observed:.1f}, interval '
-            f'{interval(outlier.low, outlier.high)})' for outlier in far
+            f'{cell.model} on {cell.benchmark} ({100 * cell.observed:.1f}, '
+            f'interval {interval(cell.low, cell.high)})' for cell in far
         ]
-        yield (f'{method}: {len(far)} of {n_cells} real scores lie outside of '
-               f'their interval{more}, where about {by_chance:.0f} would by '
-               'chance: ' + first(named, _OUTSIDE))
+        yield (
+            f'{method}: {len(far)} of {n_cells} real scores lie outside of '
+            f'their interval, where about {by_chance:.0f} would by chance: ' +
+            first(named, _OUTSIDE))
 
 
 def _of_means(predictions: Predictions) -> Iterator[str]:
@@ -133,7 +121,12 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
     yield 'Rank 1 is the largest mean.' + (
         f' Means are over {first(overall.benchmarks)}; on other benchmarks, '
         'too many scores or predictions are missing.' if some else '')
-    yield from _without_mean(overall, predictions)
+    means = overall.values
+    if predictions.has_real():
+        means = np.column_stack([overall.real, means])
+    if np.isnan(means).any():
+        yield ('No mean where a number on one of the benchmarks is missing; '
+               'ranks count only models that have a real and a predicted one.')
     agreements = []
     for method in overall.methods:
         spearman, n_models = overall.agreement(method)
@@ -148,69 +141,35 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
 def outside_notes(predictions: Predictions) -> Iterator[str]:
     """Models of which most predictions are extrapolated."""
     predicted = np.isfinite(predictions.values)
-    chance = [predictions.chance.get(b, 0.0) for b in predictions.benchmarks]
-    low = predictions.values <= np.array(chance)[:, None] + _NO_MORE
-    guesses = (low | ~predicted).all(axis=1)
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
-    alike = _alike((_where(predictions.models, models), method)
-                   for method, models in zip(predictions.methods, mostly.T)
-                   if models.any())
+    alike = _alike((tuple(np.array(predictions.models, object)[far]), method)
+                   for method, far in zip(predictions.methods, mostly.T)
+                   if far.any())
     for models, methods in alike.items():
         yield (f'{", ".join(methods)}: far from the training models (>): '
                f'{_named(models, predictions.models, "models")}. Errors are '
                'expected to be more than half as large again as next to '
-               'these: fit to models that are more like them.')
-    if (guesses & mostly).any():
-        yield ('Some of these models are at chance or below everywhere: check '
-               'that their losses have the unit of the training models, such '
-               'as nats, not bits or perplexities.')
+               'these: fit to models that are more like them, and check that '
+               'losses have one unit.')
 
 
-def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
-    """Why some models have no mean, or a predicted one without a rank."""
-    means = overall.values
-    if predictions.has_real():
-        means = np.column_stack([overall.real, means])
-    if np.isnan(means).any():
-        yield 'No mean where a number on one of the benchmarks is missing.'
-    if (np.isfinite(means).any(axis=1) & ~overall.ranked).any():
-        yield 'Ranks count only models that have a real and a predicted mean.'
+def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
+                    paths: Mapping[str, str]) -> list[str]:
+    """The files of predictors, and notes on their training, by label.
 
-
-def scoring_lm_notes(scoring_lms: Mapping[str, str]) -> list[str]:
-    """Meaning of the mark of a scoring LM, by predictor and model."""
-    alike = _alike((model, label) for label, model in scoring_lms.items())
-    return [
-        f'{model} is the {SCORING_LM} of {", ".join(labels)}: the weights are '
-        'on its tokens, and its hidden states helped to find them.'
-        for model, labels in alike.items()
-    ]
-
-
-def predictor_notes(
-    predictors: Mapping[str, Union[Predictor, Missing]],
-    paths: Mapping[str, str],
-) -> list[str]:
-    """The files of predictors, and notes on their training.
-
-    `predictors` are by label, or why they are unusable; `paths` are their
-    files. An unusable one has a line only if all are unusable; else the cells
-    of the leaderboard have the reason.
+    Why predictors are unusable is said only if all are; else the cells of the
+    leaderboard have the reason.
     """
-    unusable = [
-        f'{label}: {predictor.reason}'
-        for label, predictor in predictors.items()
-        if isinstance(predictor, Missing)
-    ]
-    if len(unusable) == len(predictors):
-        return unusable
     lines = []
+    unusable = []
     for label, predictor in predictors.items():
-        if isinstance(predictor, Predictor):
+        if isinstance(predictor, Missing):
+            unusable.append(f'{label}: {predictor.reason}')
+        else:
             lines.append(f'{label}: {paths[label]}')
             lines += [f'{label}, {line}' for line in learning_notes(predictor)]
-    return lines
+    return lines or unusable
 
 
 def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
@@ -218,18 +177,15 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
 
     `verbose` adds all notes of the training, on solvers and errors.
     """
-    remarks = {
-        part.benchmark: [*_remarks(part, predictor)]
-        for part in predictor.benchmarks
-    }
-    lines = _by_remark(((remark, benchmark)
-                        for benchmark, found in remarks.items()
-                        for remark in found), predictor.names)
+    remarks = [(remark, part.benchmark) for part in predictor.benchmarks
+               for remark in _remarks(part, predictor)]
+    lines = _by_remark(remarks, predictor.names)
     if verbose:
         lines += [
             f'{part.benchmark}: {note}' for part in predictor.benchmarks
             for note in part.notes
-            if not any(note in remark for remark in remarks[part.benchmark])
+            if not any(note in remark
+                       for remark, name in remarks if name == part.benchmark)
         ]
     return lines
 
@@ -244,7 +200,6 @@ def _by_remark(remarks: Iterable[tuple[str, str]],
 
 
 def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
-    n_models = len(part.fit_models)
     if part.is_mean:
         why = [note.rpartition('accuracy: ')[2] for note in part.notes]
         yield ('all models get the same number, the mean accuracy of the '
@@ -254,14 +209,13 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
     if part.model.curve.alpha > 0:
         yield ('predicted accuracy rises with the loss, so look at the '
                'accuracies of the training models')
-    if n_models < _ENOUGH:
-        yield (f'fitted to {n_models} models, too few for an interval that '
-               f'says anything: {_ENOUGH} would do, some dozens are better')
-    if math.isnan(part.cv_mse):
-        yield ('fitted to one family of models, so that nothing was held out '
-               'to choose weights or to measure errors')
+    n_models, held_out = len(part.fit_models), not math.isnan(part.cv_mse)
+    if n_models < _ENOUGH or not held_out:
+        yield (f'fitted to {n_models} models' + ' of one family' *
+               (not held_out) + ', too few for an interval that says '
+               f'anything: {_WOULD_DO}')
     # A baseline, asked to use the mean loss, has notes on its curve alone.
-    elif {*part.notes} - {*PROBLEMS.values()} and np.allclose(
+    if held_out and {*part.notes} - {*PROBLEMS.values()} and np.allclose(
             part.model.typical_coefficients, predictor.columns.uniform,
             atol=0):
         scored = 'units' if predictor.targets is None else 'tokens'
@@ -276,14 +230,14 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
     `accuracies` are of the `fitted` models and perhaps more, `families` by
     model. Returns what is too few and what follows.
     """
-    table = accuracies.select(fitted)
     found = []
-    for benchmark, column in zip(table.benchmarks, table.values.T):
-        models = _where(fitted, ~np.isnan(column))
-        n_families = len({families[model] for model in models})
-        if few := _too_few(len(models), n_families):
-            found.append((few, benchmark))
-    return _by_remark(found, table.benchmarks)
+    for name in accuracies.benchmarks:
+        column = accuracies.select(fitted).column(name)
+        models = [m for m, score in zip(fitted, column) if score == score]
+        few = _too_few(len(models), len({families[m] for m in models}))
+        if few:
+            found.append((few, name))
+    return _by_remark(found, accuracies.benchmarks)
 
 
 def _too_few(n: int, n_families: int) -> str:
@@ -292,48 +246,24 @@ def _too_few(n: int, n_families: int) -> str:
         return 'left out, as no model to fit to was run there.'
     if n < LEAST_MODELS:
         result = 'the mean accuracy is predicted'
-    elif n_families < _LEAST_FAMILIES:
+    elif n_families < 2:
         result = ('nothing can be held out, so that settings are not chosen '
                   'and all intervals are 0 to 100 %')
     elif n < _ENOUGH:
         result = f'all {_LEVEL:.0%} intervals are 0 to 100 %'
     else:
         return ''
-    if n >= _ENOUGH:
-        return (f'all models to fit to are one family: {result}. Name two or '
-                'more: models that share weights or data are one.')
     noun = 'family' if n_families == 1 else 'families'
     return (f'too few models to fit to, {n} of {n_families} {noun}: {result}. '
-            f'{_ENOUGH} models of {_LEAST_FAMILIES} families would do, some '
-            'dozens are better.')
+            f'{_WOULD_DO}.')
 
 
 def family_notes(families: Iterable[str]) -> list[str]:
-    """A line on families whose names look alike, or none."""
-    by_look: dict[str, list[str]] = {}
-    for family in dict.fromkeys(families):
-        by_look.setdefault(same_look(family), []).append(family)
-    groups = [' and '.join(map(repr, names))
-              for names in by_look.values() if len(names) > 1]  # yapf: disable
-    if not groups:
-        return []
-    return [f'families that differ only in letter case or invisible '
-            f'characters count as several: {"; ".join(groups)}. Give a family '
-            'one name, so that its models are held out together.'
-            ]  # yapf: disable
-
-
-def engine_notes(infos: Mapping[str, DumpInfo]) -> list[str]:
-    """Engines that computed the losses of models."""
-    engines = []
-    for model, info in infos.items():
-        versions = ', '.join(f'{name} {version}'
-                             for name, version in info.versions.items())
-        cache = ('no cache' if info.cache_dtype == 'none' else
-                 f'a cache in {info.cache_dtype}')
-        engines.append(
-            (f'{info.engine} ({versions}), {info.dtype}, {cache}', model))
+    """Lines on families whose names look alike."""
+    alike = _alike(
+        (same_look(name), repr(name)) for name in dict.fromkeys(families))
     return [
-        f'losses of {_named(models, list(infos), "models")}: {engine}'
-        for engine, models in _alike(engines).items()
+        f'families {" and ".join(sorted(names))} differ only in letter case '
+        'or invisible characters. Give a family one name, so that its models '
+        'are held out together.' for names in alike.values() if len(names) > 1
     ]

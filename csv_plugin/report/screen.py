@@ -26,8 +26,7 @@ def full_width(wide: bool) -> float:
 
 def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
                  n_headers: int = 1,
-                 width: float = WIDTH,
-                 cut: bool = True) -> str:
+                 width: float = WIDTH) -> str:
     """Return columns of a table as text, below each other where too wide.
 
     Args:
@@ -35,16 +34,15 @@ def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
             column begins with its lines of header. The very first column is
             repeated on the left of each part.
         n_headers (int): Lines of header.
-        width (float): Most characters of a line.
-        cut (bool): Leave out the middle of long cells, where the cells of
-            the column stay different and the width is finite.
+        width (float): Most characters of a line. The middle of long cells is
+            left out if it is finite, and the cells of a column stay different.
     """
     blocks: list[list[list[str]]] = []
     names: list[str] = []
     room = 0.0
     for group in groups:
         columns = [list(map(one_line, column)) for column in group]
-        if cut and width <= WIDTH:
+        if width <= WIDTH:
             columns = list(map(_cut, columns))
         if not names:
             names = columns.pop(0)

@@ -26,20 +26,6 @@ def losses(*models):
     return ModelLosses(TEXTS, {model: whole(model=model) for model in models})
 
 
-@pytest.mark.parametrize('model, folder, path, same', [
-    ('org/m', 'abbr', 'abbr', True),
-    ('/disk/org/m', '', 'org/m/', True),
-    ('org/m', '', '/disk/org/m', True),
-    ('/disk/org/m', '', '/other/org/m', False),
-    ('/disk/100', '', '100', False),
-    ('my-org/m', '', 'org/m', False),
-    ('m', '', '', False),
-])
-def test_whose_losses_they_are(model, folder, path, same):
-    info = dataclasses.replace(INFO, model=model, folder=folder)
-    assert info.is_of(path) is same
-
-
 OTHER_TEXTS = TextSet((*TEXTS, Text('more', 'x')))
 
 

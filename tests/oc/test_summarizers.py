@@ -276,14 +276,6 @@ def test_weighted_and_incomplete_groups(run, tmp_path):
     assert "real of far on exams: missing metrics: ['hard']" in notes(board)
 
 
-def test_the_scoring_lm_is_marked(run, tmp_path):
-    save_predictor(replace(train(), scoring_lm='new-1'), tmp_path / 'p')
-    table, board = summarize(make_config(run), [('p', str(tmp_path / 'p'))])
-    assert 'new-1 (scoring LM)  ' in board
-    assert 'new-1 is the scoring LM of p: ' in board
-    assert table[0][4:] == list(MODELS)
-
-
 def test_other_names(run, predictors):
     for model in MODELS:
         write_result(run, model, 'mmlu', {'accuracy': 1, 'f1': 70.0})

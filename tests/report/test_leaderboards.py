@@ -4,15 +4,13 @@ import json
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pytest
 
 from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictions import Missing, Predictions
-from csv_plugin.report.leaderboards import (FIELDS, Leaderboard, as_markdown,
-                                            as_text, predict_columns,
-                                            write_leaderboard)
+from csv_plugin.core.predictions import Missing
+from csv_plugin.report.leaderboards import (FIELDS, as_markdown, as_text,
+                                            predict_columns, write_leaderboard)
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import dump, model_losses, train
 
@@ -113,8 +111,8 @@ def test_all_reasons_are_given():
         'predicted, all-token of m0, m2 on all 2 benchmarks: no dump',
         'all-token of m1 on bench-0: unknown',
         'Rank 1 is the largest mean.',
-        'No mean where a number on one of the benchmarks is missing.',
-        'Ranks count only models that have a real and a predicted mean.',
+        'No mean where a number on one of the benchmarks is missing; ranks '
+        'count only models that have a real and a predicted one.',
     ]
     assert remark == 'a remark'
     assert far.startswith('predicted: 1 of 1 real scores lie outside')
@@ -130,19 +128,17 @@ def test_nothing_known():
         'predicted, all-token of all 3 models on bench-0: no dump', )
 
 
-def test_possible_ranks(monkeypatch):
+def test_possible_ranks():
     """As far as pairs are told apart; completed scores have no ranges."""
     predictor, folders = train(), {'A': 'a', 'B': 'b', 'C': 'c'}
     tables = {
         name: predictor.features({name: dump(name, model_losses(skill))})
         for name, skill in zip('abc', (.7, .705, 1.3))
     }
-    real = dict.fromkeys(product(folders, predictor.names), NO_DUMP)
 
     def board(change=None):
         return predict_columns({'p': tables},
-                               folders, {'p': predictor}, {'p': ''},
-                               real,
+                               folders, {'p': predictor}, {'p': ''}, {},
                                change=change)
 
     table = FeatureTable.concatenate(list(tables.values()))
@@ -150,17 +146,11 @@ def test_possible_ranks(monkeypatch):
     assert (best.tolist(), worst.tolist()) == ([2, 2, 1], [3, 3, 1])
     assert board().ranges == {'p': ['2-3', '2-3', '1']}
     assert '2-3' in as_text(board()) and 'rank 2-4: ' in board().notes[-1]
-    # The best one is certain, so no note names it.
-    assert not any('probably that of' in note for note in board().notes)
-    del folders['C']
-    assert board().ranges == {'p': ['1-2', '1-2']}
-    assert any('p: the largest mean is probably that of B (' in note
-               for note in board().notes)
+    # A model without losses has no rank.
+    tables['b'] = NO_DUMP
+    assert board().ranges == {'p': ['2', '-', '1']}
+    assert 'rank 2-4' not in board().notes[-1]
     assert not board(lambda predictor, table: table).ranges
-    # Intervals that say nothing order nobody.
-    monkeypatch.setattr(Predictions, 'uninformative',
-                        lambda self, method: np.array([True]))
-    assert not any('probably' in note for note in board().notes)
 
 
 def test_files(tmp_path):
@@ -199,11 +189,11 @@ def test_files(tmp_path):
             ] == list(product(MODELS, board.predictions.benchmarks, labels))
     assert rows[1] == dict(
         zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
-                     pytest.approx(30), -25, 1, 0, '', 0, 0, 0, None)))
+                     pytest.approx(30), -25, 1, 0, '', 0, 0, None)))
     assert rows[7] == dict(
         zip(FIELDS,
             ('m1', 'bench-1', 'all-token', None, None, None, None, None, None,
-             None, 'no dump; unknown', 0, None, None, None)))
+             None, 'no dump; unknown', None, None, None)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.
@@ -212,18 +202,3 @@ def test_files(tmp_path):
         k: '' if v is None else str(v)
         for k, v in row.items()
     } for row in rows] == read
-
-
-def test_the_scoring_lm_is_marked(tmp_path):
-    """m1 is the scoring LM of the second predictor."""
-    board = Leaderboard.of(
-        some_cells().board().predictions, scoring_lms={'all-token': 'm1'})
-    files = write_leaderboard(tmp_path / 'x', board)
-    text, page, table, data = (file.read_text('utf-8') for file in files)
-    for shown in (text, page):
-        assert 'm1 (scoring LM)' in shown
-        assert 'm0 (' not in shown and 'm2 (' not in shown
-        assert 'm1 is the scoring LM of all-token: ' in shown
-    for rows in (csv.DictReader(table.splitlines()), json.loads(data)['rows']):
-        assert {(r['model'], r['predictor'])
-                for r in rows if int(r['scoring_lm'])} == {('m1', 'all-token')}

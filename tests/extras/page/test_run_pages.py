@@ -51,8 +51,6 @@ def test_a_run_is_predicted(run):
     ]
     # Dark pages would show a white ground.
     assert 'fill: #ffffff' not in page.pictures[1].svg
-    assert ('losses of all 4 models: transformers (), float32, no cache'
-            in page.board.notes)
 
 
 def test_models_that_the_summary_calls_otherwise(run):
