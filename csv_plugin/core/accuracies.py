@@ -169,18 +169,6 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
                          'Give NaN where there is none.') from error
 
 
-def standard_error(accuracy: ArrayLike,
-                   n_items: ArrayLike) -> NDArray[np.float64]:
-    """Return the binomial standard error of accuracies, `sqrt(a (1 - a) / n)`.
-
-    Accuracies and numbers of items broadcast. NaN where the accuracy is NaN or
-    the number of items is 0.
-    """
-    share = np.asarray(accuracy, dtype=np.float64)
-    items = np.asarray(n_items, dtype=np.float64)
-    return np.sqrt(share * (1 - share) / np.where(items > 0, items, np.nan))
-
-
 def seem_fractions(accuracies: Iterable[float], chance: float) -> bool:
     """Return True if accuracies read as percent seem to be fractions.
 

@@ -11,11 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.held_out_errors import (FoldPredictions, HeldOutFamily,
-                                             held_out_families)
+from csv_plugin.core.held_out_errors import FoldPredictions, typical_error
 from csv_plugin.core.intervals import (LOSS_EXPONENT, TIMES_COMPUTE, Intervals,
                                        deviation, learn_rate, mean_distances,
                                        shared_variances, worse_models)
@@ -27,7 +26,7 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       fold_masks, held_out_predictions,
                                       predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
-from csv_plugin.core.salience_model import MOST, SalienceModel, outside
+from csv_plugin.core.salience_model import MOST, outside
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Solver of all benchmarks, or of each.
@@ -69,10 +68,10 @@ class Fitted:
         return self.fit.solver == Constant.name
 
     @property
-    def families(self) -> tuple[HeldOutFamily, ...]:
-        """Errors of each family, predicted by the others."""
-        return held_out_families(self.task.families.tolist(),
-                                 self.task.accuracy, self.held_out)
+    def typical_error(self) -> float:
+        """Median error of families that are predicted by the others."""
+        return typical_error(self.task.families,
+                             self.held_out - self.task.accuracy)
 
 
 def fit_predictor(features: FeatureTable,
@@ -93,65 +92,45 @@ def fit_predictor(features: FeatureTable,
     folds. `progress` wraps the benchmarks, and then the back-tests.
 
     Raises:
-        InputError: A model has no features or no family, or losses are too
-            small for their squares to be numbers.
+        InputError: A model has no features, or losses are too small for their
+            squares to be numbers.
     """
-    features = _checked(features, accuracies, families)
-    groups = np.asarray(families)
-
-    # Thousands of small systems: threads of the BLAS would only wait.
-    with threadpool_limits(limits=1, user_api='blas'):
-        tasks = _tasks(features, accuracies, groups)
-        fitted = _fit_all(tasks, solver, seed, progress)
-        intervals = learn_intervals(
-            fitted,
-            run_backtests(features, tasks, fitted, solver, seed, progress))
-        benchmarks = tuple(
-            _benchmark(features, accuracies, name, fitted[name],
-                       intervals[name]) for name in accuracies.benchmarks)
-    versions = {
-        'csv_plugin': __version__,
-        'numpy': np.__version__,
-        'scipy': scipy.__version__
-    }
-    scores = TrainingScores(
-        tuple(families), accuracies.values, _held_out(accuracies, fitted))
-    return Predictor(
-        features.columns, benchmarks, versions, training_scores=scores)
-
-
-def fit_models(features: FeatureTable,
-               accuracies: AccuracyTable,
-               families: Sequence[str],
-               solver: Solver,
-               seed: int = 0) -> list[SalienceModel]:
-    """Return the models of `fit_predictor`; arguments and errors as there."""
-    features = _checked(features, accuracies, families)
-    tasks = _tasks(features, accuracies, np.asarray(families))
-    with threadpool_limits(limits=1, user_api='blas'):
-        fitted = _fit_all(tasks, solver, seed)
-        return [part.fit.model for part in fitted.values()]
-
-
-def _checked(features: FeatureTable, accuracies: AccuracyTable,
-             families: Sequence[str]) -> FeatureTable:
-    """Checked features of the models with accuracies."""
-    if isinstance(families, Mapping):
-        raise InputError(
-            'families', 'a list, in the order of the accuracies',
-            f'a {type(families).__name__}',
-            'Give [families[model] for model in accuracies.models].')
-    check_list('families', families)
-    if len(families) != len(accuracies.models):
-        raise InputError('families',
-                         f'{len(accuracies.models)}, one per model',
-                         f'{len(families)}', 'Name the family of each model.')
     features = features.select(accuracies.models)
     largest = np.abs(features.values).max(initial=0)
     if 0 < largest < LEAST_LOSS:
         raise InputError('features', f'losses of {LEAST_LOSS} or more',
                          f'{largest} at most', 'Give them in another unit.')
-    return features
+
+    # Thousands of small systems: threads of the BLAS would only wait.
+    with threadpool_limits(limits=1, user_api='blas'):
+        tasks = _tasks(features, accuracies, np.asarray(families))
+        fitted = _fit_all(tasks, solver, seed, progress)
+        intervals = learn_intervals(
+            fitted,
+            run_backtests(features, tasks, fitted, solver, seed, progress))
+        held_out = np.full(accuracies.values.shape, np.nan)
+        benchmarks = []
+        for b, (name, part) in enumerate(fitted.items()):
+            task, fit, rows = part.task, part.fit, part.task.features.rows
+            held_out[rows, b] = part.held_out
+            benchmarks.append(
+                BenchmarkPredictor(name, task.chance,
+                                   int(accuracies.n_items[b]),
+                                   tuple(features.models[row] for row in rows),
+                                   fit.solver, fit.penalty, fit.cv_mse,
+                                   fit.model, intervals[name], fit.notes,
+                                   part.typical_error, task.main))
+    versions = {
+        'csv_plugin': __version__,
+        'numpy': np.__version__,
+        'scipy': scipy.__version__
+    }
+    return Predictor(
+        features.columns,
+        tuple(benchmarks),
+        versions,
+        training_scores=TrainingScores(
+            tuple(families), accuracies.values, held_out))
 
 
 def _tasks(features: FeatureTable, accuracies: AccuracyTable,
@@ -175,31 +154,29 @@ def _fit_all(tasks: Mapping[str, Task],
              final: bool = True) -> dict[str, Fitted]:
     """Fits of all benchmarks, by name; cross-validated less if not `final`."""
     masks = {
-        name:
-        fold_masks(tasks[name].families, seed, n_repeats=3 if final else 1)
-        for name in tasks
+        name: fold_masks(task.families, seed, n_repeats=3 if final else 1)
+        for name, task in tasks.items()
     }
-    joint: dict[str, SalienceFit] = {}
+    sound = [name for name, task in tasks.items() if not task.problems]
     if isinstance(solver, JointSolver):
-        sound = [name for name in tasks if not tasks[name].problems]
-        fits = solver.fit_together([tasks[name] for name in sound],
-                                   [masks[name] for name in sound], progress)
-        joint = dict(zip(sound, fits))
-    fitted = {}
-    together = isinstance(solver, JointSolver)
-    for name in list(tasks) if together else progress(list(tasks)):
-        method = solver[name] if isinstance(solver, Mapping) else solver
-        fit = joint.get(name) or _fit(tasks[name], method, masks[name], final)
-        fitted[name] = Fitted(tasks[name],
-                              _unless_mean(tasks[name], fit, masks[name]))
-    return fitted
+        found = solver.fit_together([tasks[name] for name in sound],
+                                    [masks[name] for name in sound], progress)
+    else:
+        found = [
+            _fit(tasks[name],
+                 solver[name] if isinstance(solver, Mapping) else solver,
+                 masks[name], final) for name in progress(sound)
+        ]
+    fits = dict(zip(sound, found))
+    return {
+        name: Fitted(task, _unless_mean(task, fits.get(name), masks[name]))
+        for name, task in tasks.items()
+    }
 
 
 def _fit(task: Task, solver: Solver, masks: NDArray,
-         nested: bool) -> Optional[SalienceFit]:
+         nested: bool) -> SalienceFit:
     """Fit, with the error of predictions that took no part in any choice."""
-    if task.problems:
-        return None
     fit = solver.fit(task, masks)
     if not (nested and len(masks) and isinstance(solver, ChoosingSolver)):
         return fit
@@ -318,27 +295,3 @@ def run_backtests(features: FeatureTable, tasks: Mapping[str, Task],
             for name, part in fits.items() if not part.is_mean
         })
     return found
-
-
-def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
-               benchmark: str, part: Fitted,
-               intervals: Intervals) -> BenchmarkPredictor:
-    task, fit = part.task, part.fit
-    index = accuracies.benchmarks.index(benchmark)
-    rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
-    return BenchmarkPredictor(benchmark, task.chance,
-                              int(accuracies.n_items[index]),
-                              tuple(features.models[row]
-                                    for row in rows), fit.solver, fit.penalty,
-                              fit.cv_mse, fit.model, intervals, fit.notes,
-                              part.families, benchmark in accuracies.main)
-
-
-def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,
-                                                         Fitted]) -> NDArray:
-    """Held-out predictions of all benchmarks, else NaN, `(M, B)`."""
-    held_out = np.full(accuracies.values.shape, np.nan)
-    for b, name in enumerate(accuracies.benchmarks):
-        rows = ~np.isnan(accuracies.values[:, b])
-        held_out[rows, b] = fitted[name].held_out
-    return held_out

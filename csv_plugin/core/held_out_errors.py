@@ -1,5 +1,4 @@
 """Held-out predictions and cross-validated errors."""
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,46 +93,15 @@ def mean_unseen(values: NDArray, masks: NDArray) -> NDArray[np.float64]:
         total, count, where=count > 0, out=np.full(len(count), np.nan))
 
 
-@dataclass(frozen=True)
-class HeldOutFamily:
-    """One family of the training models, predicted by the others.
-
-    Lowest and highest real accuracy of its models; mean (`bias`) and root mean
-    square (`error`) of predicted minus real accuracies, or NaN.
-    """
-    family: str
-    n_models: int
-    lowest: float
-    highest: float
-    bias: float
-    error: float
-
-
-def held_out_families(families: Sequence[str], accuracies: NDArray,
-                      predicted: NDArray) -> tuple[HeldOutFamily, ...]:
-    """Return errors of predictions by fits to other families, by family.
-
-    Arguments are those of n models; predictions may be NaN.
-    """
-    names = np.asarray(families)
-    found = []
-    for name in sorted(set(families)):
-        rows = names == name
-        observed, errors = accuracies[rows], (predicted - accuracies)[rows]
-        found.append(
-            HeldOutFamily(
-                str(name), int(rows.sum()), float(observed.min()),
-                float(observed.max()), float(errors.mean()),
-                float(np.sqrt(np.mean(errors**2)))))
-    return tuple(found)
-
-
-def typical_error(families: Sequence[HeldOutFamily]) -> float:
+def typical_error(families: NDArray, errors: NDArray) -> float:
     """Return the median over families of their root mean square errors.
 
     It does not depend on one unusual family. NaN with fewer than three
-    families.
+    families. Both arguments are of n models, `(n,)`.
     """
-    if len(families) < LEAST_FAMILIES:
+    names = np.unique(families)
+    if len(names) < LEAST_FAMILIES:
         return float('nan')
-    return float(np.median([family.error for family in families]))
+    return float(
+        np.median(
+            [np.sqrt(np.mean(errors[families == name]**2)) for name in names]))

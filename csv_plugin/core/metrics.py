@@ -31,20 +31,6 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
     return float(np.corrcoef(rankdata(pairs, axis=1))[0, 1])
 
 
-def pairwise_accuracy(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of pairs of models in the right order.
-
-    Only pairs with different observed accuracies count; equal predictions
-    count one half.
-    """
-    actual, forecast = _complete(observed, predicted)
-    first, second = np.triu_indices(actual.size, k=1)
-    actual_order = np.sign(actual[first] - actual[second])
-    predicted_order = np.sign(forecast[first] - forecast[second])
-    agreement = actual_order * predicted_order  # right 1, tie 0, wrong -1
-    return _mean((1 + agreement[actual_order != 0]) / 2)
-
-
 def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     """Share of observed accuracies inside their intervals, bounds included."""
     actual, lower, upper = _complete(observed, low, high)

@@ -10,7 +10,6 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.formatting import number, percent, short_repr, shortened
-from csv_plugin.core.held_out_errors import HeldOutFamily, typical_error
 from csv_plugin.core.intervals import FAR, Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
@@ -32,8 +31,9 @@ class BenchmarkPredictor:
     uniform weights. `cv_mse` is the mean squared error on held-out families,
     or NaN. `model` contains the salience weights and the curve; `intervals`
     gives the prediction intervals. `notes` are remarks on the fit for users.
-    `families` contains the errors of each family, predicted by the others.
-    `main` is False if means leave the benchmark out.
+    `typical_error` is the median over families of their root mean squared
+    errors, predicted by the others; NaN with fewer than three. `main` is False
+    if means leave the benchmark out.
     """
     benchmark: str
     chance: float
@@ -45,7 +45,7 @@ class BenchmarkPredictor:
     model: SalienceModel
     intervals: Intervals
     notes: tuple[str, ...]
-    families: tuple[HeldOutFamily, ...] = ()
+    typical_error: float = float('nan')
     main: bool = True
 
     def __repr__(self) -> str:
@@ -56,14 +56,6 @@ class BenchmarkPredictor:
     def is_mean(self) -> bool:
         """True if it predicts the mean accuracy, whatever the losses."""
         return self.solver == 'constant'
-
-    @property
-    def typical_error(self) -> float:
-        """Median root mean squared error of held-out families, a fraction.
-
-        NaN with fewer than three families.
-        """
-        return typical_error(self.families)
 
     @property
     def error_cells(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import check_known
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Missing, Predictions
@@ -72,14 +72,11 @@ def leave_families_out(features: FeatureTable,
         parts.append(held_out.restricted(run, _NOTHING_TO_FIT_TO))
     predictor = fit_predictor(features, observed, groups, solver, seed)
     predictions = Predictions.concatenate(parts).select(features.models)
-    return Study(predictor, predictions, observed.n_items)
+    return Study(predictor, predictions)
 
 
 def _groups(families: Mapping[str, str], models: Iterable[str]) -> list[str]:
-    for model in models:
-        if model not in families:
-            raise InputError('families', 'the family of every model',
-                             f'none of {model!r}', 'Name its family.')
+    check_known('families', models, families, 'Name its family.')
     return [families[model] for model in models]
 
 

@@ -1,13 +1,11 @@
 """Errors of predictions against real accuracies."""
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
-from csv_plugin.core.accuracies import AccuracyTable, standard_error
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Predictions
@@ -18,19 +16,14 @@ from csv_plugin.core.predictor import Losses, Predictor
 class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
-    Training models are left out. `pairwise` is the share of pairs of models in
-    the right order; `width` the mean width of the intervals. `noise` is the
-    mean squared standard error of the observed values, or NaN. It is no lower
-    bound, as all models answer the same items.
+    Training models are left out; `width` is the mean width of the intervals.
     """
     n_models: int
     mse: float
     mae: float
     spearman: float
-    pairwise: float
     coverage: float
     width: float
-    noise: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +31,10 @@ class Study:
     """One method and its baselines on the same models.
 
     Predictions have the real accuracies; the method under study is first, then
-    baselines such as 'uniform' and 'constant'. `n_items` are items of each
-    benchmark, 0 where unknown, `(B,)`.
+    baselines such as 'uniform' and 'constant'.
     """
     predictor: Predictor
     predictions: Predictions
-    n_items: NDArray[np.int64]
 
     @classmethod
     def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
@@ -67,7 +58,7 @@ class Study:
         models = next(iter(by_method.values())).models
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
-        return cls(first, predictions.with_real(observed), observed.n_items)
+        return cls(first, predictions.with_real(observed))
 
     def __repr__(self) -> str:
         return f'Study({self.predictions!r})'
@@ -76,7 +67,7 @@ class Study:
         """Return errors by benchmark, without the training models."""
         table = self.predictions.select(methods=[method])
         return {
-            benchmark: _errors(table, b, int(self.n_items[b]))
+            benchmark: _errors(table, b)
             for b, benchmark in enumerate(table.benchmarks)
         }
 
@@ -88,20 +79,17 @@ def geometric_mean(values: Iterable[float]) -> float:
     return float(gmean(numbers)) if numbers else float('nan')
 
 
-def _errors(table: Predictions, b: int, n_items: int) -> BenchmarkErrors:
+def _errors(table: Predictions, b: int) -> BenchmarkErrors:
     """Errors of the only method of a table, on its benchmark b."""
     # Models without a prediction count; the measures leave them out.
     rows = ~np.isnan(table.real[:, b]) & ~table.in_sample[:, b, 0]
     real = table.real[rows, b]
     predicted, low, high = (
         part[rows, b, 0] for part in (table.values, table.low, table.high))
-    noise = standard_error(real, n_items)**2
     return BenchmarkErrors(
         len(real), metrics.mse(real, predicted), metrics.mae(real, predicted),
-        metrics.spearman(real, predicted),
-        metrics.pairwise_accuracy(real, predicted),
-        metrics.coverage(real, low, high), metrics.mean_width(low, high),
-        float(noise.mean()) if len(real) else float('nan'))
+        metrics.spearman(real, predicted), metrics.coverage(real, low, high),
+        metrics.mean_width(low, high))
 
 
 @dataclass(frozen=True)
@@ -125,25 +113,20 @@ def outliers(predictions: Predictions) -> list[Outlier]:
 
     Predictions are those of the first method; training models are left out.
     """
-    table = predictions.select(methods=predictions.methods[:1])
-    far = [
-        _outlier(table, int(m), int(b))
-        for m, b in np.argwhere(table.held_out(table.methods[0]))
+    method = predictions.methods[0]
+    table = predictions.select(methods=[method])
+    values, low, high = (
+        part[:, :, 0] for part in (table.values, table.low, table.high))
+    gap = table.real - values
+    half = np.where(gap > 0, high - values, values - low)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        # Without a difference and a width, it is no number.
+        distance = gap / half
+    columns = table.real, values, low, high, distance
+    found = [
+        Outlier(table.models[m], table.benchmarks[b],
+                *(float(column[m, b]) for column in columns))
+        for m, b in np.argwhere(
+            table.held_out(method) & (np.abs(distance) > 1))
     ]
-    return sorted((outlier for outlier in far if abs(outlier.distance) > 1),
-                  key=lambda outlier: -abs(outlier.distance))
-
-
-def _outlier(table: Predictions, m: int, b: int) -> Outlier:
-    """Model m on benchmark b, of a table of a single method."""
-    observed = float(table.real[m, b])
-    predicted, low, high = (
-        float(part[m, b, 0]) for part in (table.values, table.low, table.high))
-    difference = observed - predicted
-    half = high - predicted if difference > 0 else predicted - low
-    if half > 0 or math.isnan(half):
-        distance = difference / half
-    else:
-        distance = math.copysign(math.inf, difference) if difference else 0.0
-    return Outlier(table.models[m], table.benchmarks[b], observed, predicted,
-                   low, high, distance)
+    return sorted(found, key=lambda outlier: -abs(outlier.distance))

@@ -16,7 +16,6 @@ from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns
-from csv_plugin.core.held_out_errors import HeldOutFamily
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
@@ -42,8 +41,6 @@ _HEADER_FIELDS = {
     'benchmarks': 'a list',
     'training_families': 'a list of texts',
 }
-#: Fields of a benchmark that are no fields of `BenchmarkPredictor` in JSON.
-_BENCHMARK_FIELDS = {'families': 'a list'}
 #: How the types of dataclasses are called in JSON.
 _TYPES = {
     str: 'a text',
@@ -168,7 +165,6 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
     return {
         **_to_json(part),
         **{name: intervals[name] for name in _OF_INTERVALS},
-        'families': [_to_json(family) for family in part.families],
     }  # yapf: disable
 
 
@@ -180,14 +176,6 @@ def _to_json(record: Any) -> dict[str, Any]:
         else value
         for name, value in values.items()
     }  # yapf: disable
-
-
-def _from_json(where: str, part: str, kind: Any,
-               values: Any) -> dict[str, Any]:
-    """The inverse of `_to_json`, checked, to be given to the dataclass."""
-    names = _plain_fields(kind)
-    check_fields(where, part, values, names, _REMEDY)
-    return {name: _of_json(name, values[name]) for name in names}
 
 
 def _of_json(name: str, value: Any) -> Any:
@@ -207,12 +195,10 @@ def _plain_fields(kind: Any) -> dict[str, str]:
 def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                lengths: dict[str, int]) -> BenchmarkPredictor:
     what = f'benchmark {index}'
-    plain = _from_json(where, what, BenchmarkPredictor, scalars)
-    types = _plain_fields(Intervals)
-    check_fields(
-        where, what, scalars,
-        _BENCHMARK_FIELDS | {name: types[name]
-                             for name in _OF_INTERVALS}, _REMEDY)
+    own, types = _plain_fields(BenchmarkPredictor), _plain_fields(Intervals)
+    types = own | {name: types[name] for name in _OF_INTERVALS}
+    check_fields(where, what, scalars, types, _REMEDY)
+    plain = {name: _of_json(name, scalars[name]) for name in types}
     layouts = dict(_SHAPES)
     if any(f'{index}.{name}' in arrays for name in _LOG_SHAPES):
         layouts |= _LOG_SHAPES
@@ -224,27 +210,23 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
         name: _array(where, arrays, f'{index}.{name}', layout, sizes)
         for name, layout in layouts.items()
     }
-    families = [
-        _from_json(where, f'a family of {what}', HeldOutFamily, family)
-        for family in scalars['families']
-    ]
     with errors_name(where, f'a sound {what}', _REMEDY):
         intervals = Intervals(
             _model(part, 'fold_', part['fold_curves']),
-            len(plain['fit_models']),
+            len(scalars['fit_models']),
             part['errors'],
             part['error_fold'],
             part['error_variance'],
             further=part['further'],
             highest=part.get('highest'),
-            **{name: _of_json(name, scalars[name])
+            **{name: plain[name]
                for name in _OF_INTERVALS})
         _check_folds(intervals)
         return BenchmarkPredictor(
-            **plain,
+            **{name: plain[name]
+               for name in own},
             model=_model(part, '', part['curve']),
-            intervals=intervals,
-            families=tuple(HeldOutFamily(**family) for family in families))
+            intervals=intervals)
 
 
 def _check_folds(intervals: Intervals) -> None:

@@ -26,14 +26,12 @@ _LEGEND = """\
 MSE in 1e-3 (squared fractions), of held-out models alone. `uniform`
 (all-token loss, chance level as the floor) and `constant` (mean accuracy of
 the training models) are the baselines, and so is `label-token` (loss of a
-benchmark's own answers), where texts are named after it. `noise` is the
-binomial variance of the observed scores, a yardstick: the models answer the
-same items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
-intervals are in points of accuracy (percent). The last row holds geometric
-means of the MSE and plain means of the rest over {n_main} main benchmarks.
-`Spearman` and `pairs` (share of pairs in the right order) compare the order of
-models. The leaderboard has errors of means, which are smaller than means of
-errors; `coverage` is the share of scores inside of the intervals.
+benchmark's own answers), where texts are named after it. MAE and the width of
+the {level:.0%} intervals are in points of accuracy (percent), `Spearman` is
+the rank correlation, `coverage` the share of scores inside of the intervals.
+The last row holds geometric means of the MSE and plain means of the rest over
+{n_main} main benchmarks. The leaderboard has errors of means, which are
+smaller than means of errors.
 """
 
 #: The same in short, for the terminal, and for all columns.
@@ -41,8 +39,8 @@ _SHORT = ('error: mean absolute, in points (percent), of held-out models; of '
           'uniform: divided by the error of uniform; coverage: real scores '
           'inside of the {level:.0%} intervals. --wide has all columns.')
 _UNITS = (
-    'MSE and noise (binomial variance of the scores) in 1e-3, MAE and width '
-    'of intervals in points; means of MSE are geometric.')
+    'MSE in 1e-3, MAE and width of intervals in points; means of MSE are '
+    'geometric.')
 
 #: Methods of a study, as rows and columns are called after them.
 _METHODS = {
@@ -87,8 +85,8 @@ def error_rows(study: Study) -> list[list[str]]:
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
-        'benchmark', 'models', *(f'MSE {method}' for method in methods),
-        'noise', 'MAE', 'Spearman', 'pairs', 'coverage', 'width'
+        'benchmark', 'models', *(f'MSE {method}' for method in methods), 'MAE',
+        'Spearman', 'coverage', 'width'
     ]]
     for name in study.predictions.benchmarks:
         errors = solver[name]
@@ -96,14 +94,13 @@ def error_rows(study: Study) -> list[list[str]]:
             name,
             str(errors.n_models),
             *(number(1e3 * by_method[method][name].mse, '.2f')
-              for method in methods),
-            number(1e3 * errors.noise, '.2f'), *_measures([errors])
+              for method in methods), *_measures([errors])
         ])
     judged = judged_benchmarks(study)
     rows.append([
         f'mean of {len(judged)}', '',
         *(number(1e3 * _mean_mse(by_method[method], judged), '.2f')
-          for method in methods), '', *_measures([solver[b] for b in judged])
+          for method in methods), *_measures([solver[b] for b in judged])
     ])
     return rows
 
@@ -167,17 +164,14 @@ def expected_line(solver: Predictions) -> str:
 
     Predictions are of one method.
     """
-    expected = np.where(solver.in_sample, np.nan, solver.expected_error)[:, :,
-                                                                         0]
-    main = np.isin(solver.benchmarks, solver.main)
-    squares = [
-        float(np.nanmean(column**2)) for column in expected.T[main]
-        if not np.isnan(column).all()
-    ]
-    if not squares:
+    expected = np.where(solver.in_sample, np.nan, solver.expected_error)
+    error = _mean(
+        _mean(expected[:, b, 0]**2) for b, name in enumerate(solver.benchmarks)
+        if name in solver.main)**.5
+    if math.isnan(error):
         return ''
     return ('Error expected of the predicted models, by their distance from '
-            f'the training models: {number(percent(_mean(squares)**0.5))}.')
+            f'the training models: {number(percent(error))}.')
 
 
 def judged_benchmarks(study: Study) -> list[str]:
@@ -198,11 +192,10 @@ def _mean_mse(errors: Mapping[str, BenchmarkErrors],
 
 
 def _measures(errors: Sequence[BenchmarkErrors]) -> list[str]:
-    """Means of MAE, rank measures, coverage and width over benchmarks."""
+    """Means of MAE, rank correlation, coverage and width."""
     return [
         number(100 * _mean(e.mae for e in errors)),
         number(_mean(e.spearman for e in errors), '.2f'),
-        number(_mean(e.pairwise for e in errors), '.2f'),
         number(_mean(e.coverage for e in errors), '.2f'),
         number(100 * _mean(e.width for e in errors))
     ]

@@ -1,11 +1,10 @@
-"""Tables of observed accuracies, and the noise of a finite benchmark."""
+"""Tables of observed accuracies."""
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from csv_plugin.core.accuracies import (AccuracyTable, seem_fractions,
-                                        standard_error)
+from csv_plugin.core.accuracies import AccuracyTable, seem_fractions
 from csv_plugin.core.conventions import InputError
 
 NAN = float('nan')
@@ -78,13 +77,6 @@ def test_lists_are_as_good_as_arrays() -> None:
     assert table.to_dict() == {'a': {'x': None}, 'b': {'x': .5}}
     with pytest.raises(InputError, match='AccuracyTable.values: .* numbers'):
         AccuracyTable(['a'], ['x'], [['n/a']], [.25], [10])
-
-
-def test_standard_error_broadcasts_and_is_nan_where_unknown() -> None:
-    expected = [[np.sqrt(0.1 * 0.9 / 1319), NAN, NAN],
-                [np.sqrt(0.6 * 0.4 / 1319), NAN, 0.0]]
-    np.testing.assert_allclose(
-        standard_error(TABLE.values, TABLE.n_items), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize('scores, chance, seem', [

@@ -84,14 +84,14 @@ def test_predictions(tmp_path, tables, study):
 def test_error_rows(study):
     header, *rows, _ = error_rows(study)
     assert header == [
-        'benchmark', 'models', 'MSE uniform', 'MSE constant', 'noise', 'MAE',
-        'Spearman', 'pairs', 'coverage', 'width'
+        'benchmark', 'models', 'MSE uniform', 'MSE constant', 'MAE',
+        'Spearman', 'coverage', 'width'
     ]
     constant = study.errors('constant')
     for row, (benchmark, e) in zip(rows, study.errors('uniform').items()):
         numbers = [(1e3 * e.mse, 2), (1e3 * constant[benchmark].mse, 2),
-                   (1e3 * e.noise, 2), (100 * e.mae, 1), (e.spearman, 2),
-                   (e.pairwise, 2), (e.coverage, 2), (100 * e.width, 1)]
+                   (100 * e.mae, 1), (e.spearman, 2), (e.coverage, 2),
+                   (100 * e.width, 1)]
         assert row == [benchmark, str(e.n_models)] + [
             '-' if np.isnan(number) else f'{number:.{digits}f}'
             for number, digits in numbers]  # yapf: disable
@@ -109,10 +109,8 @@ def test_means(tables, main):
         mse = geometric_mean(errors[b].mse for b in main)
         expected.append(f'{1e3 * mse:.2f}')
     errors = study.errors('uniform')
-    expected.append('')
     for name, scale, digits in (('mae', 100, 1), ('spearman', 1, 2),
-                                ('pairwise', 1, 2), ('coverage', 1,
-                                                     2), ('width', 100, 1)):
+                                ('coverage', 1, 2), ('width', 100, 1)):
         mean = np.nanmean([getattr(errors[b], name) for b in main])
         expected.append(f'{scale * mean:.{digits}f}')
     assert last == expected
@@ -125,13 +123,13 @@ def test_report(tmp_path, study):
     assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
     assert text.endswith('.\n') and not text.endswith('\n\n')
     assert markdown_table(error_rows(study)) in text
-    for column in ('noise', 'MAE', 'Spearman', 'pairs', 'coverage', 'width'):
+    for column in ('MAE', 'Spearman', 'coverage', 'width'):
         assert column in text.partition('\nMSE in ')[2].partition('##')[0]
     table = text.partition('## Cross-validated errors\n\n')[2].splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)
         assert cells(row)[1:] == [*map(markdown, part.error_cells)]
-    assert 'over 2 main benchmarks.' in text
+    assert 'over 2 main benchmarks.' in ' '.join(text.split())
     notes = text.partition('## Notes\n\n')[2].splitlines()
     assert notes == [
         f'* {note}.' for note in learning_notes(study.predictor, verbose=True)

@@ -15,7 +15,7 @@ import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core import metrics
-from csv_plugin.core.fitting import fit_models
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.io.model_tables import ModelTables
@@ -67,11 +67,15 @@ def error_of(tables: ModelTables, folds: list[Fold]) -> float:
     """MSE, a geometric mean over the main benchmarks."""
     predicted = []
     for fold in folds:
-        fits = fit_models(tables.features, tables.accuracies.select(fold.fit),
-                          [tables.families[name] for name in fold.fit],
-                          SOLVERS[DEFAULT_SOLVER])
+        predictor = fit_predictor(tables.features,
+                                  tables.accuracies.select(fold.fit),
+                                  [tables.families[name] for name in fold.fit],
+                                  SOLVERS[DEFAULT_SOLVER])
         values = tables.features.select(fold.predict).values
-        predicted += list(np.array([fit.predict(values) for fit in fits]).T)
+        predicted += list(
+            np.array([
+                part.model.predict(values) for part in predictor.benchmarks
+            ]).T)
     observed = tables.accuracies.select(
         [name for fold in folds for name in fold.predict])
     columns = dict(zip(observed.benchmarks, np.transpose(predicted)))

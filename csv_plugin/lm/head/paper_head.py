@@ -129,7 +129,7 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
             cv_mse=fit.fit.cv_mse,
             model=fit.fit.model,
             intervals=intervals[name],
-            families=fit.families,
+            typical_error=fit.typical_error,
             notes=fit.fit.notes)
         for name, fit in fitted.items()
     }
