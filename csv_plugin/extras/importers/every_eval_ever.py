@@ -14,8 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
-                                        seem_fractions)
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.measured import (METRIC, N_ITEMS, SHOTS, Measured,
                                       check_settings, check_weights,
@@ -69,13 +68,16 @@ def read_every_eval_ever(
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
     left_out, paths = LeftOut(), [*paths]
-    cells = [
-        cell for path in _files(paths)
-        for cell in _cells(path, benchmarks, left_out)
-    ]
-    by_model = _by('name', cells)
-    models = usable(lambda model: _of_one_model(by_model[model]), by_model,
-                    'model', left_out)
+    by_model = _by(
+        'name',
+        chain.from_iterable(
+            _cells(path, benchmarks, left_out) for path in _files(paths)))
+
+    def of_one_model(model: str) -> list[Cell]:
+        check_weights(measured for _, measured in by_model[model])
+        return by_model[model]
+
+    models = usable(of_one_model, by_model, 'model', left_out)
     by_task = _by('task', chain.from_iterable(models.values()))
     columns = usable(lambda name: _column(name, by_task[name], left_out),
                      sorted(by_task), 'evaluation', left_out)
@@ -90,10 +92,8 @@ def read_every_eval_ever(
             '; '.join(left_out.lines) or 'none',
             'Name evaluations whose metric is an accuracy.')
     infos = chance_levels([*columns], benchmarks, chance or {}, left_out)
-    columns = usable(
-        lambda name: _percentages(name, columns[name], infos[name].chance),
-        infos, 'evaluation', left_out)
     left_out.warn()
+    columns = {name: columns[name] for name in infos}
     table = accuracy_table(
         sorted({*chain.from_iterable(columns.values())}), columns, infos)
     warn_of_differences(table.measured)
@@ -107,48 +107,28 @@ def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     return groups
 
 
-def _of_one_model(cells: list[Cell]) -> list[Cell]:
-    check_weights(measured for _, measured in cells)
-    return cells
-
-
-def _percentages(name: str, cells: dict[str, Cell],
-                 chance: float) -> dict[str, Cell]:
-    if seem_fractions([accuracy for accuracy, _ in cells.values()], chance):
-        raise InputError(f'accuracies on {name!r}',
-                         'scores from 0 to 100, as in their max_score',
-                         fractions_found(chance),
-                         'Correct max_score of the records.')
-    return cells
-
-
 def _column(name: str, scores: Sequence[Cell],
             left_out: LeftOut) -> dict[str, Cell]:
     """The accuracies on an evaluation by model, all by the same metric."""
-    models = _by('name', scores)
-    uses = Counter(
-        metric for of_model in models.values()
-        for metric in {measured.facts[METRIC]
-                       for _, measured in of_model})
+    uses = Counter(metric for _, metric in {(m.name, m.facts[METRIC])
+                                            for _, m in scores})
     metric = max(sorted(uses), key=lambda metric: uses[metric])
     cells = {}
-    for model, of_model in models.items():
+    for model, of_model in _by('name', scores).items():
         same = [s for s in of_model if s[1].facts[METRIC] == metric]
         # Without trials on a few of the items.
         most = max(map(_n_items, same), default=0)
         wanted = [score for score in same if _n_items(score) == most]
-        if len(wanted) < len(same):
-            left_out.add('result', 'another record has more items',
-                         f'{name} of {model}')
         if len({accuracy for accuracy, _ in wanted}) == 1:
             cells[model] = wanted[0]
-        elif wanted:
-            files = ' and '.join(dict.fromkeys(s.file for _, s in wanted))
-            left_out.add('result', f'scores of {model} differ, in {files}',
-                         name)
-        else:
-            left_out.add('result', f'other models have the {metric}',
-                         f'{name} of {model}')
+            if len(wanted) < len(same):
+                left_out.add('result', 'another record has more items',
+                             f'{name} of {model}')
+            continue
+        files = ' and '.join(dict.fromkeys(m.file for _, m in wanted))
+        reason = (f'scores differ, in {files}'
+                  if wanted else f'other models have the {metric}')
+        left_out.add('result', reason, f'{name} of {model}')
     check_settings([measured for _, measured in cells.values()], (SHOTS, ))
     if not cells:
         raise InputError(name, 'one score of a model', 'several',
@@ -187,10 +167,10 @@ def _cells(path: Path, wanted: Sequence[str],
         return
     for result in results:
         name = str(result.fields.get('evaluation_name'))
-        if not wanted or any(fnmatchcase(name, p) for p in wanted):
+        if any(fnmatchcase(name, p) for p in wanted or ['*']):
             try:
                 yield _cell(result, replace(measured, task=name))
-            except (InputError, _NoAccuracy) as error:
+            except InputError as error:
                 left_out.add('result',
                              str(error).removeprefix(f'{result.where}, '),
                              f'{name} of {measured.name}')
@@ -208,52 +188,50 @@ def _weights(path: Path, model: JsonPart) -> Measured:
         })
 
 
-class _NoAccuracy(Exception):
-    """The metric of a result is not an accuracy."""
-
-
 def _cell(result: JsonPart, measured: Measured) -> Cell:
     config = result.part('metric_config')
     details = result.part('score_details')
-    metric, named = _metric(measured.task, config)
-    if metric is None or config.fields.get('lower_is_better'):
-        raise _NoAccuracy(f'{named!r} is no accuracy' if len(named) <=
-                          40 else 'the metric is not named, or no accuracy')
     counts = (inside(details.fields, 'uncertainty', 'num_samples'),
               inside(result.fields, 'source_data', 'samples_number'))
-    shots = inside(result.fields, 'generation_config', 'additional_details',
-                   'num_fewshot')
-    n_items = next((n for n in counts if type(n) is int and n > 0), None)
-    facts = {METRIC: metric, SHOTS: shots, N_ITEMS: n_items}
+    facts = {
+        METRIC:
+        _metric(measured.task, config),
+        SHOTS:
+        inside(result.fields, 'generation_config', 'additional_details',
+               'num_fewshot'),
+        N_ITEMS:
+        next((n for n in counts if type(n) is int and n > 0), None)
+    }
     return (_fraction(config, details.number('score')),
             replace(measured, facts=measured.facts | facts))
 
 
-def _metric(evaluation: str, config: JsonPart) -> tuple[Optional[str], str]:
-    """The accuracy that a result has, or None, and what names its metric."""
+def _metric(evaluation: str, config: JsonPart) -> str:
+    """The accuracy that a result has."""
     fields = config.fields
-    names = [
+    given = [
         fields[f'metric_{name}'] for name in ('kind', 'id', 'name')
         if isinstance(fields.get(f'metric_{name}'), str)
     ]
-    if names and _accuracy(names[0]) is None:
-        return None, names[0]
-    if not names:
-        # Such as 'MMLU - EM', with a description of the evaluation.
-        names = [
-            str(fields.get('evaluation_description')),
-            evaluation.rpartition(' - ')[2]
-        ]
-    specific = filter(None, map(_accuracy, names[1:]))
-    return next(specific, _accuracy(names[0])), names[0]
+    # Such as 'MMLU - EM', with a description of the evaluation.
+    names = given or [
+        str(fields.get('evaluation_description')),
+        evaluation.rpartition(' - ')[2]
+    ]
+    first, *more = map(_accuracy, names)
+    if fields.get('lower_is_better') or not (first
+                                             if given else first or any(more)):
+        raise InputError(config.where, 'an accuracy',
+                         repr(names[0])[:50], 'Choose other evaluations.')
+    return next(filter(None, more), first)
 
 
-def _accuracy(name: str) -> Optional[str]:
-    """The accuracy that a name or a description is about."""
+def _accuracy(name: str) -> str:
+    """The accuracy that a name or a description is about, or ''."""
     words = name.lower().replace('_', ' ')
     # An id may begin with the name of its leaderboard.
     found = _ACCURACY.match(words) or _ACCURACY.match(words.rpartition('.')[2])
-    return found and found[1] + _SAME.get(found[2], found[2])
+    return found[1] + _SAME.get(found[2], found[2]) if found else ''
 
 
 def _fraction(metric: JsonPart, score: float) -> float:

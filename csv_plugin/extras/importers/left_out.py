@@ -2,7 +2,6 @@
 import os
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeVar
@@ -56,18 +55,19 @@ def usable(read: Callable[[str], _Value],
            progress: Progress = iter) -> dict[str, _Value]:
     """Return what can be read of some parts, each a `noun`, by its name.
 
-    `left_out` takes the others, with their errors.
+    `left_out` takes the others; if none can be read, the first error is
+    raised.
     """
-    values, errors = {}, []
+    values, errors = {}, {}
     for name in progress([*names]):
         try:
             values[name] = read(name)
         except InputError as error:
-            errors.append((name, error))
-    for name, problem in errors:
+            errors[name] = error
+    for name, error in errors.items():
         if not values:
-            raise problem
-        left_out.add(noun, str(problem), name)
+            raise error
+        left_out.add(noun, str(error), name)
     return values
 
 
@@ -81,8 +81,8 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
     tasks, in full or without hash or number of examples; none choose all.
     """
     tasks = [*tasks]
-    chosen = set(() if patterns else tasks)
-    for pattern in patterns:
+    chosen = set()
+    for pattern in patterns or ['*']:
         matching = {
             task
             for task in tasks if fnmatchcase(task, pattern)
@@ -90,21 +90,23 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
         }
         if not matching:
             raise InputError(
-                os.fspath(where), f'a task that is called {pattern!r}',
+                os.fspath(where), f'a task with answers, called {pattern!r}',
                 shortened(', '.join(tasks), 200) or 'none',
                 'Correct --tasks, or leave it out.')
         chosen |= matching
+    found = usable(read, [task for task in tasks if task in chosen], 'task',
+                   left_out)
     items = {}
-    read_tasks = usable(read, [task for task in tasks if task in chosen],
-                        'task', left_out)
-    for task, found in read_tasks.items():
-        reasons = Counter(item for item in found if isinstance(item, str))
-        for reason, n in reasons.items():
-            left_out.add('part', reason, f'{counted(n, "item")} of {task}')
-        items[task] = [item for item in found if not isinstance(item, str)]
-    if not any(items.values()):
+    for task, values in found.items():
+        reasons = [value for value in values if isinstance(value, str)]
+        for reason in dict.fromkeys(reasons):
+            left_out.add(
+                'part', reason,
+                f'{counted(reasons.count(reason), "item")} of {task}')
+        if len(reasons) < len(values):
+            items[task] = [v for v in values if not isinstance(v, str)]
+    if not items:
         raise InputError(
             os.fspath(where), 'a task with scored right answers',
-            '; '.join(left_out.lines) or 'none',
-            'Choose other tasks or files.')
-    return {task: found for task, found in items.items() if found}
+            '; '.join(left_out.lines), 'Choose other tasks or files.')
+    return items

@@ -1,6 +1,5 @@
 """Losses on benchmark items from lighteval, read as 0.13.0 writes them."""
 import os
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,6 @@ from csv_plugin.io.json_files import (JsonPart, inside, is_number,
                                       read_json_part)
 from csv_plugin.io.parquet_tables import read_rows_of
 
-#: The end of a file's name.
-_DATE = re.compile(r'_([^_]*)$')
 _REMEDY = 'Run lighteval again with --save-details.'
 #: Why tasks on whole texts are left out: version 0.13.0 takes every token for
 #: the one before.
@@ -48,14 +45,14 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
             'Name the folder of each model.')
     runs: dict[str, list[Path]] = {}
     for file in sorted(files, key=_date):
-        task = file.stem.removeprefix('details_')
-        runs.setdefault(task.removesuffix(f'_{_date(file)}'), []).append(file)
+        task = file.stem.removeprefix('details_').rpartition('_')[0]
+        runs.setdefault(task, []).append(file)
     return read_items(path, lambda task: _answers(task, runs[task], left_out),
                       sorted(runs), tasks, left_out)
 
 
 def _date(file: Path) -> str:
-    return _DATE.findall(file.stem)[-1]
+    return file.stem.rpartition('_')[2]
 
 
 def _model_folder(file: Path) -> Path:
@@ -68,21 +65,21 @@ def _answers(task: str, runs: Sequence[Path],
              left_out: LeftOut) -> list[Answer]:
     records = {file: _measured(task, file) for file in runs}
     check_weights(filter(None, records.values()))
-    rows: list[JsonPart] = []
+    rows = {
+        file: [*read_rows_of(file, ('doc', 'model_response'))]
+        for file in runs
+    }
+    # The last of those with the most items.
+    chosen = max(runs[::-1], key=lambda file: len(rows[file]))
     for file in runs:
-        other = [
-            JsonPart(f'{file}, row {number}', row, _REMEDY)
-            for number, row in enumerate(
-                read_rows_of(file, ('doc', 'model_response')))
-        ]
-        reason = 'an earlier run has more items'
-        if len(other) >= len(rows):
-            rows, other, measured = other, rows, records[file]
-            reason = 'a later run has as many items'
-        if other:
-            left_out.add('run', reason,
-                         f'{counted(len(other), "item")} of {task}')
-    return [_answer(row, task, measured) for row in rows]
+        if file != chosen:
+            left_out.add('run', 'another run has more items or is newer',
+                         f'{counted(len(rows[file]), "item")} of {task}')
+    return [
+        _answer(
+            JsonPart(f'{chosen}, row {number}', row, _REMEDY), task,
+            records[chosen]) for number, row in enumerate(rows[chosen])
+    ]
 
 
 def _measured(task: str, file: Path) -> Optional[Measured]:

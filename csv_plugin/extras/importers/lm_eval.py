@@ -6,7 +6,7 @@ with `--log_samples` it leaves the log-likelihood of every text.
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +29,11 @@ from csv_plugin.io.json_files import (JsonPart, inside, is_number,
 #: The empty text among those of a task. A tokenizer that puts nothing around
 #: a text gives it no token, so that it has no loss.
 _PROBE = 'salience_texts probe'
+#: Characters of a hash, which stand for a prompt in a text.
+_HASH = 16
+#: Output types of groups, and of whole texts such as those of
+#: `write_lm_eval_task`.
+_NO_ANSWERS = None, 'loglikelihood_rolling'
 _TASK = '''\
 # Losses of every text: {n_texts} texts {fingerprint}.
 task: {name}
@@ -134,14 +139,6 @@ def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
         text_id, text, 0.0 - pair[0], where=row.where, measured=measured)
 
 
-#: Characters of a hash, which stand for a prompt in a text.
-_HASH = 16
-
-#: Output types of groups, and of whole texts such as those of
-#: `write_lm_eval_task`.
-_NO_ANSWERS = None, 'loglikelihood_rolling'
-
-
 def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
                        left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
@@ -150,24 +147,32 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     prompt, for which a hash stands in the text. Of several runs of a task, the
     newest whole one counts. The path is that of results, with
     `samples_*.jsonl` beside them, or of a folder. An item is called
-    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`.
+    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`; a
+    group stands for its tasks.
     """
     runs = read_runs(path, left_out)
-    groups = {name for run in runs for name in run.results} & {*tasks}
-    wanted = {
-        leaf
-        for run in runs
-        for name in groups
-        for leaf in run.leaves(name)
-    } | ({*tasks} - groups)
+    wanted: set[str] = set()
+    for name in tasks:
+        leaves = {leaf for run in runs for leaf in run.leaves(name)}
+        wanted |= leaves - {name} or {name}
     kinds = _kinds(runs)
-    found = [
-        task for task, kind in sorted(kinds.items()) if kind not in _NO_ANSWERS
-    ]
-    return read_items(
-        path,
-        lambda task: _losses(path, runs, task, str(kinds[task]), left_out),
-        found, sorted(wanted), left_out)
+
+    def read(task: str) -> list[Answer]:
+        if kinds[task] not in ('multiple_choice', 'loglikelihood'):
+            raise InputError(
+                os.fspath(path), 'answers that were scored',
+                f'the output type {kinds[task]!r}', 'Choose other tasks.')
+        samples, measured = samples_of(runs, Path(path).name, task, left_out)
+        prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
+        answers: dict[str, Answer] = {}
+        for row in read_json_rows(samples, REMEDY):
+            name = f'{prefix}{row.fields.get("doc_id")}'
+            if name not in answers:  # Each filter repeats the items.
+                answers[name] = _answer(row, name, measured)
+        return [*answers.values()]
+
+    found = sorted(task for task in kinds if kinds[task] not in _NO_ANSWERS)
+    return read_items(path, read, found, sorted(wanted), left_out)
 
 
 def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
@@ -180,9 +185,24 @@ def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
     """
     left_out = LeftOut()
     runs = read_runs(path, left_out)
+
+    def read(task: str) -> dict[str, float]:
+        samples, measured = samples_of(runs, Path(path).name, task, left_out)
+        grades: dict[str, float] = {}
+        for row in read_json_rows(samples, REMEDY):
+            fields = row.fields
+            metric = next((name for name in METRICS if name in fields), '')
+            item = (f'{fields.get("doc_id")} {fields.get("doc_hash", "")} '
+                    f'{metric} {measured.facts[SHOTS]}')
+            if metric and item not in grades:  # Each filter repeats the items.
+                grades[item] = row.number(metric)
+        if not grades:
+            raise InputError(measured.place, 'samples with an accuracy',
+                             'none', 'Choose tasks with acc or exact_match.')
+        return grades
+
     tasks = sorted(task for task, kind in _kinds(runs).items() if kind)
-    answers = usable(lambda task: _grades(path, runs, task, left_out), tasks,
-                     'task', left_out)
+    answers = usable(read, tasks, 'task', left_out)
     left_out.warn()
     return answers
 
@@ -194,48 +214,6 @@ def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
         for run in runs
         for task, scores in run.results.items() if isinstance(scores, dict)
     }
-
-
-def _samples(path: FilePath, runs: Sequence[Run], task: str,
-             left_out: LeftOut) -> tuple[Iterator[JsonPart], Measured]:
-    file, measured = samples_of(runs, Path(path).name, task, left_out)
-    return read_json_rows(file, REMEDY), measured
-
-
-def _grades(path: FilePath, runs: Sequence[Run], task: str,
-            left_out: LeftOut) -> dict[str, float]:
-    rows, measured = _samples(path, runs, task, left_out)
-    grades: dict[str, float] = {}
-    for row in rows:
-        metric = next((name for name in METRICS if name in row.fields), '')
-        item = (f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")} '
-                f'{metric} {measured.facts[SHOTS]}')
-        if metric and item not in grades:  # Each filter repeats the items.
-            grades[item] = row.number(metric)
-    if not grades:
-        raise InputError(measured.place, 'samples with an accuracy', 'none',
-                         'Choose tasks with acc or exact_match.')
-    return grades
-
-
-def _losses(path: FilePath, runs: Sequence[Run], task: str, kind: str,
-            left_out: LeftOut) -> list[Answer]:
-    if kind not in ('multiple_choice', 'loglikelihood'):
-        raise InputError(
-            str(path), 'answers that were scored', f'the output type {kind!r}',
-            'Choose other tasks.')
-    rows, measured = _samples(path, runs, task, left_out)
-    prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
-    answers: dict[str, Answer] = {}
-    for row in rows:
-        name = f'{prefix}{row.fields.get("doc_id")}'
-        if row.fields.get('acc') not in (None, 0, 1):
-            raise InputError(
-                str(path), 'a single right answer for each item', 'several',
-                'Choose other tasks.')
-        if name not in answers:  # Each filter repeats the items.
-            answers[name] = _answer(row, name, measured)
-    return [*answers.values()]
 
 
 def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:

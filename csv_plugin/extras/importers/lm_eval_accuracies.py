@@ -14,7 +14,7 @@ from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          read_runs, runs_of,
                                                          tasks_of)
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.json_files import JsonPart, inside, is_number
+from csv_plugin.io.json_files import JsonPart, is_number
 from csv_plugin.io.model_paths import paths_by_model
 
 
@@ -116,10 +116,6 @@ def _cell(run: Run, model: str, benchmark: str, metric: Optional[str]) -> Cell:
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(where, f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-    higher = inside(run.content, 'higher_is_better', benchmark)
-    if inside(higher, key.partition(',')[0]) is False:
-        raise InputError(where, 'a metric that is higher for better models',
-                         repr(key), 'Name another metric.')
     # 0.3 has no filters.
     named = key if ',' in key else f'{key},none'
     return accuracy, run.measured(model, benchmark, named)

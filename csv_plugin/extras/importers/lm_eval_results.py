@@ -10,15 +10,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SETTINGS, SHOTS,
-                                      SYSTEM, TEMPLATE, TURNS, VERSION,
-                                      Measured, check_weights, differing)
+from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
+                                      TEMPLATE, VERSION, Measured,
+                                      check_weights)
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.io.files import NOT_THERE, FilePath
 from csv_plugin.io.json_files import inside, is_number, read_json_part
@@ -26,11 +25,9 @@ from csv_plugin.io.json_files import inside, is_number, read_json_part
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
 #: Metrics that are accuracies; the first that a benchmark has counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
-_INDENTED = re.compile(' *- ')
 _DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d')
 #: Arguments of a model that are names of it; of several, the first counts.
 _NAMES = 'pretrained', 'model', 'path', 'engine'
-_ADAPTERS = 'peft', 'delta', 'lora_local_path'
 #: Names of number formats, of which 'auto' is none.
 _DTYPES = {'auto': None, 'half': 'float16', 'float': 'float32'}
 _QUANTIZED = re.compile('quant|load_in_|gptq|gguf|bnb_|awq')
@@ -52,15 +49,12 @@ class Run:
         date = self.path.stem.rpartition('_')[2]
         return self.path.with_name(f'samples_{task}_{date}.jsonl')
 
-    @cached_property
-    def when(self) -> float:
-        """When it was run: by the file's name, else by its content."""
-        if match := _DATE.search(self.path.name):
-            with suppress(ValueError):
-                return datetime.strptime(match[0],
-                                         '%Y-%m-%dT%H-%M-%S').timestamp()
-        date = self.content.get('date')
-        return date if is_number(date) else 0
+    @property
+    def when(self) -> tuple[str, float, str]:
+        """A key that sorts runs by time: the name has a date since 0.4.3."""
+        name, date = self.path.name, self.content.get('date')
+        return (''.join(_DATE.findall(name)), date if is_number(date) else 0,
+                name)
 
     def measured(self,
                  name: str,
@@ -68,16 +62,13 @@ class Run:
                  metric: Optional[str] = None) -> Measured:
         """Return the record of a task or group of the model `name`."""
         leaves = self.leaves(task)
-        template = self._prompt('chat_template_sha', 'chat_template')
-        turns = self._prompt('fewshot_as_multiturn')
         return Measured(name, task, str(self.path), {
             **self._weights, **self._items(leaves),
             METRIC: metric,
             SHOTS: _joined(map(self._shots, leaves)),
             VERSION: _joined(map(self._version, leaves)),
-            TEMPLATE: template,
+            TEMPLATE: self._prompt('chat_template_sha', 'chat_template'),
             SYSTEM: self._prompt('system_instruction'),
-            TURNS: None if template in (None, 'none') else turns,
         })  # yapf: disable
 
     def _prompt(self, *fields: str) -> Optional[str]:
@@ -90,30 +81,29 @@ class Run:
 
     @cached_property
     def _weights(self) -> dict[str, Optional[str]]:
-        config = partial(inside, self.content, 'config')
-        args = arguments(config())
-        adapter = next((key for key in _ADAPTERS if key in args), '')
-        named = next((args[key] for key in _NAMES if key in args), None)
-        # The harness calls a model by its adapter, and invents a name where
-        # there are no arguments.
-        given = self.content.get('model_name') or named
-        dtype = str(config('model_dtype') or args.get('dtype', 'auto'))
-        revision = config('model_revision') or args.get('revision')
+        config = self.content.get('config')
+        args = arguments(config)
+        dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
+        revision = inside(config, 'model_revision') or args.get('revision')
         if not revision and 'pretrained' in args:
             revision = 'main'
-        adapters = args.get(adapter), config(f'{adapter}_sha')
+        if revision and 'subfolder' in args:
+            revision = f'{revision}/{args["subfolder"]}'
+        adapter = args.get('peft') or args.get('delta')
         return {
-            'model': named if adapter or not named else given,
-            'revision': _together('/', revision, args.get('subfolder')),
-            'commit': config('model_sha') or None,
+            # The harness calls a model by its adapter, and invents a name
+            # where there are no arguments.
+            'model': next((args[key] for key in _NAMES if key in args), None),
+            'revision': revision,
+            'commit': inside(config, 'model_sha') or None,
             'dtype': _DTYPES.get(dtype, dtype.removeprefix('torch.')),
             'quantization': quantization(args),
-            'adapter': _together('@', *adapters) or ('none' if args else None),
+            'adapter': adapter or ('none' if args else None),
         }
 
     def leaves(self, task: str, above: Sequence[str] = ()) -> list[str]:
         """Return the tasks of a group, however deep; of a task, itself."""
-        below = self._subtasks.get(task)
+        below = inside(self.content, 'group_subtasks', task)
         if not isinstance(below, list) or not below or task in above:
             return [task]
         return [
@@ -121,77 +111,35 @@ class Run:
             for leaf in self.leaves(str(part), (*above, task))
         ]
 
-    @cached_property
-    def _subtasks(self) -> Mapping[str, Sequence[str]]:
-        """Parts of groups; of 0.4.0, by the indentation of their aliases."""
-        listed = self.content.get('group_subtasks')
-        if isinstance(listed, dict):
-            return listed
-        parts: dict[str, list[str]] = {}
-        above: list[tuple[int, str]] = []
-        for task in self.results:
-            match = _INDENTED.match(str(inside(self.results, task, 'alias')))
-            depth = len(match[0]) if match else 0
-            above = [pair for pair in above if pair[0] < depth]
-            if above:
-                parts.setdefault(above[-1][1], []).append(task)
-            above.append((depth, task))
-        return parts
-
     def _shots(self, task: str) -> Optional[str]:
-        places = (('n-shot', task), ('configs', task, 'num_fewshot'),
-                  ('config', 'num_fewshot'))  # The last one is of 0.3.
-        found = (inside(self.content, *place) for place in places)
-        return next((str(shots) for shots in found if shots is not None), None)
+        shots = inside(self.content, 'config', 'num_fewshot')  # 0.3
+        if inside(self.content, 'configs', task):  # It is 0 for groups.
+            shots = inside(self.content, 'n-shot', task)
+        return None if shots is None else str(shots)
 
     def _version(self, task: str) -> Optional[str]:
-        with suppress(TypeError, ValueError):  # Such as the N/A of groups.
-            return f'{float(inside(self.content, "versions", task)):g}'
-        return None
+        version = inside(self.content, 'versions', task)
+        return f'{version:g}' if is_number(version) else None
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
         """Number of items, and whether these are all of the benchmark."""
-        limit = inside(self.content, 'config', 'limit')
+        config = inside(self.content, 'config') or {}
+        limit = inside(config, 'limit')
         original = _total(
             inside(self.content, 'n-samples', leaf, 'original')
             for leaf in leaves)
         n_items = _total(self._n_items(leaf, limit) for leaf in leaves)
         if n_items is not None and original is not None:
             part: Optional[str] = 'all' if n_items >= original else 'some'
-        elif limit:
-            part = 'some'
         else:
-            part = 'all' if 'limit' in (inside(self.content, 'config') or
-                                        ()) else None
+            part = 'some' if limit else 'all' if 'limit' in config else None
         return {N_ITEMS: n_items, PART: part}
 
     def _n_items(self, task: str, limit: Any) -> Optional[float]:
-        """Items of a task that were run; None if it is not stated.
-
-        Until 0.4.11, the effective number leaves --samples out.
-        """
-        scores = self.results.get(task)
-        run = (_counted(scores), inside(scores, 'sample_len'),
+        """Items of a task that were run; None if it is not stated."""
+        run = (inside(self.results, task, 'sample_len'),
                inside(self.content, 'n-samples', task, 'effective'), limit)
         return next((n for n in run if is_number(n) and n >= 1), None)
-
-
-def _counted(scores: Any) -> Optional[int]:
-    """The number of items by the standard error of an accuracy, if any.
-
-    With k of n grades 1 and the others 0, the mean p is k / n and has the
-    standard error sqrt(p (1 - p) / (n - 1)).
-    """
-    for key, mean in (scores.items() if isinstance(scores, dict) else ()):
-        metric, comma, kind = key.partition(',')
-        error = scores.get(f'{metric}_stderr{comma}{kind}')
-        if metric in METRICS and is_number(mean) and is_number(error) and (
-                0 < mean < 1 and error > 1e-9):
-            n_items = mean * (1 - mean) / error**2 + 1
-            wholes = n_items, mean * n_items
-            if all(abs(whole - round(whole)) < 1e-6 for whole in wholes):
-                return round(n_items)
-    return None
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
@@ -205,9 +153,7 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
         raise InputError(
             os.fspath(path), 'the outputs of a model', NOT_THERE,
             'Check the path.')
-    # Before 0.4.3, results may have the name of a file of lines.
-    files = [root] if root.is_file() else (sorted(root.rglob('*.json'))
-                                           or sorted(root.rglob('*.jsonl')))
+    files = [root] if root.is_file() else sorted(root.rglob('*.json'))
     if not files:
         raise InputError(
             os.fspath(path), 'results of lm-evaluation-harness, *.json',
@@ -215,7 +161,7 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
     runs = usable(lambda name: _read_run(root, root / name),
                   [os.path.relpath(file, root) for file in files], 'file',
                   left_out)
-    return sorted(runs.values(), key=lambda run: (run.when, run.path.name))
+    return sorted(runs.values(), key=lambda run: run.when)
 
 
 def _read_run(root: Path, file: Path) -> Run:
@@ -243,13 +189,13 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
              if isinstance(run.results.get(task), dict)]
     # The sort is stable, and the newest is the last.
     found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
-    if found:
-        first = found[0][1]
-        check_weights(record for _, record in found
-                      if bool(_cut(record)) == bool(_cut(first)))
-        for run, record in found[1:]:
-            left_out.add('run', _why_not(first, record),
-                         f'{task} in {run.path.name}')
+    alike = [pair for pair in found if not _cut(pair[1])] or found
+    check_weights(record for _, record in alike)
+    for place, (run, _) in enumerate(found[1:], start=1):
+        reason = ('a run of all items counts before one of some'
+                  if place >= len(alike) else 'the newest run counts; name '
+                  'the file of another as NAME=FILE')
+        left_out.add('run', reason, f'{task} in {run.path.name}')
     return [run for run, _ in found]
 
 
@@ -272,16 +218,6 @@ def _cut(record: Measured) -> float:
     """0 for a whole run, and the more the fewer items another one has."""
     is_cut = record.facts[PART] == 'some'
     return 1 / (record.facts[N_ITEMS] or 1) if is_cut else 0
-
-
-def _why_not(first: Measured, other: Measured) -> str:
-    if _cut(other) and not _cut(first):
-        return 'a run of all items counts before one of some'
-    for fact in SETTINGS:
-        if values := differing((first, other), fact, 'place'):
-            return (f'the newest run counts; {fact}: {values}. Name the file '
-                    'of another as NAME=FILE')
-    return 'the newest run counts'
 
 
 def tasks_of(runs: Iterable[Run], left_out: LeftOut) -> str:
@@ -318,10 +254,6 @@ def quantization(args: Mapping[str, str]) -> Optional[str]:
 def _total(numbers: Iterable[Any]) -> Optional[int]:
     known = [*numbers]
     return int(sum(known)) if all(map(is_number, known)) else None
-
-
-def _together(sign: str, *parts: Any) -> Optional[str]:
-    return sign.join(str(part) for part in parts if part) or None
 
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:

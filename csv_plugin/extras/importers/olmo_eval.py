@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.measured import SYSTEM, Measured
@@ -22,7 +22,7 @@ from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.json_files import (JsonPart, inside, read_json_part,
                                       read_json_rows)
 
-_SUFFIX, _REQUESTS = '-predictions.jsonl', '-requests.jsonl'
+_SUFFIX = '-predictions.jsonl'
 _REMEDY = 'Run olmo-eval again, or fetch an intact copy of its output.'
 #: Scorers of log-likelihoods, and some of generated answers.
 _OF_LIKELIHOODS = {'logprob', 'bits_per_byte', 'perplexity'}
@@ -57,64 +57,32 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
 def _answers(task: str, file: Path) -> list[Answer]:
     # Losses of models that diverge are NaN.
     rows = [*read_json_rows(file, _REMEDY)]
-    request = _first_request(file)
-    if request and request.fields.get('request_type') != 'loglikelihood':
-        return [GENERATED] * len(rows)
-    if request and 'LiteLLMProvider' in str(
-            request.part('request').fields.get('provider_request')):
+    measured, provider = _measured(task, file)
+    if provider == 'litellm':
         return [_GUESSED] * len(rows)
-    measured = _measured(task, file)
     names = [str(row.fields.get('native_id')) for row in rows]
     # Some benchmarks have an id for several items.
     uses = Counter(names)
-    names = [
-        name if uses[name] == 1 else f'{name}/{row.fields.get("doc_id")}'
-        for name, row in zip(names, rows)
-    ]
     return [
-        _answer(row, f'{task}/{name}', measured)
-        if request or _is_scored(row) else GENERATED
+        _answer(
+            row, f'{task}/{name}' if uses[name] == 1 else
+            f'{task}/{name}/{row.fields.get("doc_id")}', measured)
         for name, row in zip(names, rows)
     ]
 
 
-def _first_request(file: Path) -> Optional[JsonPart]:
-    run = file.absolute().parent.parent.parent
-    name = file.name.removesuffix(_SUFFIX) + _REQUESTS
-    requests = run / 'requests' / file.parent.name / name
-    if not requests.is_file():
-        return None
-    return next(read_json_rows(requests, _REMEDY))
-
-
-def _is_scored(row: JsonPart) -> bool:
-    """Whether answers were given and scored, where no request states it."""
-    answers, label = row.parts('model_output'), row.fields.get('label')
-    if not all('sum_logits' in answer.fields for answer in answers):
-        return False
-    metrics = row.fields.get('instance_metrics')
-    scorers: set[str] = set()
-    if isinstance(metrics, dict):
-        inner = [part for part in metrics.values() if isinstance(part, dict)]
-        scorers = {*metrics}.union(*inner)
-    if scorers & _OF_LIKELIHOODS:
-        return True
-    if len(answers) == 1:
-        return str(answers[0].fields.get('text')).strip() == str(label).strip()
-    return not scorers & _OF_GENERATED
-
-
-def _measured(task: str, file: Path) -> Optional[Measured]:
-    """What the metrics of the run state, if they are there."""
+def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
+    """What the metrics of the run state, if they are there; its provider."""
     metrics = file.absolute().parent.parent.parent / 'metrics.json'
     if not metrics.is_file():
-        return None
+        return None, None
     config = read_json_part(metrics, _REMEDY).fields.get('config')
     # A run of several models has no provider above them.
     config = inside(config, 'models', file.parent.name) or config
     provider = partial(inside, config, 'provider')
+    kind = provider('kind')
     if not isinstance(provider(), dict):
-        provider = partial(inside, config)
+        kind, provider = provider(), partial(inside, config)
     return Measured(
         '', task, str(metrics), {
             'model': provider('model'),
@@ -122,11 +90,25 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
             'dtype': provider('dtype'),
             'quantization': provider('kwargs', 'quantization') or 'none',
             SYSTEM: inside(config, 'system_prompt') or 'none'
-        })
+        }), kind
+
+
+def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
+    """Whether answers were given and scored, by the names of the scorers."""
+    metrics = row.fields.get('instance_metrics')
+    scorers: set[str] = set()
+    if isinstance(metrics, dict):
+        inner = [part for part in metrics.values() if isinstance(part, dict)]
+        scorers = {*metrics}.union(*inner)
+    return all('sum_logits' in answer.fields for answer in answers) and bool(
+        scorers & _OF_LIKELIHOODS
+        or len(answers) > 1 and not scorers & _OF_GENERATED)
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     answers, label = row.parts('model_output'), row.fields.get('label')
+    if not _is_scored(row, answers):
+        return GENERATED
     # A task with a single answer may have any label: its text, for example.
     index = 0 if len(answers) == 1 else label
     if isinstance(index, list):

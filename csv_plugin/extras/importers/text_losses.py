@@ -77,8 +77,6 @@ class TextLoss:
 Answer = TextLoss | str
 #: Losses of a model on right answers by task.
 Items = dict[str, list[TextLoss]]
-#: Losses by text.
-_Scored = dict[str, TextLoss]
 
 
 def feature_table(losses: Mapping[str, Sequence[TextLoss]],
@@ -99,9 +97,8 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
         `features.text_columns`.
 
     Raises:
-        InputError: There is no model, the texts of a model are not those of
-            the set, each once, the losses of two models begin at different
-            characters of a text, or all losses of a model are the same.
+        InputError: The texts of a model are not those of the set, each once,
+            or the losses of two models begin at different characters.
     """
     by_model = _checked(losses, texts)
     first = next(iter(by_model.values()))
@@ -127,85 +124,62 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
     """Return the losses of models on the items that all of them have."""
+
+    def shared(task: str) -> dict[str, list[TextLoss]]:
+        ids = {
+            model: {loss.text_id
+                    for loss in items.get(task, ())}
+            for model, items in models.items()
+        }
+        common = set.intersection(*ids.values())
+        if not common:
+            counts = ', '.join(f'{len(of_model)} of {model}'
+                               for model, of_model in ids.items())
+            raise InputError(task, 'items that all models have',
+                             shortened(counts, 80), 'Run it with all models.')
+        if others := len(set.union(*ids.values()) - common):
+            left_out.add('part', 'not scored with all models',
+                         f'{counted(others, "item")} of {task}')
+        losses = {
+            model: [loss for loss in items[task] if loss.text_id in common]
+            for model, items in models.items()
+        }
+        _checked(losses, None)
+        return losses
+
     tasks = dict.fromkeys(task for items in models.values() for task in items)
-    shared = usable(lambda task: _shared(task, models, left_out), tasks,
-                    'task', left_out)
+    by_task = usable(shared, tasks, 'task', left_out)
     return feature_table({
-        model: [loss for losses in shared.values() for loss in losses[model]]
+        model: [loss for losses in by_task.values() for loss in losses[model]]
         for model in models
     })
 
 
-def _shared(task: str, models: Mapping[str, Items],
-            left_out: LeftOut) -> dict[str, list[TextLoss]]:
-    """Losses on those items of a task that all models have, checked."""
-    lacking = [model for model, items in models.items() if task not in items]
-    if lacking:
-        raise InputError(task, 'losses of all models',
-                         f'none of {shortened(", ".join(lacking), 60)}',
-                         'Run it with all models.')
-    ids = [{loss.text_id for loss in items[task]} for items in models.values()]
-    shared = set.intersection(*ids)
-    if others := len(set.union(*ids) - shared):
-        left_out.add('part', 'not scored with all models',
-                     f'{counted(others, "item")} of {task}')
-    losses = {
-        model: [loss for loss in items[task] if loss.text_id in shared]
-        for model, items in models.items()
-    }
-    _checked(losses, None)
-    return losses
-
-
 def _checked(losses: Mapping[str, Sequence[TextLoss]],
-             texts: Optional[TextSet]) -> dict[str, _Scored]:
+             texts: Optional[TextSet]) -> dict[str, dict[str, TextLoss]]:
     """Losses by model and text, if all are on the same parts of texts."""
     if not losses:
         raise InputError('losses', 'those of a model or more', 'none',
                          'Name the files of a model or more.')
-    by_model = {model: _by_text(model, each) for model, each in losses.items()}
-    first = next(iter(by_model.values()))
-    parts = {name: (loss.text, loss.start) for name, loss in first.items()}
-    if texts is not None:
-        parts = {
-            text.text_id: (text.text, parts.get(text.text_id, ('', 0))[1])
-            for text in texts
-        }
-    for model, scored in by_model.items():
-        _check_texts(f'losses of {model!r}', scored, parts)
+    by_model = {}
+    parts: dict[str, tuple[str, int]] = {}
+    for model, each in losses.items():
+        where = f'losses of {model!r}'
+        check_unique(f'texts of the {where}', [loss.text_id for loss in each])
+        by_model[model] = {loss.text_id: loss for loss in each}
+        found = {loss.text_id: (loss.text, loss.start) for loss in each}
+        if not parts:
+            parts = found if texts is None else {
+                text.text_id: (text.text, found.get(text.text_id, ('', 0))[1])
+                for text in texts
+            }
+        for name in sorted(parts.keys() | found.keys()):
+            if parts.get(name) != found.get(name):
+                expected, actual = (
+                    'no such text' if part is None else
+                    f'{part[0][:100]!r} from character {part[1]} on'
+                    for part in (parts.get(name), found.get(name)))
+                raise InputError(
+                    f'{where}, text {name!r}', expected, actual,
+                    'Score the same parts of the same texts with all models.')
     return by_model
-
-
-def _by_text(model: str, losses: Sequence[TextLoss]) -> _Scored:
-    where = f'losses of {model!r}'
-    check_unique(f'texts of the {where}', [loss.text_id for loss in losses])
-    scored = [loss.nats for loss in losses if loss.n_chars]
-    if not scored:
-        raise InputError(where, 'a text with a scored character', 'none',
-                         'Score the texts with the model.')
-    if len(set(scored)) == 1 < len(scored):
-        raise InputError(
-            where, 'losses that depend on the text',
-            f'{scored[0]:g} on each of {len(scored)} texts',
-            'Look for the error of the program that scored them.')
-    return {loss.text_id: loss for loss in losses}
-
-
-def _check_texts(where: str, scored: _Scored,
-                 parts: Mapping[str, tuple[str, int]]) -> None:
-    """Compare texts, and the first character that is scored of each."""
-    for names, found in ((parts.keys() - scored.keys(), 'none on'),
-                         (scored.keys() - parts.keys(), 'also')):
-        if names:
-            raise InputError(
-                where, f'losses on the {len(parts)} texts of the set',
-                f'{found} {min(names)!r} and {len(names) - 1} others',
-                'Score all of these texts and no others.')
-    for name, part in parts.items():
-        found_part = scored[name].text, scored[name].start
-        if found_part != part:
-            expected, found = (f'{text[:100]!r} from character {start} on'
-                               for text, start in (part, found_part))
-            raise InputError(
-                f'{where}, text {name!r}', expected, found,
-                'Score the same parts of the same texts with all models.')

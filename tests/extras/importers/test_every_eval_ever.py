@@ -83,15 +83,6 @@ def test_what_is_no_accuracy_is_refused(tmp_path, changes, expected):
         read_every_eval_ever([path], (), CHANCE)
 
 
-def test_fractions_that_are_called_percent_are_refused(tmp_path):
-    """Where guessing gives 25 %, no two models have 0.4 and 0.5 %."""
-    for model, score in (('a', .4), ('b', .5)):
-        record(tmp_path / f'{model}.json', model, score=score,
-               max_score=100, metric_unit='points')  # yapf: disable
-    with pytest.raises(InputError, match='they seem to be fractions'):
-        read_every_eval_ever([tmp_path], (), CHANCE)
-
-
 def test_two_scores_of_a_model_have_to_agree(tmp_path):
     first, second = DATA / 'record.json', tmp_path / 'second.json'
     record(second)

@@ -88,8 +88,8 @@ def test_a_trial_on_a_few_items_does_not_replace_a_whole_run(tmp_path):
                    '.parquet')  # yapf: disable
     losses, lines = read(tmp_path)
     assert len(losses) == 4
-    assert lines == ['left out 1 run (1 item of who_lives_where|0): an '
-                     'earlier run has more items']  # yapf: disable
+    assert lines == ['left out 1 run (1 item of who_lives_where|0): another '
+                     'run has more items or is newer']  # yapf: disable
 
 
 @pytest.mark.parametrize('part, fields, reason', [
@@ -164,7 +164,7 @@ def test_settings_in_the_results_beside(tmp_path):
 def test_runs_of_other_weights_are_not_joined(tmp_path):
     folder = settings(tmp_path, 'm', '2026-11-22')
     settings(tmp_path, 'm', '2026-11-23')
-    assert 'a later run has as many items' in read(folder)[1][0]
+    assert 'another run has more items or is newer' in read(folder)[1][0]
     settings(tmp_path, 'm', '2026-11-24', revision='step10')
     with pytest.raises(InputError, match='main of .* step10 of who_lives'):
         read(folder)

@@ -2,10 +2,7 @@
 import json
 import math
 import shutil
-import time
-import tracemalloc
 
-import numpy as np
 import pytest
 
 import csv_plugin as cp
@@ -184,19 +181,17 @@ def test_an_item_that_cannot_be_used_harms_itself_alone(tmp_path, bad, reason):
     assert reason in ''.join(str(line.message) for line in told)
 
 
-@pytest.mark.parametrize('change, reason', [
-    (lambda old: old.update(output_type='generate_until'), 'generate_until'),
-    (lambda old: old.update(task='x'), 'expected a single right answer'),
-])
-def test_a_task_that_cannot_be_used_harms_itself_alone(tmp_path, change,
-                                                       reason):
+def test_a_task_that_cannot_be_used_harms_itself_alone(tmp_path):
     path = write_results(tmp_path / 'm', '0.4.13', {'piqa': .5, 'other': .5})
     write_samples(path, 'piqa', [item(), item(1)])
-    write_samples(path, 'other', [item(acc=.3)])
-    change_json(path, lambda old: change(old['configs']['other']))
-    with pytest.warns(UserWarning, match=f'1 task .other.*{reason}'):
+    change_json(
+        path, lambda old: old['configs'].update(
+            {'other': {
+                'output_type': 'generate_until'
+            }}))
+    with pytest.warns(UserWarning, match='1 task .other.*generate_until'):
         assert read(path).values.tolist() == [[.5, 1]]
-    with pytest.raises(InputError, match=reason):
+    with pytest.raises(InputError, match='generate_until'):
         read(path, tasks=['other'])
 
 
@@ -236,7 +231,7 @@ def test_samples_that_were_not_logged(tmp_path):
     next(path.parent.glob('samples_*')).unlink()
     with pytest.raises(InputError, match='0.4.3 or later, with --log_samples'):
         read(path)
-    for version, message in (('0.3.0', 'scored right answers'),
+    for version, message in (('0.3.0', 'a task with answers'),
                              ('0.4.0', '0.4.3 or later'), ('0.4.2',
                                                            '0.4.3 or later')):
         path = write_results(tmp_path / version, version, {'piqa': .6})
@@ -256,29 +251,6 @@ def test_a_result_that_is_no_object_is_no_task(tmp_path):
                 lambda old: old['configs'].update(x={'output_type': 'y'}))
     change_json(path, lambda old: old['results'].update(x='N/A'))
     assert len(read(path).columns.units) == 2
-
-
-@pytest.mark.slow
-def test_a_large_file_takes_the_time_of_its_json_and_no_memory(tmp_path):
-    rng = np.random.default_rng(0)
-    long = 'word ' * 400
-    path = write(tmp_path / 'm', [
-        item(
-            0, [' a', ' b', ' c', ' d'], (-rng.random(4)).tolist(),
-            prompts=f'{long}{n}') for n in range(3000)
-    ])
-    file = next(path.parent.glob('samples_*'))
-    start = time.process_time()
-    with file.open('rb') as lines:
-        for line in lines:
-            json.loads(line)
-    plain, start = time.process_time() - start, time.process_time()
-    read(path)
-    assert time.process_time() - start < 3 * plain  # usually 1.7
-    tracemalloc.start()
-    read(path)
-    assert tracemalloc.get_traced_memory()[1] < file.stat().st_size / 4
-    tracemalloc.stop()
 
 
 def write_grades(folder, right, shots=0, metric='acc', **others):

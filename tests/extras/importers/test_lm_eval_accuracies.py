@@ -76,16 +76,6 @@ def test_accuracies_of_several_metrics_are_refused(tmp_path):
                 'acc_norm,none'))
 
 
-def test_a_metric_that_falls_for_better_models_is_left_out(tmp_path):
-
-    def change(content):
-        content['higher_is_better']['tiny_choice']['acc_norm'] = False
-
-    with pytest.warns(UserWarning, match='higher for better .* .acc_norm,'):
-        table = read_changed(tmp_path, change)
-    assert np.array_equal(table.values, [[1], [np.nan]], True)
-
-
 def test_patterns_of_tasks(tmp_path):
     """Tasks without an accuracy or a chance level are left out with lines."""
     scores = {'arc_easy': .5, 'arc_challenge': .3, 'arc_odd': .2, 'piqa': .6}

@@ -60,19 +60,6 @@ def written(tmp_path, rows, task=TASK):
     return folder
 
 
-def requested(folder, provider, request_type='loglikelihood'):
-    write_rows(folder.parents[1] / 'requests' / 'm' / f'{TASK}-requests.jsonl',
-               [{
-                   'request_type': request_type,
-                   'request': {
-                       'provider_request': {
-                           'provider': provider
-                       }
-                   },
-                   'doc_id': 0
-               }])
-
-
 # Of Hugging Face, whose rows have no other numbers; vllm and OLMo-core count
 # the tokens of the prompt, too.
 @pytest.mark.parametrize('fields', [{}, {'num_tokens_all': 40}])
@@ -89,7 +76,7 @@ def test_losses_of_the_right_answers(tmp_path, fields):
     (row(2, rows()[0]['model_output'], [0, 1]), 'several right answers'),
     (row(2, [answer('', 0)], 0), 'the right answer is empty'),
     (row(2, [{'text': ' 3', 'num_chars': 2}], '3'), 'generated'),
-    (row(2, [answer(' 4', -9.)], '3', instance_metrics=[]), 'generated'),
+    (row(2, [answer(' 3', -9.)], '3', instance_metrics=[]), 'generated'),
     (row(2, [answer(' So it is 3.', -9.)], '3', 'exact_match'), 'generated'),
     (row(2, [answer(' A', -9.), answer(' B', -8.)], 0, 'multiple_choice'),
      'generated'),
@@ -114,18 +101,6 @@ def test_a_loss_that_is_wrong_harms_its_task_alone(tmp_path, changed, message):
     written(tmp_path, rows(), 'sciq_0badc0de')
     losses, lines = read(folder)
     assert len(losses) == 2 and message in lines[0] and TASK in lines[0]
-
-
-def test_requests_tell_which_answers_were_scored(tmp_path):
-    """A generated answer may happen to be the right one."""
-    folder = written(tmp_path, rows())
-    requested(folder, 'VLLMProvider')
-    assert len(read(folder)[0]) == 2
-    for provider, kind in (('VLLMProvider', 'generate_until'),
-                           ('LiteLLMProvider', 'loglikelihood')):
-        requested(folder, provider, kind)
-        with pytest.raises(InputError, match='2 items of arc_easy_rc'):
-            read(folder)
 
 
 def test_items_that_share_an_id(tmp_path):
@@ -156,6 +131,14 @@ def test_weights_in_the_metrics_of_the_run(tmp_path, config):
     facts = read(folder)[0][0].measured.facts
     assert (facts['model'], facts['revision']) == ('lab/m', 'step10')
     assert (facts['dtype'], facts[SYSTEM]) == (None, 'none')
+
+
+def test_answers_that_a_program_scored_in_place_of_the_model(tmp_path):
+    folder = written(tmp_path, rows())
+    for config in ({'provider': {'kind': 'litellm'}}, {'provider': 'litellm'}):
+        (tmp_path / 'metrics.json').write_text(json.dumps({'config': config}))
+        with pytest.raises(InputError, match='2 items of .*LiteLLM'):
+            read(folder)
 
 
 def request(doc_id, continuation, label, idx=0, context='Q: x?\nA:', **more):
