@@ -12,7 +12,6 @@ with loading left out. Engines whose package is missing are named.
 """
 import argparse
 import importlib.util
-import os
 import socket
 import subprocess
 import sys
@@ -31,7 +30,7 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from tests.bench.common import llama_config, make_parser
+from tests.bench.common import llama_config, make_parser, run_apart
 from tests.lm import smollm2
 from tests.lm.models import tokenizer as tiny_tokenizer
 
@@ -66,17 +65,6 @@ def run_vllm(folder, dtype):
             # A long text is read in several pieces.
             max_num_batched_tokens=CONTEXT // 2,
             enforce_eager=True))
-
-
-@contextmanager
-def run_host(folder, dtype):
-    """The model class of OpenCompass."""
-    from opencompass.models import VLLM
-    model = VLLM(
-        str(folder),
-        model_kwargs=dict(
-            dtype=dtype, max_model_len=LONGEST, enforce_eager=True))
-    yield VLLMEngine(model.model)
 
 
 @contextmanager
@@ -120,7 +108,6 @@ CONTENDERS = {
     'transformers bfloat16': ('transformers', run_transformers, 'bfloat16'),
     'vLLM float32': ('vllm', run_vllm, 'float32'),
     'vLLM bfloat16': ('vllm', run_vllm, 'bfloat16'),
-    'vLLM in OpenCompass float32': ('opencompass', run_host, 'float32'),
     'vLLM server float32': ('vllm', run_server, 'float32'),
 }
 REFERENCE = next(iter(CONTENDERS))
@@ -163,20 +150,8 @@ def measure(name, folder, texts):
 def measure_apart(name, folder, texts):
     """Measure one contender in a process of its own."""
     with tempfile.NamedTemporaryFile(suffix='.npz') as out:
-        process = subprocess.run([
-            sys.executable, '-m', 'tests.bench.bench_engines', '--worker',
-            name,
-            str(folder), '--texts',
-            str(texts), '--out', out.name
-        ],
-                                 capture_output=True,
-                                 text=True,
-                                 env={
-                                     **os.environ,
-                                     **VLLM_SETTINGS
-                                 })
-        if process.returncode:
-            raise SystemExit(f'{name}:\n{process.stderr}')
+        run_apart('bench_engines', '--worker', name, folder, '--texts', texts,
+                  '--out', out.name, **VLLM_SETTINGS)
         return dict(np.load(out.name))
 
 

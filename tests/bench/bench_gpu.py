@@ -8,22 +8,13 @@ a warm-up; tokens are made once, as for all models of a call. The *ideal
 forward* runs the body alone over the same number of tokens in full batches,
 without padding, prefix or head: its share of our time tells what is left.
 Memory is the most allocated beyond the model.
-
-    python -m tests.bench.bench_gpu --sizes 7B --texts 300 --write FOLDER
-    salience losses FOLDER/[abc] --texts FOLDER/texts.jsonl \\
-        --out FOLDER/losses
-
-times whole calls: the first writes three copies of a model and the texts.
 """
-import shutil
 import time
-from pathlib import Path
 
 import torch
 from transformers import LlamaForCausalLM
 
-from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.text_sets import write_texts
+from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
@@ -80,28 +71,13 @@ def one_at_a_time(model, tokenizer, texts, device):
                 logits, ids[0, 1:], reduction='none').cpu()
 
 
-def numbered_texts(size, n_texts):
-    return [
-        Text(str(i), text)
-        for i, text in enumerate(random_texts(SIZES[size][-1], n_texts))
-    ]
-
-
-def write_copies(size, n_texts, device, folder):
-    """Three copies of a model, and the texts."""
-    first, *others = (folder / name for name in 'abc')
-    make_model(size, device).save_pretrained(first)
-    make_tokenizer(SIZES[size][-1]).save_pretrained(first)
-    for other in others:
-        shutil.copytree(first, other)
-    write_texts(folder / 'texts.jsonl',
-                TextSet(tuple(numbered_texts(size, n_texts))))
-
-
 def bench_losses(size, n_texts, device):
     model = make_model(size, device)
     tokenizer = make_tokenizer(SIZES[size][-1])
-    texts = numbered_texts(size, n_texts)
+    texts = [
+        Text(str(i), text)
+        for i, text in enumerate(random_texts(SIZES[size][-1], n_texts))
+    ]
     n_tokens = sum(
         len(text.losses) for text in token_losses(model, tokenizer, texts))
     print(f'\n{size}, V {SIZES[size][-1]}, {n_texts} texts, {n_tokens} tokens'
@@ -129,15 +105,10 @@ def main():
     parser = make_parser(__doc__, texts=550)
     parser.add_argument(
         '--sizes', nargs='+', choices=SIZES, default=['1.8B', '7B'])
-    parser.add_argument('--write', type=Path, metavar='FOLDER')
     parser.add_argument('--device', choices=('cuda', 'cpu'), default='cuda')
     options = parser.parse_args()
     if options.device == 'cuda' and not torch.cuda.is_available():
         print('There is no GPU here: nothing was measured.')
-        return
-    if options.write:
-        write_copies(options.sizes[0], options.texts, options.device,
-                     options.write)
         return
     name = torch.cuda.get_device_name() if options.device == 'cuda' else 'CPU'
     print(f'{name}, torch {torch.__version__}')

@@ -1,20 +1,16 @@
-"""CPU time of fits, token losses and dumps, and how it grows.
+"""CPU time of fits, and how it grows.
 
-    OMP_NUM_THREADS=1 python -m tests.bench.bench_growth [--parts fits]
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_growth [--help]
 
-**Fits**: losses and accuracies are made up: families of twelve models, a
-common skill and five special ones, noise in every loss and every accuracy.
-With `--tables`, they are also read from losses.csv or losses.safetensors,
-scores.csv, models.csv and benchmarks.csv of folders, and the models of their
-train and validation splits are fitted to. All benchmarks are fitted with
+Losses and accuracies are made up: families of twelve models, a common skill
+and five special ones, noise in every loss and every accuracy. With `--tables`,
+they are also read from losses.csv or losses.safetensors, scores.csv,
+models.csv and benchmarks.csv of folders, and the models of their train and
+validation splits are fitted to. All benchmarks are fitted with
 cross-validation, back-test and intervals. RidgeCV is scikit-learn's, fitted to
 all models and in five folds of families; `as often` as `averaged` fits: with
 its folds and back-tests, on losses and on their logarithms.
-
-**Token losses** of random texts by a random Llama, and by others in the same
-process each; see `bench_token_losses`. **Dumps**: see `bench_dumps`.
 """
-import tempfile
 import time
 from pathlib import Path
 
@@ -27,13 +23,11 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import worse_models
 from csv_plugin.core.salience import SOLVERS, fold_masks
-from tests.bench import bench_dumps, bench_token_losses
-from tools.studies.options import parser_of, tables_in
+from tests.bench.common import make_parser
+from tools.studies.options import tables_in
 
 FAMILY_SIZE, N_SPECIAL = 12, 5
 REFERENCE, OFTEN = 'RidgeCV', 'RidgeCV as often'
-#: Numbers of texts, and their tokens.
-TEXTS = (8, 100), (32, 100), (8, 1000)
 
 
 def made_up(n_models, n_units, n_benchmarks, seed=0):
@@ -73,39 +67,28 @@ def read(folder):
 
 
 def main():
-    parser = parser_of(__doc__)
-    parser.add_argument('--parts', nargs='+', choices=PARTS, default=[*PARTS])
-    parser.add_argument('--models', type=int, nargs='*',
-                        default=[60, 250, 1000],
-                        help='numbers of models, or of dumps; each with the '
-                        'first number of units')  # yapf: disable
-    parser.add_argument('--units', type=int, nargs='+', default=[2000],
-                        help='numbers of units, each with the last number of '
-                        'models')  # yapf: disable
-    parser.add_argument('--benchmarks', type=int, default=9)
-    parser.add_argument('--tables', type=Path, nargs='+', default=[],
-                        metavar='FOLDER')  # yapf: disable
-    parser.add_argument('--solvers', nargs='+',
-                        choices=[REFERENCE, OFTEN, *sorted(SOLVERS)],
-                        default=[REFERENCE, OFTEN, 'averaged'],
-                        help='the first is what others are compared '
-                        'to')  # yapf: disable
-    parser.add_argument('--size', choices=bench_token_losses.SIZES,
-                        default='23M', help='of the Llama')  # yapf: disable
-    args = parser.parse_args()
-    for part in args.parts:
-        print(f'\n{part}\n')
-        PARTS[part](args)
+    parser = make_parser(__doc__, units=2000, benchmarks=9)
+    parser.add_argument(
+        '--models', type=int, nargs='*', default=[60, 250, 1000])
+    parser.add_argument(
+        '--tables', type=Path, nargs='+', default=[], metavar='FOLDER')
+    parser.add_argument(
+        '--solvers',
+        nargs='+',
+        choices=[REFERENCE, OFTEN, *sorted(SOLVERS)],
+        default=[REFERENCE, OFTEN, 'averaged'],
+        help='the first is what others are compared to')
+    fits(parser.parse_args())
 
 
 def fits(args):
-    """A row for each number of models and units, and for each folder."""
-    sizes = [(n, args.units[0]) for n in args.models]
-    sizes += [(args.models[-1], k) for k in args.units[1:]]
+    """A row for each number of models, and for each folder."""
     first, *others = args.solvers
-    table(['models', 'units', 'benchmarks', f'{first}, CPU s'] +
-          [cell for name in others for cell in (f'{name}, CPU s', 'ratio')])
-    worlds = [(made_up, *size, args.benchmarks) for size in sizes]
+    header = ['models', 'units', 'benchmarks', f'{first}, CPU s']
+    for name in others:
+        header += [f'{name}, CPU s', 'ratio']
+    print(row(header), row('---:' for _ in header), sep='\n')
+    worlds = [(made_up, n, args.units, args.benchmarks) for n in args.models]
     worlds += [(read, folder) for folder in args.tables]
     for make, *settings in worlds:
         world = make(*settings)
@@ -120,41 +103,6 @@ def fits(args):
             seconds = cpu_seconds(world, name)
             cells += [f'{seconds:.1f}', f'{seconds / least:.1f}']
         print(row(cells), flush=True)
-
-
-def losses(args):
-    """A row for each number and length of texts: CPU seconds."""
-    table(['texts', 'tokens', *bench_token_losses.CONTENDERS])
-    for n_texts, length in TEXTS:
-        with tempfile.TemporaryDirectory() as folder:
-            bench_token_losses.make(args.size, n_texts, None, Path(folder),
-                                    (length, length))
-            results = bench_token_losses.results_of(Path(folder))
-        cells = [
-            f'{result[0]:.2f}' if result else 'not installed'
-            for result in results.values()
-        ]
-        print(row([n_texts, length, *cells]), flush=True)
-
-
-def dumps(args):
-    """A row for each number of dumps: CPU seconds and MB."""
-    table(['dumps', 'read, s', 'MB', 'salience predict, s', 'MB'])
-    for number in args.models:
-        predicted, read_alone = bench_dumps.measured(number)
-        cells = [
-            cell for _, seconds, memory in (read_alone, predicted)
-            for cell in (f'{seconds:.2f}', f'{memory:.0f}')
-        ]
-        print(row([number, *cells]), flush=True)
-
-
-PARTS = {'fits': fits, 'losses': losses, 'dumps': dumps}
-
-
-def table(header):
-    """The head of a Markdown table."""
-    print(row(header), row('---:' for _ in header), sep='\n')
 
 
 def row(cells):

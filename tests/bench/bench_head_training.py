@@ -11,49 +11,15 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
-from csv_plugin.core.scaling_law import Curve
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.head.state_columns import StateColumns
+from tests.bench.bench_salience_training import simulate
 from tests.bench.common import make_parser, measure
 
 PAPER_STEPS = 300
-
-
-def simulate(n_tokens, width, n_models, n_benchmarks, seed=0):
-    """States, losses and accuracies; some tokens matter to some benchmarks."""
-    generator = torch.Generator().manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    states = torch.randn(n_tokens, width, generator=generator)
-    directions = torch.randn(width, n_benchmarks, generator=generator)
-    relevance = torch.tanh(states @ directions / width**0.5).numpy()
-    skill = np.linspace(-1, 1, n_models)
-    special = 0.5 * rng.normal(size=(n_models, n_benchmarks))
-    losses = np.empty((n_models, n_tokens))
-    base = rng.exponential(2, n_tokens)
-    for m in range(n_models):
-        noise = 0.1 * rng.normal(size=n_tokens)
-        gain = 0.3 * skill[m] + 0.2 * relevance @ special[m]
-        losses[m] = base * np.exp(noise - gain)
-    score = losses @ np.maximum(1 + relevance, 0)
-    score = (score - score.mean(axis=0)) / score.std(axis=0)
-    values = Curve(-1.5, 0.2, 0.25).accuracies(score)
-    values += 0.01 * rng.normal(size=values.shape)
-    models = tuple(f'model {m}' for m in range(n_models))
-    n_texts = max(n_tokens // 300, 1)
-    offsets = np.linspace(0, n_tokens, n_texts + 1).astype(int)
-    n_chars = 4 * np.diff(offsets)
-    table = LossTable(models, tuple(f'text {s}' for s in range(n_texts)),
-                      losses, offsets, n_chars, n_chars, '')
-    accuracies = AccuracyTable(
-        models, tuple(f'benchmark {b}' for b in range(n_benchmarks)),
-        np.clip(values, 0, 1), np.full(n_benchmarks, 0.25),
-        np.zeros(n_benchmarks, int))
-    return states, table, accuracies
 
 
 def report(name, seconds, memory, note=''):
@@ -147,8 +113,13 @@ def main():
         benchmarks=6,
         steps=PAPER_STEPS).parse_args()
     torch.set_num_threads(1)
-    states, table, accuracies = simulate(options.tokens, options.width,
-                                         options.models, options.benchmarks)
+    training = simulate(options.tokens, max(options.tokens // 300, 1),
+                        options.models, options.benchmarks)
+    table, accuracies = training.losses, training.accuracies
+    states = torch.randn(
+        training.targets.n_tokens,
+        options.width,
+        generator=torch.Generator().manual_seed(0))
     print(f'T={options.tokens} H={options.width} M={options.models} '
           f'B={options.benchmarks}, one thread')
     bench_step(states, table, accuracies)

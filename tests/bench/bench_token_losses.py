@@ -4,16 +4,15 @@
         [--sizes smoke 23M 60M 100M 174M] [--texts 24]
     python -m tests.bench.bench_token_losses --sizes smollm2 --set FILE
 
-Random-weight Llama models read random texts of 50 to 1191 tokens in random
-order; a real one (`tests/lm/smollm2.py`) reads texts of a validation set, by
-default the shipped one, some from each part of it. Each contender runs in a
-process of its own: CPU seconds of the faster of two passes after a warm-up,
-and the most memory in use during them beyond what was in use before (Linux
-only). Contenders that are not installed are named.
+Random-weight Llama models read random texts, of 50 to 1191 tokens or of
+`--length`, in random order; a real one (`tests/lm/smollm2.py`) reads texts of
+a validation set, by default the shipped one, some from each part of it. Each
+contender runs in a process of its own: CPU seconds of the faster of two passes
+after a warm-up, and the most memory in use during them beyond what was in use
+before (Linux only). Contenders that are not installed are named.
 """
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from importlib.util import find_spec
@@ -28,14 +27,14 @@ from csv_plugin.io.text_sets import read_texts, shipped_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from tests.bench.common import (CONTEXT, LENGTHS, PASSES, SIZES, llama_config,
                                 make_parser, make_tokenizer, measure,
-                                random_texts)
+                                random_texts, run_apart)
 from tests.lm import smollm2
 
 BATCH = 8
 REAL = 'smollm2'
 
 
-def make(size, n_texts, texts, folder, lengths=LENGTHS):
+def make(size, n_texts, texts, folder, length):
     """Write a model, its tokenizer and texts."""
     if size == REAL:
         smollm2.save(folder)
@@ -49,7 +48,10 @@ def make(size, n_texts, texts, folder, lengths=LENGTHS):
             SIZES[size], tie_word_embeddings=True,
             initializer_range=.1)).save_pretrained(folder)
     make_tokenizer(vocabulary).save_pretrained(folder)
-    _write(folder, random_texts(vocabulary, n_texts, lengths))
+    _write(
+        folder,
+        random_texts(vocabulary, n_texts,
+                     (length, length) if length else LENGTHS))
 
 
 def _write(folder, texts):
@@ -133,28 +135,11 @@ def lm_eval(folder):
     return score
 
 
-def minicons(folder):
-    from minicons.scorer import IncrementalLMScorer
-    model, tokenizer = load(folder)
-    scorer = IncrementalLMScorer(model, 'cpu', tokenizer=tokenizer)
-
-    def score(texts):
-        scored = []
-        for start in range(0, len(texts), BATCH):
-            scored += scorer.token_score(
-                texts[start:start + BATCH], bos_token=True)
-        # The first pair is BOS itself.
-        return [np.array([-pair[1] for pair in pairs[1:]]) for pairs in scored]
-
-    return score
-
-
 CONTENDERS = {
     'csv_plugin': ('csv_plugin', csv_plugin),
     'one text at a time': ('transformers', one_at_a_time),
     f'OpenCompass get_ppl, batches of {BATCH}': ('opencompass', opencompass),
     f'lm-eval rolling, batches of {BATCH}': ('lm_eval', lm_eval),
-    f'minicons, batches of {BATCH}': ('minicons', minicons),
 }
 
 
@@ -181,28 +166,17 @@ def difference(losses, reference):
 
 def score_apart(name, folder):
     """Run one contender in a process of its own."""
-    command = [sys.executable, '-m', 'tests.bench.bench_token_losses']
-    done = subprocess.run(
-        [*command, '--worker', name, str(folder)],
-        capture_output=True,
-        text=True)
-    if done.returncode:
-        raise SystemExit(f'{name}:\n{done.stderr}')
-    return json.loads(done.stdout.splitlines()[-1])
+    said = run_apart('bench_token_losses', '--worker', name, folder)
+    return json.loads(said.splitlines()[-1])
 
 
-def results_of(folder):
-    """Seconds, memory and losses of every contender that is installed."""
-    return {
+def compare(size, n_texts, texts, folder, length):
+    """Print a row for every contender at one size."""
+    make(size, n_texts, texts, folder, length)
+    results = {
         name: score_apart(name, folder) if find_spec(package) else None
         for name, (package, _) in CONTENDERS.items()
     }
-
-
-def compare(size, n_texts, texts, folder):
-    """Print a row for every contender at one size."""
-    make(size, n_texts, texts, folder)
-    results = results_of(folder)
     ours = results['csv_plugin']
     reference = results['one text at a time'][2]
     tokens = sum(map(len, reference))
@@ -221,7 +195,7 @@ def compare(size, n_texts, texts, folder):
 
 
 def main():
-    parser = make_parser(__doc__, texts=24)
+    parser = make_parser(__doc__, texts=24, length=0)
     parser.add_argument(
         '--sizes', nargs='+', choices=[*SIZES, REAL], default=['23M', '60M'])
     parser.add_argument('--set', type=Path, metavar='FILE')
@@ -234,7 +208,8 @@ def main():
     texts = read_texts(arguments.set) if arguments.set else shipped_texts()
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            compare(size, arguments.texts, texts.texts, Path(folder))
+            compare(size, arguments.texts, texts.texts, Path(folder),
+                    arguments.length)
 
 
 if __name__ == '__main__':

@@ -3,8 +3,11 @@ import argparse
 import ctypes
 import gc
 import itertools
+import os
 import random
 import string
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -99,3 +102,18 @@ def measure(function, *arguments, passes=1):
         result = function(*arguments)
         seconds.append(time.process_time() - start)
     return result, min(seconds), _memory('VmHWM') - before
+
+
+def run_apart(script, *arguments, **environment):
+    """What a script of this folder prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, '-m', f'tests.bench.{script}', *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            **environment
+        })
+    if done.returncode:
+        raise SystemExit(f'{arguments}:\n{done.stderr}')
+    return done.stdout

@@ -2,39 +2,35 @@
 import re
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import write_texts
-from tests.bench import bench_engines, bench_growth, bench_token_losses
+from tests.bench import bench_engines, bench_token_losses
 from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
 
 SIZE = '--tokens 600 --width 8 --models 20 --benchmarks 1'
-FITS = '--parts fits --models'
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('script, options, printed', [
-    ('bench_token_losses', '--sizes smoke --texts 2', 'csv_plugin.*one text '
-     'at a time.*OpenCompass.*lm-eval.*minicons'),
+    ('bench_token_losses', '--sizes smoke --texts 2 --length 9',
+     '2 texts, 18 tokens.*csv_plugin.*one text '
+     'at a time.*OpenCompass.*lm-eval'),
     ('bench_engines', '--texts texts.jsonl --only transformers_bfloat16',
      r'transformers bfloat16 \| \S+ \| \S+ \| \d+ \| t'),
     ('bench_head_training', f'{SIZE} --steps 3', 'one step by autograd.*exact '
      'solution after Phi.*3 steps, torch.bfloat16'),
     ('bench_salience_training', f'{SIZE} --texts 12', 'T=600 H=8 M=20 B=1'),
     ('bench_dumps', '--models 2', 'read_dumps: 2 models, .* ms and .* MB'),
-    ('bench_growth', f'{FITS} 24 60 --units 8 60 --benchmarks 1',
+    ('bench_growth', '--models 24 60 --units 8 --benchmarks 1',
      r'\| RidgeCV as often, CPU s \| ratio \| averaged, CPU s \|.*'
-     r'\| 24 \| 8 .*\| 60 \| 8 .*\| 60 \| 60 '),
-    ('bench_growth', f'{FITS} 24 --units 8 --tables . --solvers ridge uniform',
+     r'\| 24 \| 8 .*\| 60 \| 8 '),
+    ('bench_growth', '--models --tables . --solvers ridge uniform',
      r'uniform, CPU s.*\| 7 \| 2 \| 2 '),
-    ('bench_growth', '--parts losses dumps --size smoke --models 2',
-     r'\n\| 1 \| 5 \| \d.*\n\| 2 \| \d'),
     ('bench_gpu', '--device cpu --sizes smoke --texts 3', 'of the ideal'),
-    ('bench_gpu', '--device cpu --sizes smoke --texts 3 --write .', ''),
 ])  # yapf: disable
 def test_a_script_runs(tmp_path, monkeypatch, capsys, script, options,
                        printed):
@@ -42,7 +38,6 @@ def test_a_script_runs(tmp_path, monkeypatch, capsys, script, options,
     monkeypatch.setattr(bench_engines, 'measure_apart', bench_engines.measure)
     monkeypatch.setattr(bench_token_losses, 'score_apart',
                         bench_token_losses.score)
-    monkeypatch.setattr(bench_growth, 'TEXTS', [(1, 5)])
     monkeypatch.chdir(tmp_path)
     write_texts('texts.jsonl',
                 TextSet((Text('a', CORPUS[0]), Text('b', CORPUS[1]))))
@@ -54,4 +49,3 @@ def test_a_script_runs(tmp_path, monkeypatch, capsys, script, options,
     monkeypatch.setattr(sys, 'argv', [script, *words])
     import_module(f'tests.bench.{script}').main()
     assert re.search(printed, capsys.readouterr().out, re.S)
-    assert '--write' not in options or Path('c/config.json').is_file()

@@ -1,8 +1,8 @@
 """Whether two versions of the project give the same results.
 
-    python -m tests.bench.same_results record --root /path/to/before --out A
-    python -m tests.bench.same_results record --root . --out B
-    python -m tests.bench.same_results compare A B
+    python -m tools.same_results record --root /path/to/before --out A
+    python -m tools.same_results record --root . --out B
+    python -m tools.same_results compare A B
 
 `record` runs the tools of a checkout (about 20 minutes on two cores) and keeps
 what they write: predictions on real models' losses (../shared/real, where it
