@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
@@ -50,18 +50,11 @@ class AccuracyDifferences(NamedTuple):
     """Predicted accuracies of B minus those of A, fractions, `(K, ...)`.
 
     `deviation` is their standard error, `freedom` the degrees of freedom of
-    Student's t distribution. The last of several `benchmarks` is their mean.
+    Student's t distribution.
     """
-    benchmarks: tuple[str, ...]
     difference: NDArray[np.float64]
     deviation: NDArray[np.float64]
     freedom: NDArray[np.float64]
-
-    @property
-    def probability(self) -> NDArray[np.float64]:
-        """Probability that B has the higher measured accuracy, `(K, ...)`."""
-        return np.asarray(
-            stdtr(self.freedom, self.difference / self.deviation))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +115,7 @@ class JointPredictions:
             np.broadcast_arrays(*self._pairs(k, i, j))
             for k in range(len(self.benchmarks))
         ]
-        return AccuracyDifferences(self.benchmarks,
-                                   *map(np.array, zip(*parts)))
+        return AccuracyDifferences(*map(np.array, zip(*parts)))
 
     def rank_ranges(
             self,

@@ -15,6 +15,8 @@ from csv_plugin.core.progress import Progress
 Predictors = Mapping[str, Union[Predictor, Missing]]
 #: By model and benchmark, a real accuracy in 0..1 or why there is none.
 RealScores = Mapping[tuple[str, str], Union[float, Missing]]
+#: Feature columns by label and model, or why there are none.
+Columns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
 #: Reads the losses of a model on the texts with a fingerprint.
 ReadDump = Callable[[str, str], TokenLossDump]
 #: Changes the predictions of a predictor.
@@ -31,40 +33,34 @@ def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
     """Return the benchmarks of at least one of the predictors, each once."""
-    return tuple(
-        dict.fromkeys(name for predictor in predictors.values()
-                      if isinstance(predictor, Predictor)
-                      for name in predictor.names))
+    usable = [p for p in predictors.values() if isinstance(p, Predictor)]
+    return tuple(dict.fromkeys(name for p in usable for name in p.names))
 
 
-def collect_features(
-    predictors: Predictors,
-    models: Sequence[str],
-    read: ReadDump,
-    progress: Progress = iter
-) -> dict[str, dict[str, Union[FeatureTable, Missing]]]:
+def collect_features(predictors: Predictors,
+                     models: Sequence[str],
+                     read: ReadDump,
+                     progress: Progress = iter) -> Columns:
     """Return feature columns by predictor and model, or reasons for gaps.
 
     A dump is read once for all predictors of one validation set, and mapped
     once for all that share their tokens. `progress` wraps the models.
     """
-    columns: dict[str, dict[str, Union[FeatureTable, Missing]]] = {
-        label: {}
-        for label in predictors
-    }
+    columns: dict[str, Any] = {label: {} for label in predictors}
     for model in progress(models):
         read_once = lru_cache(maxsize=None)(partial(read, model))
         tables: dict[Any, LossTable] = {}
         for label, predictor in predictors.items():
-            columns[label][model] = predictor if isinstance(
-                predictor, Missing) else or_missing(
-                    _features, model, predictor, read_once, tables)
+            columns[label][model] = or_missing(_features, model, predictor,
+                                               read_once, tables)
     return columns
 
 
-def _features(model: str, predictor: Predictor, read: Callable[[str],
-                                                               TokenLossDump],
-              tables: dict[Any, LossTable]) -> FeatureTable:
+def _features(model: str, predictor: Union[Predictor, Missing],
+              read: Callable[[str], TokenLossDump],
+              tables: dict[Any, LossTable]) -> Union[FeatureTable, Missing]:
+    if isinstance(predictor, Missing):
+        return predictor
     predictor.check_tokens()
     fingerprint = predictor.columns.fingerprint
     dump = read(fingerprint)
@@ -75,14 +71,12 @@ def _features(model: str, predictor: Predictor, read: Callable[[str],
 
 
 def predict_models(predictors: Predictors,
-                   columns: Mapping[str, Mapping[str, Union[FeatureTable,
-                                                            Missing]]],
+                   columns: Columns,
                    benchmarks: Sequence[str],
                    change: Optional[Change] = None) -> Predictions:
     """Return predictions of all models by all predictors, or reasons for gaps.
 
-    Columns are those of `collect_features`. `change` is applied to the
-    predictions of each predictor.
+    `change` is applied to the predictions of each predictor.
     """
     by_label: dict[str, Optional[Predictions]] = {}
     missing = {}
@@ -99,12 +93,10 @@ def predict_models(predictors: Predictors,
                 predicted = predictor.predict(FeatureTable.concatenate(tables))
                 by_label[label] = change(predictor,
                                          predicted) if change else predicted
-        for model, table in columns[label].items():
-            if isinstance(table, Missing):
-                missing.update({
-                    (model, name, label):
-                    table if name in names else UNKNOWN_BENCHMARK
-                    for name in benchmarks
-                })
+        missing |= {
+            (model, name, label): table if name in names else UNKNOWN_BENCHMARK
+            for model, table in columns[label].items()
+            if isinstance(table, Missing) for name in benchmarks
+        }
     models = tuple(next(iter(columns.values())))
     return Predictions.side_by_side(by_label, models, benchmarks, missing)

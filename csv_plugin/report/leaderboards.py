@@ -19,9 +19,9 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import number, percent, possible_ranks
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predicting import (Change, Predictors, RealScores,
-                                        collect_features, predict_models,
-                                        predictable_benchmarks)
+from csv_plugin.core.predicting import (Change, Columns, Predictors,
+                                        RealScores, collect_features,
+                                        predict_models, predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -36,8 +36,6 @@ from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
 #: Changes the predictions of a predictor by a table `known` of real accuracies
 #: of the same models, as `extras.score_imputation.with_known_scores` does.
 Complete = Callable[..., Predictions]
-#: Feature columns by predictor and folder of the model.
-RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
 
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
@@ -107,7 +105,7 @@ def predict_run(
         files: Mapping[str, str],
         real: RealScores,
         progress: Progress = iter,
-        complete: Optional[Complete] = None) -> tuple[Leaderboard, RunColumns]:
+        complete: Optional[Complete] = None) -> tuple[Leaderboard, Columns]:
     """Predict the models of a run anew.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
@@ -134,7 +132,7 @@ def predict_run(
                            change), columns
 
 
-def predict_columns(columns: RunColumns,
+def predict_columns(columns: Columns,
                     folders: Mapping[str, str],
                     predictors: Predictors,
                     files: Mapping[str, str],
@@ -182,7 +180,7 @@ def _real_accuracies(real: RealScores, models: Iterable[str],
 
 
 def _possible_ranks(board: Leaderboard, predictors: Predictors,
-                    columns: RunColumns) -> dict[str, list[str]]:
+                    columns: Columns) -> dict[str, list[str]]:
     """Ranges of ranks by predicted means, of predictors that have them."""
     predictions, ranges = board.predictions, {}
     overall = Overall.of(predictions)

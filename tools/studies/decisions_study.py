@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 from scipy.stats import binomtest, norm
 from tabulate import tabulate
 from tqdm import tqdm
@@ -162,12 +163,13 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     kept = (group[i] == group[j]) | (step[i] == step[j])
     i, j = i[kept], j[kept]
     found = predict_jointly(predictor, held_out, list(group)).differences(i, j)
+    above = stdtr(found.freedom, found.difference / found.deviation)
     loss = held_out.values @ uniform
     limits = margins(predictor, fitted.values @ uniform)
     parts = [
         Pairs(
             np.full(len(i), b == len(n_items)), group[i] == group[j],
-            found.difference[b], real[j, b] - real[i, b], found.probability[b],
+            found.difference[b], real[j, b] - real[i, b], above[b],
             (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
             loss[i] - loss[j], np.full(len(i), limits[b]),
             variance[i, b] + variance[j, b]) for b in range(real.shape[1])

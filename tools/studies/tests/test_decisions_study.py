@@ -86,8 +86,7 @@ def test_calibration(pairs):
 
 
 def test_told_apart():
-    shift = AccuracyDifferences(('a', 'b'), np.array([.1, .1]), np.ones(2),
-                                np.ones(2))
+    shift = AccuracyDifferences(np.array([.1, .1]), np.ones(2), np.ones(2))
     noises = [{PREDICTOR: Noise(.04)}, {PREDICTOR: Noise(.04, 2)}]
     sure = study.told_apart(shift, noises)
     assert sure.tolist() == [True, False]
