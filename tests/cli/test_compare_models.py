@@ -2,6 +2,7 @@
 import json
 
 import pytest
+from scipy import stats
 
 from csv_plugin.cli.salience import main
 from csv_plugin.io.dumps import write_dump
@@ -19,10 +20,12 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / 'losses.csv').write_text(
         'model,web/1,web/2,code/1,code/2\nold,2,3,1,4\nnew,1,2.1,0.1,2.9\n'
         'odd,3,2,5,1\nseed:1,2,3,1,4\nseed:2,3,4,2,5\n')
-    lines = ['model,' + ','.join(f'easy/{i}' for i in range(1000))]
+    lines = [
+        'model,' + ','.join(f'easy/{i}' for i in range(1000)) + ',x/1,x/2'
+    ]
     for name, period in (('old', 2), ('new', 3), ('same', 2)):
-        lines.append(name + ''.join(f',{int(i % period > 0)}'
-                                    for i in range(1000)))
+        answers = [str(int(i % period > 0)) for i in range(1002)]
+        lines.append(','.join([name, *answers]))
     (tmp_path / 'answers.csv').write_text('\n'.join(lines))
     return tmp_path
 
@@ -31,41 +34,53 @@ def call(*options):
     return main(['compare', *options])
 
 
+ANSWERS = '--answers', 'answers.csv:old', 'answers.csv:new'
+DUMPS = 'old.safetensors', 'new.safetensors'
+
+
+def row_of(lines, name):
+    return next(line for line in lines if line.startswith(f'{name} ')).split()
+
+
 def test_tables_end_with_a_sentence(folder, capsys):
-    assert call('old.safetensors', 'new.safetensors', '--answers',
-                'answers.csv:old', 'answers.csv:new') == 0
+    assert call(*DUMPS, *ANSWERS, '--by', 'easy') == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ['A: old.safetensors', 'B: new.safetensors']
     assert all(len(line) <= 100 for line in lines)
     assert lines[-1].startswith('B is better than A: accuracy on easy +16.60 '
                                 'points (')
-    row = next(line for line in lines if line.startswith('easy   1000'))
-    assert row.split()[2:6] == ['50.0', '%', '66.6', '%']
+    row = row_of(lines[lines.index('Items'):], 'easy')
+    assert row[1:6] == ['1000', '50.0', '%', '66.6', '%']
 
 
-def test_items_that_are_needed_and_what_the_prediction_is_worth(
-        folder, capsys):
-    options = ('old.safetensors', 'new.safetensors', '--answers',
-               'answers.csv:old', 'answers.csv:new', '--predictor',
-               'p.safetensors', '--margin', '2')
-    assert call(*options) == call(*options, '--json') == 0
+def test_answers_beside_predictions_and_runs(folder, capsys):
+    """Items that are needed, what the prediction is worth, and noise."""
+    options = (*DUMPS, *ANSWERS, '--predictor', 'p.safetensors', '--margin',
+               '2', '--same-recipe', *DUMPS, '--by', 'easy')
+    assert call(*options) == call(*options, '--json')
     shown, _, content = capsys.readouterr().out.partition('\n{')
     content = json.loads('{' + content)
     predicted, observed = (
         next(part for part in content['differences']
              if (part['kind'], part['benchmark']) == (kind, 'easy'))
         for kind in ('predicted', 'observed'))
-    items, = content['answers']
+    easy, _ = content['answers']
     # Errors fall with the square root of the number of items.
-    assert observed['detectable'] * (
-        1000 / items['needed'])**.5 == pytest.approx(0.02)
-    assert observed['error'] * (1000 / items['worth'])**.5 == pytest.approx(
-        predicted['error'])
-    row = next(line for line in shown.splitlines()
-               if line.startswith('easy   1000'))
-    assert row.split()[-2:] == [
-        f'{items[name]:.0f}' for name in ('needed', 'worth')
+    error = observed['errors']['items']
+    power = stats.norm.ppf(.975) + stats.norm.ppf(.8)
+    assert easy['noise'] == error
+    assert power * error * (1000 / easy['needed'])**.5 == pytest.approx(.02)
+    assert error * (1000 / easy['worth'])**.5 == pytest.approx(
+        predicted['errors']['predictor'])
+    lines = shown.splitlines()
+    items = lines[lines.index('Items'):]
+    assert row_of(items, 'easy')[-2:] == [
+        f'{easy[name]:.0f}' for name in ('needed', 'worth')
     ]
+    assert row_of(items, 'x')[-1] == '-'
+    # Noise of runs is known of predicted benchmarks alone.
+    observed = lines[lines.index('Observed accuracy, points'):]
+    assert row_of(observed, 'easy')[-1] != '-' == row_of(observed, 'x')[-1]
 
 
 @pytest.mark.parametrize('a, b, code, verdict', [
@@ -86,22 +101,8 @@ def test_exit_codes_and_the_line(folder, capsys, a, b, code, verdict):
     assert low <= value <= high
 
 
-def test_noise_of_runs_is_known_of_predicted_benchmarks_alone(folder, capsys):
-    text = (folder / 'answers.csv').read_text()
-    (folder / 'answers.csv').write_text(
-        text.replace('easy/999', 'other/1').replace('easy/998', 'other/2'))
-    dumps = 'old.safetensors', 'new.safetensors'
-    call(*dumps, '--predictor', 'p.safetensors', '--answers',
-         'answers.csv:old', 'answers.csv:new', '--same-recipe', *dumps)
-    shown = capsys.readouterr().out.partition('Observed accuracy, points')[2]
-    easy, other = (
-        next(line for line in shown.splitlines() if line.startswith(name))
-        for name in ('easy', 'other'))
-    assert easy.split()[-1] != '-' and other.split()[-1] == '-'
-
-
 def test_level_and_margin(folder, capsys):
-    answers = '--answers', 'answers.csv:old', 'answers.csv:same', '--line'
+    answers = *ANSWERS[:2], 'answers.csv:same', '--by', 'easy'
     assert call(*answers) == 4
     assert call(*answers, '--margin', '0.01') == 5
     assert call('losses.csv:odd', 'losses.csv:new', '--level', '30') == 0

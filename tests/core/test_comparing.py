@@ -29,18 +29,38 @@ def losses_of(shift, seed, noise=0.01):
     return hard + shift + noise * rng.normal(size=len(UNITS))
 
 
-def tokens(model, skill, whole=False):
-    """A dump of three tokens a text, or of one that covers all of it."""
-    texts = model_losses(skill)
-    if whole:
-        texts = [
-            TokenLosses(
-                text.text_id, [text.losses.sum()],
-                TokenSpans([0], [6], 6),
-                6,
-                sha256=text.sha256) for text in texts
-        ]
-    return dump(model, texts)
+def tokens(model, skill):
+    """A dump of three tokens a text."""
+    return dump(model, model_losses(skill))
+
+
+def items(grades):
+    return {str(i): float(g) for i, g in enumerate(grades) if g != ' '}
+
+
+A, B = tokens('a', 0.4), tokens('b', 1.1)
+SEEDS = [tokens('r', skill) for skill in (0.3, 0.5, 0.8)]
+ANSWERS = ({
+    'x': items('1001 '),
+    'y': items('01')
+}, {
+    'x': items('110 1'),
+    'y': items('01'),
+    'z': items('1')
+})
+GRADES = tuple({name: items(grades)
+                for name in ('easy', 'other')}
+               for grades in ('01' * 50, '011' * 33))
+
+
+@pytest.fixture(scope='module')
+def predictor():
+    return train()
+
+
+def parts_on(found, benchmark):
+    """Differences on a benchmark by kind."""
+    return {p.kind: p for p in found.differences if p.benchmark == benchmark}
 
 
 def test_mean_losses_of_tables():
@@ -55,26 +75,26 @@ def test_mean_losses_of_tables():
     # The texts differ by far more than the two models on each.
     assert loss.errors['texts'] < 0.1 * np.std(a) / np.sqrt(len(UNITS))
     assert compare(table('new', b), table('old', a)).verdict == 'worse'
-
-
-def test_equal_models_do_not_differ():
-    losses = losses_of(0, 1)
-    tiny = losses + 1e-5 * np.arange(len(UNITS))
-    found = compare(table('old', losses), table('new', tiny))
-    assert found.decisive.probability < 0.01 and found.verdict == 'worse'
-    same = compare(table('old', losses), table('new', losses))
+    same = compare(table('old', a), table('new', a))
     assert same.verdict == 'no difference'
     assert same.decisive.probability == 0.5
 
 
 def test_tokenizers_may_differ():
-    a, b = tokens('a', 1.0), tokens('b', 1.2)
-    found = compare(a, b).decisive
+    found = compare(A, B).decisive
     n_chars = 5 * 6
     assert found.value == pytest.approx(
-        sum((y.losses - x.losses).sum()
-            for x, y in zip(a.texts, b.texts)) / n_chars)
-    other = compare(a, tokens('b', 1.2, whole=True)).decisive
+        sum((b.losses - a.losses).sum()
+            for a, b in zip(A.texts, B.texts)) / n_chars)
+    # One token that covers the whole text.
+    whole = [
+        TokenLosses(
+            text.text_id, [text.losses.sum()],
+            TokenSpans([0], [6], 6),
+            6,
+            sha256=text.sha256) for text in B.texts
+    ]
+    other = compare(A, dump('b', whole)).decisive
     assert other.value == pytest.approx(found.value)
     assert other.errors == pytest.approx(found.errors)
 
@@ -93,91 +113,76 @@ def test_runs_of_one_recipe_add_their_noise():
 
 
 def test_one_number_and_its_seeds_are_enough():
-
-    def total(model, loss):
-        return FeatureTable.of_losses([model], ['val'], [[loss]])
-
-    seeds = [total(f'seed{i}', 1 + 0.001 * i) for i in range(5)]
-    found = compare(total('a', 1.0), total('b', 0.9), same_recipe=seeds)
+    totals = [
+        FeatureTable.of_losses([str(loss)], ['val'], [[loss]])
+        for loss in (1.0, 0.9, 1.001, 1.002, 1.003, 1.004)
+    ]
+    found = compare(*totals[:2], same_recipe=totals[2:])
     assert found.verdict == 'better' and [*found.decisive.errors] == ['runs']
     with pytest.raises(InputError, match='two or more'):
-        compare(total('a', 1.0), total('b', 0.9))
+        compare(*totals[:2])
 
 
-@pytest.mark.parametrize('solver', ['averaged', 'ridge'])
-def test_parts_of_texts_add_up_to_the_difference_of_scores(solver):
-    world = small_tables(n_units=8).only('easy', 'hard')
-    predictor = fit_predictor(world.features, world.accuracies, world.groups,
-                              SOLVERS[solver])
-    a, b = (world.features.select([world.models[i]]) for i in (0, 7))
-    paired = _measure([a, b], predictor)
+@pytest.mark.parametrize('solver', ['averaged', 'ridge', ''])
+def test_parts_of_texts_add_up_to_the_difference_of_scores(predictor, solver):
+    """Of tables, and of tokens."""
+    a, b = A, B
+    if solver:
+        world = small_tables(n_units=8).only('easy', 'hard')
+        predictor = fit_predictor(world.features, world.accuracies,
+                                  world.groups, SOLVERS[solver])
+        a, b = (world.features.select([world.models[i]]) for i in (0, 7))
+    measured = _measure([a, b], predictor)
     expected = [
-        np.diff(part.model.scores(np.concatenate([a.values,
-                                                  b.values]))).item()
+        np.diff(part.model.scores(measured.features)).item()
         for part in predictor.benchmarks
     ]
-    assert np.allclose(paired.scores.sum(axis=0), expected, rtol=1e-9)
+    assert np.allclose(measured.scores.sum(axis=0), expected, rtol=1e-9)
 
 
-def test_parts_of_texts_add_up_to_scores_of_tokens():
-    predictor = train()
-    paired = _measure([tokens('a', 0.4), tokens('b', 1.1)], predictor)
-    for part, column in zip(predictor.benchmarks, paired.scores.T):
-        a, b = part.model.scores(paired.features)
-        assert column.sum() == pytest.approx(b - a)
-
-
-def test_predicted_differences():
-    predictor = train()
-    a, b = tokens('a', 0.4), tokens('b', 1.1)
-    found = compare(a, b, predictor)
-    cube = predictor.predict({'a': a, 'b': b}).values[:, :, 0]
+def test_predicted_differences(predictor):
+    found = compare(A, B, predictor)
+    cube = predictor.predict({'a': A, 'b': B}).values[:, :, 0]
     parts = found.of_kind('predicted')
     assert [part.benchmark for part in parts] == ['easy', 'hard', 'mean']
     assert np.allclose([part.value for part in parts[:2]], cube[1] - cube[0])
     assert parts[2].value == pytest.approx((cube[1] - cube[0]).mean())
     assert found.decisive is parts[2] and found.verdict == 'better'
-    errors = predict_jointly(predictor, {'a': a, 'b': b}).differences(0, 1)
-    for part, error in zip(parts, errors.deviation):
-        assert part.error == part.errors['predictor'] == pytest.approx(error)
+    errors = predict_jointly(predictor, {'a': A, 'b': B}).differences(0, 1)
+    assert [part.errors for part in parts] == [{
+        'predictor': pytest.approx(e)
+    } for e in errors.deviation]
+    near = compare(A, B, predictor, same_family=True).of_kind('predicted')
+    assert [part.error for part in near] != [part.error for part in parts]
     assert not found.notes
-    one = compare(a, b, train(['easy']))
+    one = compare(A, B, train(['easy']))
     assert [part.kind
             for part in one.differences] == ['loss', 'score', 'predicted']
 
 
-def test_a_predictor_without_held_out_errors_leaves_losses():
+def test_a_predictor_without_held_out_errors_leaves_losses(predictor):
     """As those of --method paper; their scores are compared, too."""
-    a, b = tokens('a', 0.4), tokens('b', 1.1)
-    whole = compare(a, b, train())
-    found = compare(a, b, replace(train(), training_scores=None))
-    assert found.differences == tuple(part for part in whole.differences
-                                      if part.kind != 'predicted')
+    whole = compare(A, B, predictor)
+    found = compare(A, B, replace(predictor, training_scores=None))
+    assert found.differences == whole.differences[:3]
     assert found.decisive.kind == 'loss'
     assert 'accuracies are not compared' in found.notes[0]
 
 
-def test_the_mean_is_over_the_main_benchmarks():
-    predictor = train(['easy', 'hard', 'side'])
-    *parts, side = predictor.benchmarks
-    predictor = replace(
-        predictor, benchmarks=(*parts, replace(side, main=False)))
-    a, b = tokens('a', 0.4), tokens('b', 1.1)
-    runs = [tokens('r', skill) for skill in (0.3, 0.5)]
-    found = compare(a, b, predictor, same_recipe=runs).of_kind('predicted')
-    without = compare(a, b, train(), same_recipe=runs).of_kind('predicted')
-    assert [part.benchmark
-            for part in found] == ['easy', 'hard', 'side', 'mean']
-    assert found[3].value == pytest.approx(without[2].value)
-    assert found[3].errors['runs'] == pytest.approx(without[2].errors['runs'])
+def test_the_mean_is_over_the_main_benchmarks(predictor):
+    more = train(['easy', 'hard', 'side'])
+    *parts, side = more.benchmarks
+    more = replace(more, benchmarks=(*parts, replace(side, main=False)))
+    mean, without = (
+        parts_on(compare(A, B, one, same_recipe=SEEDS), 'mean')['predicted']
+        for one in (more, predictor))
+    assert mean.value == pytest.approx(without.value)
+    assert mean.errors['runs'] == pytest.approx(without.errors['runs'])
 
 
-def test_runs_of_one_recipe_add_their_noise_to_predictions():
-    predictor = train()
-    a, b = tokens('a', 0.4), tokens('b', 1.1)
-    runs = [tokens('r', skill) for skill in (0.3, 0.5, 0.8)]
-    cube = predictor.predict(dict(zip('rst', runs))).values[:, :, 0]
-    parts = compare(a, b, predictor, same_recipe=runs).of_kind('predicted')
+def test_runs_of_one_recipe_add_their_noise_to_predictions(predictor):
+    cube = predictor.predict(dict(zip('rst', SEEDS))).values[:, :, 0]
+    parts = compare(A, B, predictor, same_recipe=SEEDS).of_kind('predicted')
     expected = np.sqrt(2) * np.column_stack([cube, cube.mean(1)]).std(
         axis=0, ddof=1)
     assert np.allclose([part.errors['runs'] for part in parts], expected)
@@ -186,40 +191,32 @@ def test_runs_of_one_recipe_add_their_noise_to_predictions():
             np.hypot(part.errors['runs'], part.errors['predictor']))
 
 
-def test_predictions_and_answers_combined():
-    a, b = tokens('a', 0.4), tokens('b', 1.1)
-    answers = tuple({name: items(grades)
-                     for name in ('easy', 'other')}
-                    for grades in ('01' * 50, '011' * 33))
-    found = compare(a, b, train(), answers)
-    both, = found.of_kind('combined')
-    easy = [part for part in found.differences if part.benchmark == 'easy']
-    assert both.error < min(part.error for part in easy[1:3])
+def test_predictions_and_answers_combined(predictor):
+    found = compare(A, B, predictor, GRADES)
+    easy = parts_on(found, 'easy')
+    both = easy['combined']
+    assert both.error < min(easy['predicted'].error, easy['observed'].error)
     # What was observed on other benchmarks has no part in the mean.
     assert found.decisive.kind == 'predicted'
-    decided = compare(a, b, train(), answers, decided_by='easy').decisive
-    assert decided.kind == 'combined'
+    decided = compare(A, B, predictor, GRADES, decided_by='easy').decisive
+    assert decided == both
+    # Seeds move observed accuracies as predicted ones.
+    more = compare(
+        A, B, predictor, GRADES, same_recipe=SEEDS, decided_by='other')
+    easy = parts_on(more, 'easy')
+    noise = easy['predicted'].errors['runs']
+    assert noise == easy['observed'].errors['runs']
+    assert easy['combined'].value == pytest.approx(both.value)
+    assert easy['combined'].error == pytest.approx(np.hypot(both.error, noise))
+    assert [*parts_on(more, 'other')['observed'].errors] == ['items']
+    assert 'about these two models' in more.notes[-1]
 
 
-def test_what_the_predictor_was_not_made_for_is_noted():
+def test_what_the_predictor_was_not_made_for_is_noted(predictor):
     fitted, beyond = compare(
-        tokens('fit-3', 3 / 8), tokens('b', 2.2), train()).notes
+        tokens('fit-3', 3 / 8), tokens('b', 2.2), predictor).notes
     assert fitted.startswith('fit-3: among the training models')
     assert beyond.startswith('easy, hard: scores outside the range')
-
-
-def items(grades):
-    return {str(i): float(g) for i, g in enumerate(grades) if g != ' '}
-
-
-ANSWERS = ({
-    'x': items('1001 '),
-    'y': items('01')
-}, {
-    'x': items('110 1'),
-    'y': items('01'),
-    'z': items('1')
-})
 
 
 def test_answers_to_the_same_items():
@@ -235,67 +232,36 @@ def test_answers_to_the_same_items():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_seeds_move_observed_accuracies_as_predicted_ones():
-    a, b = tokens('a', 0.4), tokens('b', 1.1)
-    runs = [tokens('r', skill) for skill in (0.3, 0.5, 0.8)]
-    answers = tuple({name: items(grades)
-                     for name in ('easy', 'other')}
-                    for grades in ('01' * 50, '011' * 33))
-    found = compare(a, b, train(), answers, same_recipe=runs)
-    predicted, observed, both = (
-        next(part for part in found.of_kind(kind) if part.benchmark == 'easy')
-        for kind in ('predicted', 'observed', 'combined'))
-    noise = predicted.errors['runs']
-    assert noise == observed.errors['runs'] == both.errors['runs']
-    without = compare(a, b, train(), answers)
-    alone, = without.of_kind('combined')
-    assert both.value == pytest.approx(alone.value)
-    assert both.error == pytest.approx(np.hypot(alone.error, noise))
-    other = next(part for part in found.differences
-                 if part.benchmark == 'other')
-    assert [*other.errors] == ['items']
-    by_other = compare(
-        a, b, train(), answers, same_recipe=runs, decided_by='other')
-    assert 'about these two models' in by_other.notes[-1]
-
-
 def test_what_decides():
-    a, b = table('a', losses_of(0, 1)), table('b', losses_of(-0.1, 2))
-    assert compare(a, b, answers=ANSWERS).decisive.kind == 'observed'
-    by_loss = compare(a, b, answers=ANSWERS, decided_by='loss')
+    assert compare(A, B, answers=ANSWERS).decisive.kind == 'observed'
+    by_loss = compare(A, B, answers=ANSWERS, decided_by='loss')
     assert by_loss.decisive.kind == 'loss' and by_loss.verdict == 'better'
     with pytest.raises(InputError, match='one of loss, x, y, mean, found'):
-        compare(a, b, answers=ANSWERS, decided_by='z')
+        compare(A, B, answers=ANSWERS, decided_by='z')
 
 
-def test_losses_that_cannot_be_compared():
-    with pytest.raises(InputError, match='dumps or tables'):
-        compare(tokens('a', 1.0), table('b', losses_of(0, 1)))
-    two = FeatureTable.of_losses(['a', 'b'], UNITS, np.ones((2, 12)))
-    with pytest.raises(InputError, match='one model, found a, b'):
-        compare(two, table('b', losses_of(0, 1)))
-    with pytest.raises(InputError, match='texts'):
-        compare(
-            tokens('a', 1.0),
-            dump('b', model_losses(1, OTHER_TEXTS), OTHER_TEXTS))
-    with pytest.raises(InputError, match='items that both answered'):
-        compare(answers=({'x': {'1': 1}}, {'x': {'2': 1}}))
-    for answers in (None, ANSWERS):
-        with pytest.raises(
-                InputError, match='losses or answers of A and of B'):
-            compare(tokens('a', 1.0), answers=answers)
-    for settings in (
-            dict(predictor=train()),
-            dict(same_recipe=[tokens('r', 1), tokens('s', 1)])):
-        with pytest.raises(InputError, match='losses of A and B, too'):
-            compare(answers=ANSWERS, **settings)
-    for settings in (dict(level=95), dict(margin=0)):
-        with pytest.raises(InputError, match=f'{[*settings][0]} of a comp'):
-            compare(answers=ANSWERS, **settings)
+@pytest.mark.parametrize('arguments, message', [
+    (dict(a=A, b=table('b', losses_of(0, 1))), 'dumps or tables'),
+    (dict(
+        a=FeatureTable.of_losses(['a', 'b'], UNITS, np.ones((2, 12))),
+        b=table('b', losses_of(0, 1))), 'one model, found a, b'),
+    (dict(a=A, b=dump('b', model_losses(1, OTHER_TEXTS),
+                      OTHER_TEXTS)), 'texts'),
+    (dict(answers=({'x': {'1': 1}}, {'x': {'2': 1}})),
+     'items that both answered'),
+    (dict(a=A), 'losses or answers of A and of B'),
+    (dict(a=A, answers=ANSWERS), 'losses or answers of A and of B'),
+    (dict(answers=ANSWERS, same_recipe=SEEDS), 'losses of A and B, too'),
+    (dict(answers=ANSWERS, predictor=True), 'losses of A and B, too'),
+    (dict(answers=ANSWERS, level=95), 'level of a comparison'),
+    (dict(answers=ANSWERS, margin=0), 'margin of a comparison'),
+])  # yapf: disable
+def test_losses_that_cannot_be_compared(arguments, message):
+    with pytest.raises(InputError, match=message):
+        compare(**arguments)
 
 
 def test_models_that_were_scored_in_two_ways_are_noted():
-    a, b = tokens('a', 1.0), tokens('b', 1.1)
-    half = replace(b, info=replace(b.info, dtype='bfloat16'))
-    assert len(compare(a, b).notes) == 1
-    assert 'scored in different ways' in compare(a, half).notes[0]
+    half = replace(B, info=replace(B.info, dtype='bfloat16'))
+    assert len(compare(A, B).notes) == 1
+    assert 'scored in different ways' in compare(A, half).notes[0]

@@ -124,15 +124,15 @@ def test_own_errors_of_models():
 def test_many_pairs_in_cells(monkeypatch):
     """Their variance is that of the pairs one by one."""
     scores = simulated(np.random.default_rng(4))
-    found = []
-    for most in (differences.MOST_PAIRS, 10**6):
-        monkeypatch.setattr(differences, 'MOST_PAIRS', most)
-        parts = differences._Pairs.of(scores, [0])
-        variance = parts.errors(np.zeros(3)).variance(
-            np.array([0, .1, .3]), np.array([False, True, True]))
-        found.append((len(parts.sizes), np.sqrt(variance)))
-    (cells, fast), (pairs, exact) = found
-    assert cells < pairs / 4
+    cells = differences._Pairs.of(scores, [0])
+    monkeypatch.setattr(differences, 'MOST_PAIRS', 10**6)
+    pairs = differences._Pairs.of(scores, [0])
+    assert len(cells.sizes) < len(pairs.sizes) / 4
+    fast, exact = (
+        np.sqrt(
+            part.errors(np.zeros(3)).variance(
+                np.array([0, .1, .3]), np.array([False, True, True])))
+        for part in (cells, pairs))
     np.testing.assert_allclose(fast, exact, rtol=.005)
 
 
@@ -179,13 +179,8 @@ def test_most_likely_scale():
         loss,
         np.log([1e-3, 1e-3, 1e-3]),
         method='Nelder-Mead',
-        options={
-            'xatol': 1e-6,
-            'fatol': 1e-12,
-            'maxiter': 4000
-        })
-    fitted = differences._fit_parts(parts.sizes, parts.squares, parts.between,
-                                    parts.weights)
+        options=dict(xatol=1e-6, fatol=1e-12, maxiter=4000))
+    fitted = differences._fit_parts(*parts[:4])
     assert loss(np.log(fitted + 1e-12)) == pytest.approx(best.fun, abs=1e-5)
 
 
@@ -202,8 +197,7 @@ def test_without_pairs_within_a_family():
     scores = simulated(np.random.default_rng(3), 30, 1)
     parts = differences._Pairs.of(scores, [0])
     assert parts.between.all()
-    fitted = differences._fit_parts(parts.sizes, parts.squares, parts.between,
-                                    parts.weights)
+    fitted = differences._fit_parts(*parts[:4])
     assert fitted[1] == 0 and fitted[0] > 0
 
 
@@ -235,19 +229,18 @@ def test_distant_models_differ_less_surely(predictor):
                                before.deviation[:2] * (1 + wide.rate * away))
 
 
-def test_errors_of_the_mean(predictor):
+def test_errors_of_the_mean():
     """They grow as their benchmarks; unbounded ones count by their share."""
     learned = [
         differences._PairErrors(np.array([size, 0, 0]), 5)
         for size in (.02, .04, .03, .03, .01)
     ]
     growth = np.sqrt([1., 4., np.inf, 1.])[:, None]
-    found = JointPredictions((*'abcd', 'mean of 4'), np.zeros((5, 1)), learned,
-                             growth, np.zeros((5, 1)), np.array(['x']),
-                             np.ones(4, bool))
-    assert found.differences(
-        0, 0).deviation[-1]**2 == pytest.approx(.01 * (.02 + .16 + .03) / .09 +
-                                                (1 / 4)**2)
+    nothing = np.zeros((5, 1))
+    found = JointPredictions((*'abcd', 'mean of 4'), nothing, learned, growth,
+                             nothing, np.array(['x']), np.ones(4, bool))
+    variance = found.differences(0, 0).deviation[-1]**2
+    assert variance == pytest.approx(.01 * (.02 + .16 + .03) / .09 + 1 / 16)
 
 
 def test_losses_beyond_the_training(predictor):

@@ -1,7 +1,6 @@
 """Noise of paired differences, and verdicts, against oracles."""
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,34 +21,27 @@ def noise_of(differences, sources):
     return noise
 
 
-def stratified_error(differences, sources):
-    """The standard error of a stratified mean of texts of one length."""
-    variance = 0.0
-    for source in {*sources}:
-        part = np.array(
-            [d for d, s in zip(differences, sources) if s == source])
-        variance += len(part)**2 * part.var(ddof=1) / len(part)
-    return math.sqrt(variance) / len(differences)
+def difference(value, kind=OBSERVED, level=.95, margin=1, **noises):
+    return Difference(kind, 'x', value, noises, level, margin)
 
 
 def test_noise_of_texts_is_that_of_a_stratified_mean():
     rng = np.random.default_rng(0)
-    sources = ['a'] * 3 + ['b'] * 30 + ['c'] * 7
-    differences = rng.normal(size=40) + 10 * (np.array(sources) == 'b')
+    sources = np.repeat(['a', 'b', 'c'], [3, 30, 7])
+    differences = rng.normal(size=40) + 10 * (sources == 'b')
+    variance = sum(n * differences[sources == source].var(ddof=1)
+                   for source, n in (('a', 3), ('b', 30), ('c', 7)))
     noise = noise_of(differences, sources)
-    assert noise.error == pytest.approx(
-        stratified_error(differences, sources), rel=0.07)
+    assert noise.error == pytest.approx(math.sqrt(variance) / 40, rel=0.07)
     assert noise.freedom == 37
-    # Without strata, the difference between the sources would be noise, too.
-    assert noise_of(differences, [''] * 40).error > 3 * noise.error
 
 
-@pytest.mark.parametrize('sources', ['abcd', 'aaab', 'aabc'])
-def test_sources_of_a_single_text_are_pooled(sources):
-    pooled = {'abcd': 'aaaa', 'aaab': 'aaaa', 'aabc': 'aabb'}[sources]
-    differences = [0.3, 0.1, 0.7, 0.2]
-    assert noise_of(differences,
-                    [*sources]) == noise_of(differences, [*pooled])
+@pytest.mark.parametrize('sources, pooled',
+                         [('abcd', 'aaaa'), ('aaab', 'aaaa'),
+                          ('aabc', 'aabb')])
+def test_sources_of_a_single_text_are_pooled(sources, pooled):
+    values = [0.3, 0.1, 0.7, 0.2]
+    assert noise_of(values, [*sources]) == noise_of(values, [*pooled])
 
 
 def test_long_texts_count_more():
@@ -77,8 +69,7 @@ def test_intervals_of_few_texts_hold_in_95_of_100_cases(monkeypatch):
     for _ in range(400):
         differences = scale * rng.normal(size=12)
         noise = noise_of(differences, [*'aaaabbbbbbbb'])
-        part = Difference(LOSS, '', differences.mean(), {'texts': noise}, .95,
-                          1)
+        part = difference(differences.mean(), LOSS, texts=noise)
         held += part.low < 0 < part.high
     assert 0.9 < held / 400 < 0.98
 
@@ -97,9 +88,13 @@ def test_equal_recipes_are_told_apart_in_5_of_100_cases(
     rng = np.random.default_rng(7)
     told, n = 0, 500
     for a, b, *seeds in getattr(rng, draw)(size=(n, 2 + n_seeds)):
-        noises = {'texts': Noise(of_texts), 'runs': run_noise(seeds)}
         shift = b - a + of_texts * rng.normal()
-        part = Difference(LOSS, '', shift, noises, .95, .1)
+        part = difference(
+            shift,
+            LOSS,
+            margin=.1,
+            texts=Noise(of_texts),
+            runs=run_noise(seeds))
         told += part.verdict in ('better', 'worse')
     assert told / n < 0.06
 
@@ -107,9 +102,8 @@ def test_equal_recipes_are_told_apart_in_5_of_100_cases(
 def test_another_recipe_is_told_apart():
     rng = np.random.default_rng(8)
     verdicts = [
-        Difference(LOSS, '', b - a - 8, {
-            'runs': run_noise(seeds)
-        }, .95, .1).verdict for a, b, *seeds in rng.normal(size=(100, 7))
+        difference(b - a - 8, LOSS, runs=run_noise(seeds)).verdict
+        for a, b, *seeds in rng.normal(size=(100, 7))
     ]
     assert verdicts.count('better') > 80
 
@@ -121,46 +115,37 @@ def test_another_recipe_is_told_apart():
     (0.1, 1.0, 'cannot tell', 'cannot tell'),
 ])
 def test_verdicts(value, error, verdict, opposite):
-    noises = {'items': Noise(error)}
-    found = Difference(OBSERVED, 'x', value, noises, 0.95, 1.0)
+    found = difference(value, items=Noise(error))
     assert found.verdict == verdict
-    assert Difference(OBSERVED, 'x', -value, noises, .95,
-                      1.0).verdict == opposite
+    assert difference(-value, items=Noise(error)).verdict == opposite
     # Lower losses are better.
-    assert Difference(LOSS, '', -value, noises, .95, 1.0).verdict == verdict
+    assert difference(-value, LOSS, items=Noise(error)).verdict == verdict
     assert (found.probability > 0.975) == (found.low > 0)
 
 
 def test_noise_adds_up_in_quadrature():
-    found = Difference(LOSS, '', 0.0, {
-        'texts': Noise(3),
-        'runs': Noise(4)
-    }, 0.95, 1)
+    found = difference(0.0, LOSS, texts=Noise(3), runs=Noise(4))
     assert found.error == 5 and found.high == pytest.approx(5 * 1.959964)
-    assert found.errors == {'texts': 3, 'runs': 4}
     # Student's t of two degrees of freedom, from a table.
-    few = Difference(LOSS, '', 0.0, {'runs': Noise(1, 2)}, 0.95, 1)
-    assert few.high == pytest.approx(4.302653)
-    # Quantiles add up in quadrature.
-    both = replace(few, noises={'texts': Noise(3), **few.noises})
-    assert both.high == pytest.approx(math.hypot(3 * 1.959964, 4.302653))
+    few = difference(0.0, LOSS, texts=Noise(3), runs=Noise(1, 2))
+    assert few.high == pytest.approx(math.hypot(3 * 1.959964, 4.302653))
 
 
 def test_the_probability_is_that_of_the_interval_that_ends_at_0():
+    noises = dict(texts=Noise(1), runs=Noise(2, 3), items=Noise(0))
     for value in (.3, 7.0, -7.0):
-        noises = {'texts': Noise(1), 'runs': Noise(2, 3), 'items': Noise(0)}
-        found = Difference(PREDICTED, 'x', value, noises, .95, 1)
+        found = difference(value, PREDICTED, **noises)
         likelier = max(found.probability, 1 - found.probability)
-        limit = replace(found, value=0.0, kind=LOSS, level=2 * likelier - 1)
+        limit = difference(0.0, LOSS, 2 * likelier - 1, **noises)
         assert limit.high == pytest.approx(abs(value))
         assert (found.probability > .5) == (value > 0)
     for value in (-2.0, 0.0, 1e9):
-        single = Difference(LOSS, '', value, {'runs': Noise(1, 3)}, .95, 1)
+        single = difference(value, LOSS, runs=Noise(1, 3))
         assert single.probability == pytest.approx(stats.t(3).cdf(-value))
 
 
 def test_no_noise_at_all():
-    found = Difference(OBSERVED, 'x', 0.0, {'runs': Noise(0)}, 0.95, 1)
+    found = difference(0.0, runs=Noise(0))
     assert found.probability == 0.5 and found.verdict == 'no difference'
 
 
@@ -181,8 +166,7 @@ def test_intervals_of_answers_hold_in_95_of_100_cases(n, gain):
     for _ in range(400):
         u = rng.random(n)
         found = PairedAnswers.of('x', u < 0.1, (u > 0.2 - gain) & (u < 0.3))
-        noises = {'items': found.noise}
-        part = Difference(OBSERVED, 'x', found.value, noises, 0.95, 1)
+        part = difference(found.value, items=found.noise)
         held += part.low <= gain <= part.high
     assert 0.92 < held / 400 < 0.995
 
@@ -197,23 +181,21 @@ def test_grades_have_noise_but_no_exact_test():
     assert found.only[1] - found.only[0] == pytest.approx((b - a).sum())
     # Half an item more on either side, as for equal answers.
     assert PairedAnswers.of('x', a, a).noise.error == pytest.approx(1 / 52)
+    # One grade among answers is enough.
+    assert PairedAnswers.of('x', [1, 0, .5], [0, 1, 1]).p_value is None
 
 
 def test_the_detectable_difference_is_found_four_times_in_five():
     rng = np.random.default_rng(6)
-    found = Difference(OBSERVED, 'x', 0, {'items': Noise(0.5)}, 0.95, 1)
+    found = difference(0, items=Noise(0.5))
     values = found.detectable + 0.5 * rng.normal(size=4000)
     assert np.mean(values > found.high) == pytest.approx(0.8, abs=0.02)
 
 
 def test_the_combination_is_the_best_weighted_mean():
-    predicted, observed = (Difference(kind, 'x', value, {
-        origin: noise,
-        'runs': Noise(0.05, 4)
-    }, 0.95, 1) for kind, value, origin, noise in (
-        (PREDICTED, .1, 'predictor', Noise(.03, 2)),
-        (OBSERVED, .5, 'items', Noise(.01)),
-    ))
+    runs = Noise(0.05, 4)
+    predicted = difference(.1, PREDICTED, predictor=Noise(.03, 2), runs=runs)
+    observed = difference(.5, items=Noise(.01), runs=runs)
     both = combine(predicted, observed)
     variances = {
         w: (w * .03)**2 + ((1 - w) * .01)**2
@@ -229,13 +211,7 @@ def test_the_combination_is_the_best_weighted_mean():
 
 
 def test_differences_of_accuracies_are_100_points_at_most():
-    noise = {'items': Noise(0.5)}
     for value, ends in ((.9, (.9 - .98, 1)), (-.9, (-1, .98 - .9))):
-        found = Difference(PREDICTED, 'x', value, noise, .95, 1)
+        found = difference(value, PREDICTED, items=Noise(.5))
         assert (found.low, found.high) == pytest.approx(ends, abs=1e-3)
-    assert Difference(LOSS, '', .9, noise, .95, 1).high == pytest.approx(
-        .9 + .98, abs=1e-3)
-
-
-def test_one_grade_among_answers_leaves_no_exact_test():
-    assert PairedAnswers.of('x', [1, 0, .5], [0, 1, 1]).p_value is None
+    assert difference(.9, LOSS, items=Noise(.5)).high > 1
