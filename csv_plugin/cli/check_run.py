@@ -15,8 +15,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import print_end
 from csv_plugin.cli.options import add_shared
 from csv_plugin.core.formatting import shortened
-from csv_plugin.io.runs.run_plan import (Gap, is_texts, newest_config,
-                                         run_gaps, run_predictors)
+from csv_plugin.io.runs.run_plan import Gap, is_texts, newest_config, run_gaps
 from csv_plugin.report.screen import text_table, wrapped
 
 
@@ -36,9 +35,6 @@ def run(args: argparse.Namespace) -> None:
         assert config
         print_end((), 'opencompass', config, '-r', folder.name, '--work-dir',
                   folder.parent)
-    elif predictors := run_predictors(args.work_dir):
-        print_end((), 'salience', 'report', args.work_dir, '--predictor',
-                  predictors[0])
     else:
         print_end((), 'salience', 'train', '--help')
 

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
         *family_notes(tables.families[m] for m in tables.features.models),
         *shortage_notes(tables.accuracies, tables.families, fit)
     ])
-    tables = tables.select_benchmarks(run_on)
+    tables = tables.select(tables.features.models, run_on)
     parts = tables.features, tables.accuracies, tables.families
     solver = SOLVERS[args.solver]
     if args.leave_family_out:

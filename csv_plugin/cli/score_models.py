@@ -50,8 +50,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names, sole_writer
 from csv_plugin.io.model_paths import (check_tokenizers, checkpoint_folders,
-                                       name_and_path, weights_mark,
-                                       weights_newer)
+                                       name_and_path, weights_mark)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 #: Settings that lead to other files of a model than those that are checked
@@ -273,9 +272,7 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
             raise InputError(
                 str(file), f'losses with the {field} {value!r}', repr(found),
                 'Remove it, or choose another name or folder.')
-    newer = (', but the model was written after it: remove it to have the '
-             'model scored anew') if weights_newer(model, file) else ''
-    return f'{file} is there ({info.engine}, {info.dtype}){newer}'
+    return f'{file} is there ({info.engine}, {info.dtype})'
 
 
 def _mark(model: str, args: argparse.Namespace) -> str:

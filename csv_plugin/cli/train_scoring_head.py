@@ -27,10 +27,9 @@ from csv_plugin.core.training import Training
 from csv_plugin.io.collection import (MODELS, Collection, collect,
                                       read_collection)
 from csv_plugin.io.known_benchmarks import benchmark_infos
-from csv_plugin.io.paper import SPLITS, TABLE, named_models, split_models
-from csv_plugin.io.runs.run_dumps import matching_paths
+from csv_plugin.io.paper import read_models_or_paper
 from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
-                                  read_models, split_name)
+                                  split_name)
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.methods import METHODS, check_validation
@@ -54,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(group, '--texts', 'FILE',
                'validation set of the losses (required with runs and dumps)')
     add_option(
-        group, '--models', 'CSV', 'columns model, family and split '
-        '(required, but for --split paper)')
+        group, '--models', 'CSV', 'columns model, family and split; '
+        "paper for the paper's Table 2 (required with runs and dumps)")
     add_option(
         group, '--benchmarks', 'CSV', 'columns benchmark, chance, n_items '
         '(this or --tasks is required)')
@@ -67,12 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group, '--scores', 'CSV|paper', 'table of accuracies, fractions in '
         '0..1; paper for those of the paper (default: those of the runs)')
     group = parser.add_argument_group('training')
-    group.add_argument(
-        '--split',
-        choices=SPLITS,
-        default=TABLE,
-        help='how to split models: by the column of the table, or as in the '
-        "paper's Table 2 (default table)")
     add_option(group, '--fit', 'SPLIT',
                'splits to fit to (default: all but test)', split_name, (), '+')
     add_option(
@@ -104,9 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     settings = _head_settings(args)
     _check_sources(args)
-    info = (
-        split_models(read_models(args.collection / MODELS), args.split)
-        if args.collection else named_models(args.models, args.split))
+    info = read_models_or_paper(args.collection /
+                                MODELS if args.collection else args.models)
     models = models_to_fit(args.fit, tuple(info), info)
     # They choose the step of Algorithm 2.
     validation = [
@@ -173,27 +165,23 @@ def _check_sources(args: argparse.Namespace) -> None:
         return
     if args.benchmarks:
         refuse(args, '--benchmarks', 'tasks', 'chance')
-    if not args.texts or not (args.benchmarks or args.tasks):
-        raise InputError('runs and --dumps',
-                         '--texts and --benchmarks or --tasks beside them',
-                         'fewer', 'Name the texts and the benchmarks.')
+    if not (args.texts and args.models and (args.benchmarks or args.tasks)):
+        raise InputError(
+            'runs and --dumps',
+            '--texts, --models and --benchmarks or --tasks beside them',
+            'fewer', 'Name the texts, the models and the benchmarks.')
 
 
 def _collected(args: argparse.Namespace,
                info: Mapping[str, ModelInfo]) -> Collection:
     """Losses and accuracies of the source."""
     if args.collection:
-        collection = read_collection(args.collection,
-                                     partial(tqdm, desc='dumps'))
-        return replace(collection, info=info)
+        return read_collection(args.collection, partial(tqdm, desc='dumps'))
     benchmarks = (
         read_benchmarks(args.benchmarks)
         if args.benchmarks else benchmark_infos(args.tasks, dict(args.chance)))
-    # One that several patterns match counts once.
-    dumps = dict.fromkeys(
-        path for place in args.dumps for path in matching_paths(place))
     collection = collect(
-        read_texts(args.texts), info, benchmarks, args.runs, tuple(dumps),
+        read_texts(args.texts), info, benchmarks, args.runs, args.dumps,
         args.scores, partial(tqdm, desc='losses'))
     if args.keep_collection:
         collection.write(args.out / 'collection')

@@ -16,14 +16,12 @@ from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
+from csv_plugin.io.dumps import merge_dumps, read_dumps, write_dump
 from csv_plugin.io.files import FilePath, check_file_names, file_set
-from csv_plugin.io.known_benchmarks import group_remedy
-from csv_plugin.io.model_paths import paths_by_model
-from csv_plugin.io.model_tables import (ModelColumns, read_accuracies,
+from csv_plugin.io.model_tables import (accuracy_table, read_accuracies,
                                         read_accuracy_columns, with_all_models)
 from csv_plugin.io.paper import PAPER, paper_accuracies
-from csv_plugin.io.runs.run_dumps import read_run_dump
+from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_names_in,
@@ -33,6 +31,8 @@ from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 #: Tables of a collection beside the dumps and the texts.
 MODELS, SCORES, BENCHMARKS = 'models.csv', 'scores.csv', 'benchmarks.csv'
 _RUNS = 'runs'
+#: Accuracies by model and benchmark.
+_Scores = Mapping[str, Mapping[str, Optional[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,28 +65,24 @@ class Collection:
         `fitted` are the models to fit to. An `InputError` if a benchmark has
         no accuracy of any of them.
         """
-        models, to_fit = self.accuracies.models, set(fitted)
+        models = self.accuracies.models
         lines = [
-            f'{len(models)} models, {len(to_fit)} to fit to, losses on '
+            f'{len(models)} models, {len(fitted)} to fit to, losses on '
             f'{len(self.texts)} texts'
         ]
         for name in self.accuracies.benchmarks:
-            evaluated = [
-                model
-                for model, value in zip(models, self.accuracies.column(name))
-                if not np.isnan(value)
-            ]
-            n_fitted = len(to_fit.intersection(evaluated))
+            was_run = ~np.isnan(self.accuracies.column(name))
+            n_run = np.count_nonzero(was_run)
+            missing = [m for m, has in zip(models, was_run) if not has]
+            n_fitted = len({*fitted}.difference(missing))
             if not n_fitted:
                 raise InputError(
                     f'accuracies on {name!r}', 'that of a model to fit to',
-                    f'those of {len(evaluated)} models, none to fit to',
+                    f'those of {n_run} models, none to fit to',
                     'Run the benchmark on them, or leave it out.')
-            missing = [model for model in models if model not in evaluated]
             rest = f'; none of {", ".join(missing)}' if missing else ''
-            lines.append(f'{name}: accuracies of {len(evaluated)} of '
-                         f'{len(models)} models, {n_fitted} of them to fit to'
-                         f'{rest}')
+            lines.append(f'{name}: accuracies of {n_run} of {len(models)} '
+                         f'models, {n_fitted} of them to fit to{rest}')
         return list(map(one_line, lines))
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
@@ -175,20 +171,34 @@ def collect(texts: TextSet,
 
     Runs are time-stamped folders, the newest last. If several contain a dump
     of a model or an accuracy, the last counts; for accuracies, runs without a
-    summary are skipped. Dumps, such as `losses/my-model.safetensors`, are used
-    if there are no runs. A warning names other models that have a file.
-    `scores` is a table as in `read_accuracy_columns`, or 'paper' for Tables 3
-    and 4 of the paper; None to read those of the runs. `progress` wraps the
-    models.
+    summary are skipped. Dumps, as in `find_dumps`, are used if there are no
+    runs. A warning names other models that have a dump. `scores` is a table as
+    in `read_accuracy_columns`, or 'paper' for Tables 3 and 4 of the paper;
+    None to read those of the runs. `progress` wraps the models.
     """
     if scores:
-        table, where = _table(scores), f'accuracies of {os.fspath(scores)}'
+        found, where = _scores_of(scores), f'accuracies of {os.fspath(scores)}'
     elif runs:
-        table, where = _table_of_runs(runs, list(benchmarks)), _RUNS
+        found, where = _scores_of_runs(runs, list(benchmarks)), _RUNS
     else:
         raise InputError('dumps', 'a table of accuracies beside them', 'none',
                          'Give the table, or give runs with summaries.')
-    accuracies = _accuracies(where, table, list(info), benchmarks)
+    if not info.keys() & found.keys():
+        raise InputError(where, f'accuracies of models such as {min(info)!r}',
+                         f'models {", ".join(sorted(found)) or "none"}',
+                         'Use the same names in all tables.')
+    values = np.array([[found.get(model, {}).get(name) for name in benchmarks]
+                       for model in info], np.float64)
+    accuracies = accuracy_table(tuple(info), benchmarks, values)
+    missing = [name for name in benchmarks
+               if name not in accuracies.benchmarks_run]  # yapf: disable
+    if missing:
+        raise InputError(
+            where, 'an accuracy on every benchmark, of at least one model',
+            f'none on {", ".join(missing)}',
+            'Run the benchmarks, correct their names, or leave them out.' +
+            (where == _RUNS) * ' An average such as mmlu needs its '
+            'summary_groups in the summarizer, and then -m viz -r.')
     if not scores:
         _check_percent(accuracies)
     losses = _read_losses(texts, list(info), runs, dumps, progress)
@@ -199,7 +209,7 @@ def _read_losses(texts: TextSet, models: Sequence[str],
                  runs: Sequence[FilePath], dumps: Sequence[FilePath],
                  progress: Progress) -> dict[str, TokenLossDump]:
     """The dump of every model; one error names all that have none."""
-    files = {} if runs else paths_by_model(dumps)
+    files = {} if runs else find_dumps(dumps)
     rest = [name for name in files if name not in models]
     if rest:
         warnings.warn(
@@ -208,10 +218,11 @@ def _read_losses(texts: TextSet, models: Sequence[str],
             stacklevel=3)
     found, errors = {}, {}
     for model in progress(models):
+        places = [DumpPlace(Path(run), model) for run in reversed(runs)]
+        if model in files:
+            places = [files[model]]
         try:
-            dump = (
-                _dump_of_runs(runs, model, texts.fingerprint)
-                if runs else _dump_of_files(files, model, texts.fingerprint))
+            dump = _first_dump(model, places, texts.fingerprint)
             found[model] = merge_dumps([dump], texts)
         except InputError as error:
             errors[model] = error
@@ -225,34 +236,31 @@ def _read_losses(texts: TextSet, models: Sequence[str],
     return found
 
 
-def _dump_of_runs(runs: Sequence[FilePath], model: str,
-                  fingerprint: str) -> TokenLossDump:
+def _first_dump(model: str, places: Sequence[DumpPlace],
+                fingerprint: str) -> TokenLossDump:
+    """The dump in the first of the places that has one."""
     reasons = []
-    for run in reversed(runs):
+    for place in places:
         try:
-            return read_run_dump(run, model, fingerprint)
+            return place.read(fingerprint)
         except InputError as error:
-            reasons.append(f'{os.fspath(run)}: {error}'.rstrip('.'))
-    raise InputError(f'losses of {model!r}', 'a dump in one of the runs',
-                     '; '.join(reasons), 'Score the texts with the model.')
+            reasons.append(f'{place.path}: {error}'.rstrip('.'))
+    raise InputError(f'losses of {model!r}', 'a dump', '; '.join(reasons)
+                     or 'none', 'Score the texts with the model.')
 
 
-def _dump_of_files(files: Mapping[str, Path], model: str,
-                   fingerprint: str) -> TokenLossDump:
-    if model not in files:
-        raise InputError(f'losses of {model!r}', f'a file {model}.safetensors',
-                         'none', 'Score the texts with the model.')
-    dump = read_dump(files[model])
-    if dump.info.fingerprint != fingerprint:
-        raise InputError(
-            str(files[model]), f'losses on the texts {fingerprint[:12]}',
-            f'losses on the texts {dump.info.fingerprint[:12]}',
-            'Score the texts of this validation set.')
-    return dump
+def _scores_of(path: FilePath) -> _Scores:
+    if path == PAPER:
+        return paper_accuracies().to_dict()
+    table = read_accuracy_columns(path)
+    return {
+        model: dict(zip(table.columns, row))
+        for model, row in zip(table.models, table.values.tolist())
+    }
 
 
-def _table_of_runs(runs: Sequence[FilePath],
-                   benchmarks: Sequence[str]) -> ModelColumns:
+def _scores_of_runs(runs: Sequence[FilePath],
+                    benchmarks: Sequence[str]) -> _Scores:
     """The last accuracies of all models of the runs."""
     # A run of other models may have been given up before its summary.
     finished = [run for run in runs if newest_summary(run, SUMMARY)]
@@ -260,52 +268,7 @@ def _table_of_runs(runs: Sequence[FilePath],
     for run in finished or runs:
         for model, row in read_run_accuracies(run, benchmarks).items():
             found.setdefault(model, {}).update(row)
-    values = [[row.get(name, np.nan) for name in benchmarks]
-              for row in found.values()]
-    return ModelColumns(
-        tuple(found), tuple(benchmarks),
-        np.array(values).reshape(-1, len(benchmarks)))
-
-
-def _table(path: FilePath) -> ModelColumns:
-    if path != PAPER:
-        return read_accuracy_columns(path)
-    printed = paper_accuracies()
-    return ModelColumns(printed.models, printed.benchmarks, printed.values)
-
-
-def _accuracies(where: str, table: ModelColumns, models: Sequence[str],
-                benchmarks: Mapping[str, BenchmarkInfo]) -> AccuracyTable:
-    """Accuracies of these models on these benchmarks; each has one."""
-    if not {*models} & {*table.models}:
-        raise InputError(
-            where, f'accuracies of models such as {min(models)!r}',
-            f'models {", ".join(sorted(table.models)) or "none"}',
-            'Use the same names in all tables.')
-    row = {name: m for m, name in enumerate(table.models)}
-    column = {name: b for b, name in enumerate(table.columns)}
-    values = np.array([[
-        table.values[row[model], column[name]]
-        if model in row and name in column else np.nan for name in benchmarks
-    ] for model in models])
-    missing = [
-        name for name, known in zip(benchmarks, ~np.isnan(values).all(axis=0))
-        if not known
-    ]
-    if missing:
-        raise InputError(
-            where, 'an accuracy on every benchmark, of at least one model',
-            f'none on {", ".join(missing)}',
-            where == _RUNS and group_remedy(missing)
-            or 'Run the benchmarks, correct their names, or leave them out.')
-    return AccuracyTable(
-        tuple(models),
-        tuple(benchmarks),
-        values,
-        np.array([details.chance for details in benchmarks.values()]),
-        np.array([details.n_items for details in benchmarks.values()]),
-        outside_means=tuple(name for name in benchmarks
-                            if not benchmarks[name].main))
+    return found
 
 
 def _check_percent(accuracies: AccuracyTable) -> None:

@@ -115,11 +115,6 @@ def _shared(value: Any) -> Any:
     return value
 
 
-def read_dump_info(path: FilePath) -> DumpInfo:
-    """Return how a dump was made; its losses are not unpacked."""
-    return _info(os.fspath(path), read_container(path, KIND, _REMEDY)[0])
-
-
 def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
                texts: TextSet,
                progress: Progress = iter) -> ModelLosses:
@@ -169,13 +164,13 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     if expected is None:
         texts = texts.select([place[text_id] for text_id in sorted(place)])
     else:
-        texts = texts.in_order(where, expected.ids, expected.hashes)
         if info.fingerprint != expected.fingerprint:
             raise InputError(
                 where,
                 f'the validation set with fingerprint {expected.fingerprint}',
                 f'the validation set with fingerprint {info.fingerprint}',
                 'Read the validation set that was scored, in its order.')
+        texts = texts.in_order(where, expected.ids, expected.hashes)
     return TokenLossDump(info, texts)
 
 

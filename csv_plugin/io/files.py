@@ -20,11 +20,8 @@ FilePath = str | os.PathLike[str]
 NOT_THERE = 'no such file or folder'
 #: Files that wait for the others of their set: as written, None if they are
 #: to be removed only, and their places.
-_Waiting = list[tuple[Optional[Path], Path]]
-_WAITING: ContextVar[Optional[_Waiting]] = ContextVar(
+_WAITING: ContextVar[Optional[list[tuple[Optional[Path], Path]]]] = ContextVar(
     'files that wait', default=None)
-#: Errors of file systems without locks, such as some of clusters.
-_NO_LOCKS = errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK
 
 
 def check_target(path: FilePath) -> None:
@@ -47,28 +44,28 @@ def check_target(path: FilePath) -> None:
 
 
 @contextmanager
-def atomic_path(path: FilePath, waits: bool = True) -> Iterator[Path]:
+def atomic_path(path: FilePath) -> Iterator[Path]:
     """Yield a temporary path, and rename the file written there to `path`.
 
     The temporary file lies in the same folder, and is flushed to the disk
-    before it is renamed. If the body of the `with` statement fails, it is
-    removed and an earlier file at `path` stays as it was. With `waits`, it is
-    renamed with the others of a `file_set`.
+    before it is renamed, with the others of a `file_set`. If the body of the
+    `with` statement fails, it is removed and an earlier file at `path` stays
+    as it was.
     """
     target = Path(path)
     check_target(target)
-    # Only a name: a file that tempfile made could be read by its owner alone.
     waiting = _WAITING.get()
+    # Only a name: a file that tempfile made could be read by its owner alone.
     temporary = target.with_name(f'.tmp_{token_hex(8)}{target.suffix[:12]}')
     try:
         with _plain_errors(target, temporary):
             yield temporary
             with temporary.open('rb') as written:
                 os.fsync(written.fileno())
-            if waits and waiting is not None:
-                waiting.append((temporary, target))
-            else:
+            if waiting is None:
                 os.replace(temporary, target)
+            else:
+                waiting.append((temporary, target))
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -83,32 +80,27 @@ def file_set(*earlier: Path) -> Iterator[None]:
     not replace, are removed first: whatever ends the process, no file of one
     set stands beside another's. A set inside of a set is a part of it.
     """
-    waiting: _Waiting = [(None, path) for path in earlier]
     outer = _WAITING.get()
+    waiting = [] if outer is None else outer
+    waiting += [(None, path) for path in earlier]
+    if outer is not None:
+        yield
+        return
     token = _WAITING.set(waiting)
     try:
         yield
-        if outer is None:
-            _appear(waiting)
-        else:
-            outer += waiting
-            waiting = []
+        for _, path in waiting:
+            with _plain_errors(path):
+                path.unlink(missing_ok=True)
+        for temporary, path in waiting:
+            if temporary is not None:
+                with _plain_errors(path, temporary):
+                    os.replace(temporary, path)
     finally:
         _WAITING.reset(token)
         for temporary, _ in waiting:
             if temporary is not None:
                 temporary.unlink(missing_ok=True)
-
-
-def _appear(waiting: _Waiting) -> None:
-    """Remove earlier files, then rename those that wait."""
-    for _, path in waiting:
-        with _plain_errors(path):
-            path.unlink(missing_ok=True)
-    for temporary, path in waiting:
-        if temporary is not None:
-            with _plain_errors(path, temporary):
-                os.replace(temporary, path)
 
 
 @contextmanager
@@ -122,23 +114,21 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
     os.makedirs(folder, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(
-                os.fspath(folder), 'a folder that no other call writes to',
-                'one that another call writes to',
-                'Wait for its end, or choose another folder.') from error
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
-        try:
-            yield
-        finally:
-            if is_new:
-                with suppress(OSError):  # It is not empty.
-                    os.rmdir(folder)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise InputError(
+            os.fspath(folder), 'a folder that no other call writes to',
+            'one that another call writes to',
+            'Wait for its end, or choose another folder.') from error
+    except OSError:
+        pass  # Some file systems of clusters have no locks.
+    try:
+        yield
     finally:
+        if is_new:
+            with suppress(OSError):  # It is not empty.
+                os.rmdir(folder)
         os.close(handle)
 
 
@@ -206,19 +196,13 @@ def read_text(path: FilePath) -> str:
     """
     data = read_bytes(path)
     try:
-        text = data.decode('utf-8-sig')  # Excel writes a byte order mark
+        return data.decode('utf-8-sig')  # Excel writes a byte order mark
     except UnicodeDecodeError as error:
         line = error.object.count(b'\n', 0, error.start) + 1
         raise InputError(
             f'{os.fspath(path)}, line {line}', 'UTF-8 text',
             f'the byte 0x{error.object[error.start]:02x}',
             'Save it as UTF-8; Excel calls that "CSV UTF-8".') from error
-    if '\0' in text:
-        line = text.count('\n', 0, text.index('\0')) + 1
-        raise InputError(f'{os.fspath(path)}, line {line}', 'text',
-                         'a NUL character',
-                         'Fetch an intact copy of the file.')
-    return text
 
 
 def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:

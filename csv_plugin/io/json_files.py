@@ -1,17 +1,12 @@
-"""JSON from outside: read strictly, with one meaning, or in typed parts."""
+"""JSON from outside, and checks of the types of its parts."""
 import json
-import math
 import os
 import sys
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, read_bytes, read_lines
-
-#: Whole numbers beyond it have no 64-bit form.
-_MAX_INT = 2**63 - 1
 
 _Type = TypeVar('_Type')
 _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
@@ -22,62 +17,30 @@ def parse_json(text: str | bytes,
                where: str,
                remedy: str,
                finite: bool = True) -> Any:
-    """Return the value of a JSON text that has one meaning.
+    """Return the value of a JSON text, which has no half characters.
 
-    Bytes are UTF-8, with or without a byte order mark. With `finite`, NaN,
-    infinite numbers, and whole numbers of more than 64 bits are refused.
+    Bytes are UTF-8, with or without a byte order mark. With `finite`, NaN and
+    Infinity are refused, which JSON does not have but some programs write.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode('utf-8-sig')
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_constant=_refuse_constant if finite else None,
-            parse_int=_whole if finite else None,
-            parse_float=_real if finite else None)
+        value = json.loads(text, parse_constant=_refuse if finite else None)
         if '\\u' in text:
             # An escape such as \ud800 gives half a character.
             json.dumps(value, ensure_ascii=False).encode('utf-8')
-    except RecursionError:
-        # The error of Python is of no use, and its traceback is long.
-        raise InputError(where, 'JSON in UTF-8', 'too many levels of lists '
-                         'and objects', remedy) from None
-    except ValueError as error:
-        raise InputError(where, 'JSON in UTF-8', str(error), remedy) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(where, 'JSON in UTF-8', str(error), remedy) from None
     return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f'the number {constant}')
 
 
 def read_json(path: FilePath, remedy: str, finite: bool = True) -> Any:
     """Return the value in a JSON file, as `parse_json` does."""
     return parse_json(read_bytes(path), os.fspath(path), remedy, finite)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in content:
-            raise ValueError(f'the key {key[:80]!r} twice')
-        content[key] = value
-    return content
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f'the number {name}')
-
-
-def _whole(digits: str) -> int:
-    number = int(digits)
-    if abs(number) > _MAX_INT:
-        raise ValueError('a whole number too large for 64 bits')
-    return number
-
-
-def _real(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError('a number too large for 64 bits')
-    return number
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
@@ -110,12 +73,9 @@ def _are_texts(values: Iterable[Any]) -> bool:
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a text': lambda v: isinstance(v, str),
     'true or false': lambda v: isinstance(v, bool),
-    'a number': is_number,
     'a number or null': lambda v: v is None or is_number(v),
     'a count': lambda v: type(v) is int and v >= 0,
     'a list': lambda v: isinstance(v, list),
-    'an object': lambda v: isinstance(v, dict),
-    'an object or null': lambda v: v is None or isinstance(v, dict),
     'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
     'pairs of texts': lambda v: isinstance(v, list) and all(
         isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
@@ -181,7 +141,7 @@ def inside(value: Any, *names: str) -> Any:
 
 
 def read_json_part(path: FilePath, remedy: str) -> JsonPart:
-    """Return the object in a JSON file; its numbers may be of any size."""
+    """Return the object in a JSON file, which may contain NaN."""
     return JsonPart.of(
         os.fspath(path), read_json(path, remedy, finite=False), remedy)
 
@@ -189,19 +149,13 @@ def read_json_part(path: FilePath, remedy: str) -> JsonPart:
 def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
     """Yield the objects of a file with one a line; blank lines are skipped.
 
-    Numbers may be of any size, and keys may occur twice: `parse_json`, which
-    is strict, takes five times as long. One line is held at a time.
+    They may contain NaN. One line is held at a time.
     """
     file, where = os.fspath(path), ''
     for number, line in enumerate(read_lines(path), start=1):
-        if line.isspace():
-            continue
-        where = f'{file}, line {number}'
-        try:
-            value = json.loads(line.removeprefix(BOM_UTF8).decode())
-        except (ValueError, RecursionError) as error:
-            raise InputError(where, 'JSON in UTF-8', str(error),
-                             remedy) from None
-        yield JsonPart.of(where, value, remedy)
+        if not line.isspace():
+            where = f'{file}, line {number}'
+            yield JsonPart.of(where, parse_json(line, where, remedy, False),
+                              remedy)
     if not where:
         raise InputError(file, 'a JSON object a line', 'an empty file', remedy)

@@ -7,16 +7,6 @@ from importlib.resources import as_file, files
 from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
-#: The known benchmarks that are averages over a group of datasets, and the
-#: module of OpenCompass that defines the group.
-GROUPS = {
-    'mmlu': 'mmlu',
-    'bbh': 'bbh',
-    'ceval': 'ceval',
-    'ceval-test': 'ceval',
-    'cmmlu': 'cmmlu',
-}
-
 
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """Return the table of benchmarks that comes with this package.
@@ -30,22 +20,6 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """
     with as_file(files('csv_plugin') / 'data' / 'benchmarks.csv') as path:
         return read_benchmarks(path)
-
-
-def group_remedy(benchmarks: Sequence[str]) -> str:
-    """Return how the summary of a run gets averages that are missing in it.
-
-    One sentence, about the first of the benchmarks that is known to be such an
-    average; empty if none is.
-    """
-    name = next((name for name in benchmarks if name in GROUPS), None)
-    if name is None:
-        return ''
-    # Short enough for an error: the others have such lines as well.
-    groups = f'{GROUPS[name]}_summary_groups'
-    return (f'Run {name} or, if its parts were run, add "from opencompass.'
-            f'configs.summarizers.groups.{GROUPS[name]} import {groups}" and, '
-            f'to the summarizer, "summary_groups={groups}"; then -m viz -r.')
 
 
 def benchmark_infos(names: Sequence[str],

@@ -16,8 +16,6 @@ _STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
 _WEIGHTS = '*.safetensors', '*.bin', 'config.json'
 #: Names of which a folder with a tokenizer has one.
 _TOKENIZERS = 'tok*', 'vocab*', '*.model', '*.tiktoken', 'tekken*'
-#: Number of places of a file that are read for its mark, and their bytes.
-_PLACES, _LENGTH = 64, 4096
 
 #: Remedy for two paths that end alike.
 _NAME_THEM = ('Rename one. `salience import` takes NAME=PATH, and Python a '
@@ -112,34 +110,18 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
 
 
 def weights_mark(path: FilePath) -> str:
-    """Return a short text that changes with the weights of a model.
+    """Return a short text that changes with the files of a model's weights.
 
-    It is a hash of the names and sizes of the files, and of their bytes at 64
-    places each: training changes numbers everywhere. Copies on several
-    machines have the same mark. It is empty if there are no weights, such as
-    for a name on the hub. An `OSError` if a file cannot be read.
+    It is a hash of their names, sizes and times; empty if there are none, such
+    as for a name on the hub. An `OSError` if a file cannot be looked at.
     """
-    files = _weights(Path(path))
-    digest = hashlib.sha256()
-    for file in files:
-        size = file.stat().st_size
-        digest.update(f'{file.name} {size}\n'.encode())
-        with file.open('rb') as opened:
-            for place in range(_PLACES):
-                opened.seek(max(0, size - _LENGTH) * place // (_PLACES - 1))
-                digest.update(opened.read(_LENGTH))
-    return digest.hexdigest()[:16] if files else ''
-
-
-def weights_newer(path: FilePath, file: FilePath) -> bool:
-    """Return whether a model was written after a file that was made of it.
-
-    A name on the hub has no files here. An `OSError` if a file cannot be
-    looked at.
-    """
-    made = Path(file).stat().st_mtime_ns
-    return any(weights.stat().st_mtime_ns > made
-               for weights in _weights(Path(path)))
+    root = Path(path)
+    files = [root] if root.is_file() else sorted(
+        file for pattern in _WEIGHTS for file in root.glob(pattern))
+    stamps = [(file.name, stat.st_size, stat.st_mtime_ns) for file in files
+              for stat in [file.stat()]]  # yapf: disable
+    mark = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
+    return mark if stamps else ''
 
 
 def check_tokenizers(models: Iterable[FilePath]) -> None:
@@ -156,10 +138,3 @@ def check_tokenizers(models: Iterable[FilePath]) -> None:
         raise InputError('models', 'a tokenizer in each folder',
                          f'none in {", ".join(map(str, without))}',
                          f'Name one for all models by --tokenizer{example}.')
-
-
-def _weights(path: Path) -> list[Path]:
-    """The files of a model besides its tokenizer."""
-    return [path] if path.is_file() else sorted(
-        file for pattern in _WEIGHTS for file in path.glob(pattern)
-        if file.is_file())

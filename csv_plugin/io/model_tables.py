@@ -4,15 +4,15 @@ The ending of a file's name tells its format; docs/formats.md describes them.
 """
 import json
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, deserialize
+from safetensors import SafetensorError
+from safetensors.numpy import load
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list, check_unique
@@ -21,19 +21,13 @@ from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import Measured, check_weights
-from csv_plugin.io.containers import metadata_of
 from csv_plugin.io.files import FilePath, read_bytes, read_text, write_text
-from csv_plugin.io.json_files import parse_json, read_json
-from csv_plugin.io.tables import (DIGITS, ModelInfo, and_more, check_names_in,
-                                  decimal, models_in, models_to_fit,
-                                  read_benchmarks, read_models, read_rows)
+from csv_plugin.io.json_files import read_json
+from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
+                                  check_names_in, decimal, models_in,
+                                  models_to_fit, read_benchmarks, read_models,
+                                  read_rows)
 
-#: Types of floating-point numbers by their names in safetensors files. Those
-#: of BF16 are the upper halves of numbers of 32 bits.
-_FLOATS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2'}
-#: Most further cells that an error names.
-_SHOWN = 3
-_HOW_TO_NAME = 'docs/formats.md says how rows and columns are named.'
 #: Records of what numbers were measured on, in the folder of their tables.
 MEASURED = 'measured.json'
 _IMPORT_AGAIN = 'Import the numbers again, or remove the file.'
@@ -74,17 +68,14 @@ class ModelTables:
         return models_to_fit(splits, self.features.models, self.info,
                              predicted, self.source)
 
-    def select(self, models: tuple[str, ...]) -> 'ModelTables':
-        """Return the given models, in the given order."""
+    def select(self,
+               models: Sequence[str],
+               benchmarks: Optional[Sequence[str]] = None) -> 'ModelTables':
+        """Return models and benchmarks, by default all, in the given order."""
         return replace(
             self,
             features=self.features.select(models),
-            accuracies=self.accuracies.select(models))
-
-    def select_benchmarks(self, benchmarks: Sequence[str]) -> 'ModelTables':
-        """Return the given benchmarks, in the given order."""
-        return replace(
-            self, accuracies=self.accuracies.select(benchmarks=benchmarks))
+            accuracies=self.accuracies.select(models, benchmarks))
 
 
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
@@ -132,24 +123,18 @@ def read_loss_features(path: FilePath,
     _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more',
             'Leave a model or a column with gaps out.')
     check_models(file, models, values)
-    features = FeatureTable.of_losses(models, columns, values)
-    return features if units is None else _of_units(file, features, units)
-
-
-def _of_units(where: str, features: FeatureTable,
-              units: Sequence[str]) -> FeatureTable:
-    check_list('units', units)
-    place = {unit: k for k, unit in enumerate(features.columns.units)}
-    missing = [unit for unit in units if unit not in place]
-    if missing:
-        raise InputError(
-            where, f'the {len(units)} columns that are needed',
-            f'none of {shortened(", ".join(map(repr, missing)), 300)}',
-            f'{did_you_mean(missing, place)}Add them, or fit to the columns '
-            'that are there.')
-    return FeatureTable.of_losses(
-        features.models, units,
-        features.values[:, [place[unit] for unit in units]])
+    if units is not None:
+        check_list('units', units)
+        place = {unit: k for k, unit in enumerate(columns)}
+        missing = [unit for unit in units if unit not in place]
+        if missing:
+            raise InputError(
+                file, f'the {len(units)} columns that are needed',
+                f'none of {shortened(", ".join(map(repr, missing)), 300)}',
+                f'{did_you_mean(missing, place)}Add them, or fit to the '
+                'columns that are there.')
+        columns, values = units, values[:, [place[unit] for unit in units]]
+    return FeatureTable.of_losses(models, columns, values)
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
@@ -182,16 +167,22 @@ def read_accuracies(scores_path: FilePath,
     info = read_benchmarks(benchmarks_path)
     check_names_in(scores_path, 'benchmarks', accuracies.columns,
                    benchmarks_path, info)
-    benchmarks = [info[benchmark] for benchmark in accuracies.columns]
+    return accuracy_table(accuracies.models,
+                          {name: info[name]
+                           for name in accuracies.columns}, accuracies.values)
+
+
+def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
+                   values: NDArray) -> AccuracyTable:
+    """Return accuracies of M models on these benchmarks, `(M, B)`."""
+    rows = info.values()
     return AccuracyTable(
-        accuracies.models,
-        accuracies.columns,
-        accuracies.values,
-        np.array([benchmark.chance for benchmark in benchmarks], np.float64),
-        np.array([benchmark.n_items for benchmark in benchmarks], np.int64),
-        outside_means=tuple(
-            name for name, benchmark in zip(accuracies.columns, benchmarks)
-            if not benchmark.main))
+        tuple(models),
+        tuple(info),
+        values,
+        np.array([row.chance for row in rows], np.float64),
+        np.array([row.n_items for row in rows], np.int64),
+        outside_means=tuple(name for name in info if not info[name].main))
 
 
 def with_all_models(accuracies: AccuracyTable,
@@ -207,28 +198,19 @@ def _read(file: str, losses: bool) -> ModelColumns:
     """A table in the format of its name's ending; only losses are tensors."""
     ending = Path(file).suffix.lower()
     if ending == '.csv':
-        return _of_csv(file,
-                       'a number' if losses else 'a number or an empty cell')
+        return _of_csv(file)
     if ending == '.parquet':
         from csv_plugin.io.parquet_tables import read_numbers
-        names, columns, values = read_numbers(file, 'model')
-        if not names or not columns:
-            raise InputError(
-                file, "a row or more, and a column besides 'model'",
-                f'{len(names)} rows, {len(columns)} such columns',
-                'Add one row per model, one column per text or benchmark.')
-        return ModelColumns(
-            _names(f'{file}, models', names), tuple(columns), values)
+        return ModelColumns(*read_numbers(file, 'model'))
     if ending == '.safetensors' and losses:
         return _of_tensor(file)
-    endings = '.csv or .parquet'
-    if losses:
-        endings = '.csv, .parquet or .safetensors'
-    raise InputError(file, f'a name that ends in {endings}', ending
-                     or 'no ending', 'Write the table in such a format.')
+    raise InputError(
+        file, 'a name that ends in .csv, .parquet or, for losses, '
+        '.safetensors', ending or 'no ending',
+        'Write the table in such a format.')
 
 
-def _of_csv(file: str, expected: str) -> ModelColumns:
+def _of_csv(file: str) -> ModelColumns:
     rows = read_rows(file, ('model', ))
     columns = tuple(name for name in rows[0].cells if name != 'model')
     if not columns:
@@ -240,97 +222,58 @@ def _of_csv(file: str, expected: str) -> ModelColumns:
     wrong = [(rows[m], columns[k]) for m, k in np.argwhere(np.isnan(values))
              if rows[m].cells[columns[k]]]  # yapf: disable
     if wrong:
-        (row, column), *others = wrong
-        raise row.error(
-            column, expected, DIGITS,
-            and_more(
-                len(others), [r.place(name) for r, name in others[:_SHOWN]]))
+        row, column = wrong[0]
+        places = [row.place(column) for row, column in wrong[1:]]
+        raise row.error(column, 'a number', DIGITS, _and_more(places))
     return ModelColumns(
         tuple(row.cells['model'] for row in rows), columns, values)
 
 
 def _of_tensor(file: str) -> ModelColumns:
-    data = read_bytes(file)
+    """Rows are in the order of models.csv, columns in that of units.txt."""
+    remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
-        tensors = dict(deserialize(data))
-    except (SafetensorError, ValueError) as error:
-        raise InputError(file, 'a readable safetensors file', f'{error}',
-                         'Fetch an intact copy.') from error
-    tensor = tensors.get('losses', {'dtype': 'none'})
-    if tensor['dtype'] not in _FLOATS:
-        found = ', '.join(f'{name} of {tensors[name]["dtype"]}'
-                          for name in sorted(tensors))[:200] or 'none'
-        raise InputError(file, "a tensor 'losses' of " + ', '.join(_FLOATS),
-                         found, 'Rename it, or write it as float32.')
-    numbers = np.frombuffer(tensor['data'], _FLOATS[tensor['dtype']])
-    if tensor['dtype'] == 'BF16':
-        numbers = (numbers.astype('<u4') << 16).view('<f4')
-    values = numbers.astype(np.float64).reshape(tensor['shape'])
-    source, models = _models_of(file, metadata_of(data))
-    units = str(Path(file).with_name('units.txt'))
-    columns = _lines(units)
-    expected = len(models), len(columns)
-    if values.shape != expected:
+        values = load(read_bytes(file))['losses']
+    # KeyError: no such tensor, or a type that numpy does not have.
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise InputError(file, "a tensor 'losses'", str(error),
+                         remedy) from error
+    rows = read_rows(Path(file).with_name('models.csv'), ('model', ))
+    units = Path(file).with_name('units.txt')
+    columns = tuple(map(str.strip, read_text(units).strip().split('\n')))
+    check_unique(str(units), columns)
+    expected = len(rows), len(columns)
+    if values.shape != expected or values.dtype.kind != 'f':
         raise InputError(
-            f"{file}, 'losses'", f'a tensor of shape {expected}: the models '
-            f'of {source}, the lines of {units}', f'the shape {values.shape}',
-            'Name every row and every column.')
-    return ModelColumns(models, columns, values)
-
-
-def _models_of(file: str,
-               metadata: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """What names the rows of a tensor, and the names."""
-    if 'models' in metadata:
-        source = f"{file}, metadata 'models'"
-        return source, _names(
-            source, parse_json(metadata['models'], source, _HOW_TO_NAME))
-    source = str(Path(file).with_name('models.txt'))
-    if os.path.exists(source):
-        return source, _lines(source)
-    source = str(Path(file).with_name('models.csv'))
-    names = tuple(row.cells['model'] for row in read_rows(source, ['model']))
-    warnings.warn(
-        f'{file} does not name its models: its rows were taken in the '
-        f'order of {source}. Name them in models.txt beside it, one a line.',
-        stacklevel=2)
-    return source, names
-
-
-def _lines(file: str) -> tuple[str, ...]:
-    """Names in a file beside a tensor, one a line."""
-    if not os.path.exists(file):
-        raise InputError(file, 'a file that names rows or columns', 'none',
-                         _HOW_TO_NAME)
-    lines = read_text(file).removesuffix('\n').split('\n')
-    return _names(file, [line.strip() for line in lines])
-
-
-def _names(source: str, names: Any) -> tuple[str, ...]:
-    if not isinstance(names, list) or not all(
-            name and isinstance(name, str) for name in names):
-        raise InputError(source, 'a list of names without a gap',
-                         repr(names)[:80], _HOW_TO_NAME)
-    check_unique(source, names)
-    return tuple(names)
+            file, f'floating-point numbers of shape {expected}: the models '
+            f'of models.csv, the lines of {units.name}',
+            f'{values.dtype} of shape {values.shape}', remedy)
+    return ModelColumns(
+        tuple(row.cells['model'] for row in rows), columns,
+        values.astype(np.float64))
 
 
 def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
             expected: str, remedy: str) -> None:
-    cells = np.argwhere(wrong)
-    if len(cells):
-        places = [f'model {table.models[m]!r}, column {table.columns[k]!r}'
-                  for m, k in cells[:_SHOWN + 1]]  # yapf: disable
-        more = and_more(len(cells) - 1, places[1:])
+    """Name the cells that are wrong, `(M, K)`."""
+    places = [f'model {table.models[m]!r}, column {table.columns[k]!r}'
+              for m, k in np.argwhere(wrong)]  # yapf: disable
+    if places:
         raise InputError(f'{file}, {places[0]}', expected,
-                         f'{table.values[wrong][0]:g}{more}', remedy)
+                         f'{table.values[wrong][0]:g}{_and_more(places[1:])}',
+                         remedy)
+
+
+def _and_more(places: Sequence[str]) -> str:
+    """How many more cells an error is about, and the first of them."""
+    some = ', '.join(places[:3]) + ', ...' * (len(places) > 3)
+    return f', and {len(places)} more such cells: {some}' if places else ''
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
     """Write `measured.json`, an object a record."""
     path = Path(folder) / MEASURED
-    rows = [asdict(record) for record in records]
-    write_text(path, json.dumps(rows, indent=1) + '\n')
+    write_text(path, json.dumps(list(map(asdict, records)), indent=1) + '\n')
     return path
 
 
@@ -341,10 +284,8 @@ def read_measured(table: FilePath) -> tuple[Measured, ...]:
         return ()
     try:
         return tuple(
-            Measured(**record, facts={**facts})
-            for record in read_json(path, _IMPORT_AGAIN)
-            for facts in [record.pop('facts')])
-    except (AttributeError, KeyError, TypeError) as error:
+            Measured(**record) for record in read_json(path, _IMPORT_AGAIN))
+    except TypeError as error:
         raise InputError(
             str(path), 'records of numbers', str(error),
             _IMPORT_AGAIN) from error

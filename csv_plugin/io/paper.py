@@ -5,20 +5,17 @@ All names are those of its Tables 3 and 4. 57 models are in both
 no split of Table 2; internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft
 have no accuracies.
 """
-from collections.abc import Mapping
-from dataclasses import replace
 from importlib.resources import as_file, files
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_accuracies
-from csv_plugin.io.tables import CsvRow, ModelInfo, read_models, read_rows
+from csv_plugin.io.tables import ModelInfo, read_models, read_rows
 
-TABLE, PAPER = 'table', 'paper'
-#: Ways to split models.
-SPLITS = (TABLE, PAPER)
+#: In place of a path: the table of the paper.
+PAPER = 'paper'
+_DATA = files('csv_plugin') / 'data'
 
 
 class PaperWeights(NamedTuple):
@@ -41,9 +38,8 @@ def paper_accuracies() -> AccuracyTable:
     >>> float(table.column('gsm8k')[table.models.index('Qwen2-72B')])
     0.8954
     """
-    data = files('csv_plugin') / 'data'
-    with as_file(data / 'paper_tables3_4.csv') as scores, \
-            as_file(data / 'benchmarks.csv') as benchmarks:
+    with as_file(_DATA / 'paper_tables3_4.csv') as scores, \
+            as_file(_DATA / 'benchmarks.csv') as benchmarks:
         return read_accuracies(scores, benchmarks)
 
 
@@ -53,12 +49,8 @@ def paper_models() -> dict[str, ModelInfo]:
     >>> paper_models()['Yi-34B']
     ModelInfo(family='Yi', split='validation', params_b=34.0, tokens=nan)
     """
-    return {
-        row.cells['model']:
-        ModelInfo(
-            row.text('series'), row.text('split'), row.number('params_b'))
-        for row in _rows('paper_table2.csv', 'series', 'split')
-    }
+    with as_file(_DATA / 'paper_table2.csv') as path:
+        return read_models(path)
 
 
 def paper_weights() -> dict[str, PaperWeights]:
@@ -68,46 +60,18 @@ def paper_weights() -> dict[str, PaperWeights]:
     models, or for others of their series; InternLM2 and 2.5 need the code that
     comes with them.
     """
-    return {
-        row.cells['model']:
-        PaperWeights(row.text('path'), int(row.number('gpus')))
-        for row in _rows('paper_list.csv', 'path', 'gpus')
-    }
+    with as_file(_DATA / 'paper_list.csv') as path:
+        return {
+            row.text('model'):
+            PaperWeights(row.text('path'), int(row.number('gpus')))
+            for row in read_rows(path, ('model', 'path', 'gpus'))
+        }
 
 
-def _rows(name: str, *columns: str) -> list[CsvRow]:
-    with as_file(files('csv_plugin') / 'data' / name) as path:
-        return read_rows(path, ('model', *columns))
-
-
-def named_models(table: Optional[FilePath],
-                 split: str) -> dict[str, ModelInfo]:
-    """Return the models to train on and to predict, with their splits.
-
-    The table is as in `read_models`. With the split 'paper' it may be None:
-    then the models are those of the paper with a split and accuracies, as in
-    configs/eval_csv_paper.py. Splits are as in `split_models`.
+def read_models_or_paper(path: FilePath) -> dict[str, ModelInfo]:
+    """Read a table of models; for 'paper', those with accuracies and a split.
     """
-    if table is not None:
-        return split_models(read_models(table), split)
-    if split != PAPER:
-        raise InputError('models', 'a table of models', 'none',
-                         'Give a table, or use the split of the paper.')
-    models, evaluated = paper_models(), paper_accuracies().models
-    return {model: models[model] for model in models if model in evaluated}
-
-
-def split_models(info: Mapping[str, ModelInfo],
-                 split: str) -> dict[str, ModelInfo]:
-    """Replace the splits of models, in one of the ways `SPLITS`.
-
-    'table' keeps them, 'paper' takes those of the paper's Table 2.
-    """
-    if split == TABLE:
-        return dict(info)
-    parts = {name: row.split for name, row in paper_models().items()}
-    unknown = [model for model in info if model not in parts]
-    if unknown:
-        raise InputError('models', "models of the paper's Table 2",
-                         ', '.join(unknown), 'Use the names of its tables.')
-    return {model: replace(info[model], split=parts[model]) for model in info}
+    if path != PAPER:
+        return read_models(path)
+    evaluated = paper_accuracies().models
+    return {m: row for m, row in paper_models().items() if m in evaluated}

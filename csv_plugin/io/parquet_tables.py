@@ -4,7 +4,7 @@ A forged file can end Python (docs/reliability.md).
 """
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,37 +35,39 @@ def read_rows_of(path: FilePath,
 
 def read_numbers(
         path: FilePath, key: str
-) -> tuple[list[Optional[str]], list[str], NDArray[np.float64]]:
+) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.float64]]:
     """Read a table with a column of names, and one of numbers for each unit.
 
-    Returns M names, None where there is none; names of the K other columns;
-    and their numbers, NaN where there is none, `(M, K)`.
+    Returns M names; names of the K other columns; and their numbers, NaN where
+    there is none, `(M, K)`.
     """
-    where = f'{path}'
     with _intact(path):
         table = _opened(path).read()
         table.validate(full=True)
-        check_unique(f'{where}, columns', table.column_names)
-        if key not in table.column_names:
-            raise InputError(where, f'a column {key!r}',
-                             f'the columns {", ".join(table.column_names)}'
-                             [:200], 'Add or rename it.')  # yapf: disable
-        units = [name for name in table.column_names if name != key]
-        values = np.empty((table.num_rows, len(units)))
+        check_unique(f'{path}, columns', table.column_names)
+        units = tuple(name for name in table.column_names if name != key)
+        if not table.num_rows or not units or key not in table.column_names:
+            raise InputError(
+                f'{path}', f'a row or more, a column {key!r} and others',
+                f'{table.num_rows} rows of the columns '
+                f'{", ".join(table.column_names)}'[:200],
+                'Add one row per model, one column per text or benchmark.')
+        names = table.column(key).to_pylist()
+        if not all(name and isinstance(name, str) for name in names):
+            raise InputError(f'{path}, column {key!r}', 'texts without a gap',
+                             str(table.column(key).type),
+                             'Write the names as texts.')
+        check_unique(f'{path}, column {key!r}', names)
+        values = np.empty((len(names), len(units)))
         for k, unit in enumerate(units):
             column = table.column(unit)
             if not pa.types.is_floating(column.type):
                 raise InputError(
-                    f'{where}, column {unit!r}', 'floating-point numbers',
+                    f'{path}, column {unit!r}', 'floating-point numbers',
                     str(column.type),
                     'Leave the column out, or write it as float32.')
             values[:, k] = column.to_numpy()
-        names = table.column(key).to_pylist()
-        if not all(name is None or isinstance(name, str) for name in names):
-            raise InputError(f'{where}, column {key!r}', 'a column of texts',
-                             str(table.column(key).type),
-                             'Write the names as texts.')
-        return names, units, values
+        return tuple(names), units, values
 
 
 def _opened(path: FilePath) -> pq.ParquetFile:

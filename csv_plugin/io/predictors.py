@@ -1,8 +1,9 @@
 """Predictors as safetensors files: arrays, and the rest as JSON.
 
 Loading a file executes nothing in it, and needs neither torch nor the scoring
-LM. docs/formats.md describes the layout. A file may come from anyone, so types
-and shapes are checked, and all numbers that are taken as an index.
+LM. docs/appendix/binary_files.md describes the layout. A file may come from
+anyone, so types and shapes are checked, and all numbers that are taken as an
+index.
 """
 import math
 import os
@@ -49,9 +50,6 @@ _TYPES = {
     bool: 'true or false',
     tuple[str, ...]: 'a list of texts',
 }
-#: Fields of `Intervals` in the JSON of their benchmark.
-_OF_INTERVALS = ('score_low', 'score_high', 'score_spread', 'n_families',
-                 'rate', 'rise')
 #: Numbers that null stands for where it is not NaN.
 _NULLS = {
     'penalty': math.inf,
@@ -61,36 +59,35 @@ _NULLS = {
 }
 #: Kind of number and axes of a benchmark's arrays: K units, F folds, N
 #: errors.
-_SHAPES = {
-    'coefficients': ('f', 'K'),
-    'curve': ('f', '3'),
-    'fold_coefficients': ('f', 'FK'),
-    'fold_curves': ('f', 'F3'),
-    'errors': ('f', 'N'),
-    'error_fold': ('i', 'N'),
-    'error_variance': ('f', '2'),
-    'further': ('f', '3'),
+_BENCHMARK = {
+    'coefficients': 'fK',
+    'curve': 'f3',
+    'fold_coefficients': 'fFK',
+    'fold_curves': 'fF3',
+    'errors': 'fN',
+    'error_fold': 'iN',
+    'error_variance': 'f2',
+    'further': 'f3',
 }
-#: The same of the arrays about logarithms, where the benchmark has them.
-_LOG_SHAPES = {
-    'log_coefficients': ('f', 'K'),
-    'fold_log_coefficients': ('f', 'FK'),
-    'typical': ('f', 'K'),
+#: The same where the benchmark has terms of logarithms.
+_LOGS = {
+    'log_coefficients': 'fK',
+    'fold_log_coefficients': 'fFK',
+    'typical': 'fK',
 }
-#: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
-#: entries of the matrix.
-_TOKEN_SHAPES = {
-    'tokens.per_text': ('i', 'S'),
-    'tokens.n_bytes': ('i', 'S'),
-    'tokens.starts': ('i', 'T'),
-    'tokens.ends': ('i', 'T'),
-    'matrix.per_column': ('i', 'K'),
-    'matrix.token': ('i', 'E'),
-    'matrix.value': ('f', 'E'),
+#: The same of tokens: S texts, T tokens, K units, E entries of the matrix.
+_TOKENS = {
+    'tokens.per_text': 'iS',
+    'tokens.n_bytes': 'iS',
+    'tokens.starts': 'iT',
+    'tokens.ends': 'iT',
+    'matrix.per_column': 'iK',
+    'matrix.token': 'iE',
+    'matrix.value': 'fE',
 }
-#: Kind and axes of the scores of n models fitted on, on B benchmarks; -1 for
-#: those that there are not.
-_TRAINING_SHAPES = {'observed': ('f', 'nB'), 'held_out': ('f', 'nB')}
+#: The same of the scores of n training models on B benchmarks; -1 for those
+#: that there are not.
+_SCORES = {'training.observed': 'fnB', 'training.held_out': 'fnB'}
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 #: Larger numbers could have sums and products that are none.
 _LARGEST = 1e60
@@ -105,20 +102,30 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         InputError: The folder does not exist.
     """
     columns, scores = predictor.columns, predictor.training_scores
+    targets, matrix = predictor.targets, predictor.matrix
     arrays: dict[str, NDArray] = {'uniform': columns.uniform}
+    texts = []
     if columns.scored is not None:
         arrays['scored'] = columns.scored
-    texts = []
-    if predictor.targets is not None and predictor.matrix is not None:
-        arrays |= _pack_tokens(predictor.targets, predictor.matrix)
-        texts = list(zip(predictor.targets.text_ids, predictor.targets.hashes))
+    if targets is not None and matrix is not None:
+        spans = targets.spans
+        arrays |= {
+            'tokens.per_text': spans.n_tokens,
+            'tokens.n_bytes': spans.n_bytes,
+            'tokens.starts': spans.starts,
+            'tokens.ends': spans.ends,
+            'matrix.per_column': np.diff(matrix.indptr),
+            'matrix.token': matrix.indices,
+            'matrix.value': matrix.data,
+        }
+        texts = list(zip(targets.text_ids, targets.hashes))
     for index, part in enumerate(predictor.benchmarks):
-        for name, array in _pack_benchmark(part).items():
+        for name, array in _arrays_of(part).items():
             arrays[f'{index}.{name}'] = array
     if scores is not None:
-        for name in _TRAINING_SHAPES:
-            arrays[f'training.{name}'] = np.nan_to_num(
-                getattr(scores, name), nan=-1)
+        for name, values in (('observed', scores.observed), ('held_out',
+                                                             scores.held_out)):
+            arrays[f'training.{name}'] = np.nan_to_num(values, nan=-1)
     header = {
         'fingerprint': columns.fingerprint,
         'units': columns.units,
@@ -126,7 +133,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         'versions': dict(predictor.versions),
         'scoring_lm': predictor.scoring_lm,
         'training_families': [] if scores is None else scores.families,
-        'benchmarks': [_scalars(part) for part in predictor.benchmarks],
+        'benchmarks': [_json_of(part) for part in predictor.benchmarks],
     }
     write_container(path, KIND, header, arrays)
 
@@ -142,35 +149,37 @@ def load_predictor(path: FilePath) -> Predictor:
     where = os.fspath(path)
     header, arrays = read_container(path, KIND, _REMEDY)
     check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
-    lengths = {'K': len(header['units']), '2': 2, '3': 3}
-    uniform = _array(where, arrays, 'uniform', ('f', 'K'), lengths)
+    n_units = len(header['units'])
+    uniform = _taken(where, arrays, {'uniform': 'fK'}, K=n_units)['uniform']
     benchmarks = tuple(
-        _benchmark(where, scalars, index, arrays, lengths)
+        _benchmark(where, scalars, index, arrays, n_units)
         for index, scalars in enumerate(header['benchmarks']))
-    scored = None
+    scored, targets, matrix = None, None, None
     if 'scored' in arrays:
-        scored = _array(where, arrays, 'scored', ('b', 'T'), lengths)
-    tokens = _tokens(where, header, arrays, lengths)
-    scores = _training_scores(where, header, arrays)
+        scored = _taken(where, arrays, {'scored': 'bT'})['scored']
+    if header['texts']:
+        targets, matrix = _tokens(where, header, arrays)
     with errors_name(where, 'parts of a single predictor', _REMEDY):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
-        return Predictor(columns, benchmarks, header['versions'], *tokens,
-                         header['scoring_lm'], scores)
+        return Predictor(columns, benchmarks, header['versions'], targets,
+                         matrix, header['scoring_lm'],
+                         _training_scores(where, header, arrays))
 
 
-def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
+def _json_of(part: BenchmarkPredictor) -> dict[str, Any]:
     """The JSON part of a benchmark."""
-    intervals = _to_json(part.intervals)
+    of_intervals = _plain(part.intervals)
+    del of_intervals['n_models']  # that of `fit_models`
     return {
-        **_to_json(part),
-        **{name: intervals[name] for name in _OF_INTERVALS},
-    }  # yapf: disable
+        **_plain(part),
+        **of_intervals,
+    }
 
 
-def _to_json(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass that are plain; null if not finite."""
-    values = {name: getattr(record, name) for name in _plain_fields(record)}
+def _plain(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are in `_TYPES`; null if not finite."""
+    values = {name: getattr(record, name) for name in _plain_types(record)}
     return {
         name: None if isinstance(value, float) and not math.isfinite(value)
         else value
@@ -178,70 +187,61 @@ def _to_json(record: Any) -> dict[str, Any]:
     }  # yapf: disable
 
 
-def _of_json(name: str, value: Any) -> Any:
-    if value is None:
-        return _NULLS.get(name, math.nan)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _plain_fields(kind: Any) -> dict[str, str]:
-    """Names and types of the fields of a dataclass that JSON has."""
+def _plain_types(kind: Any) -> dict[str, str]:
     return {
         field.name: _TYPES[field.type]
         for field in fields(kind) if field.type in _TYPES
     }
 
 
+def _of_plain(where: str, part: str, kind: Any, values: Any) -> dict[str, Any]:
+    """The inverse of `_plain`, checked, to be given to the dataclass."""
+    types = _plain_types(kind)
+    check_fields(where, part, values, types, _REMEDY)
+    found = {name: values[name] for name in types}
+    return {
+        name: _NULLS.get(name, math.nan) if value is None else
+        tuple(value) if isinstance(value, list) else value
+        for name, value in found.items()
+    }  # yapf: disable
+
+
 def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
-               lengths: dict[str, int]) -> BenchmarkPredictor:
+               n_units: int) -> BenchmarkPredictor:
     what = f'benchmark {index}'
-    own, types = _plain_fields(BenchmarkPredictor), _plain_fields(Intervals)
-    types = own | {name: types[name] for name in _OF_INTERVALS}
-    check_fields(where, what, scalars, types, _REMEDY)
-    plain = {name: _of_json(name, scalars[name]) for name in types}
-    layouts = dict(_SHAPES)
-    if any(f'{index}.{name}' in arrays for name in _LOG_SHAPES):
-        layouts |= _LOG_SHAPES
+    plain = _of_plain(where, what, BenchmarkPredictor, scalars)
+    of_intervals = _of_plain(where, what, Intervals, {
+        **scalars, 'n_models': len(plain['fit_models'])
+    })
+    layouts = dict(_BENCHMARK)
+    if f'{index}.typical' in arrays:
+        layouts |= _LOGS
     if f'{index}.highest' in arrays:
-        layouts['highest'] = ('f', 'K')
-    # F and N are lengths of this benchmark alone.
-    sizes = dict(lengths)
-    part = {
-        name: _array(where, arrays, f'{index}.{name}', layout, sizes)
-        for name, layout in layouts.items()
-    }
+        layouts['highest'] = 'fK'
+    part = _taken(where, arrays, layouts, f'{index}.', K=n_units)
     with errors_name(where, f'a sound {what}', _REMEDY):
-        intervals = Intervals(
-            _model(part, 'fold_', part['fold_curves']),
-            len(scalars['fit_models']),
-            part['errors'],
-            part['error_fold'],
-            part['error_variance'],
-            further=part['further'],
-            highest=part.get('highest'),
-            **{name: plain[name]
-               for name in _OF_INTERVALS})
-        _check_folds(intervals)
+        folds = _model(part, 'fold_', part['fold_curves'])
+        _check_places('error_fold', part['error_fold'],
+                      len(part['fold_curves']))
         return BenchmarkPredictor(
-            **{name: plain[name]
-               for name in own},
+            **plain,
             model=_model(part, '', part['curve']),
-            intervals=intervals)
+            intervals=Intervals(
+                folds,
+                errors=part['errors'],
+                fold=part['error_fold'],
+                variance=part['error_variance'],
+                further=part['further'],
+                highest=part.get('highest'),
+                **of_intervals))
 
 
-def _check_folds(intervals: Intervals) -> None:
-    """Refuse numbers of folds that there are not, which index an array."""
-    n_folds = len(intervals.folds.coefficients)
-    if np.any((intervals.fold < 0) | (intervals.fold >= n_folds)):
-        raise InputError('error_fold', f'folds 0 to {n_folds - 1}', 'others',
-                         _REMEDY)
-
-
-def _pack_benchmark(part: BenchmarkPredictor) -> dict[str, NDArray]:
-    folds, intervals = part.intervals.folds, part.intervals
+def _arrays_of(part: BenchmarkPredictor) -> dict[str, NDArray]:
+    model, intervals = part.model, part.intervals
+    folds = intervals.folds
     arrays = {
-        'coefficients': part.model.coefficients,
-        'curve': _parameters(part.model.curve),
+        'coefficients': model.coefficients,
+        'curve': _parameters(model.curve),
         'fold_coefficients': folds.coefficients,
         'fold_curves': _parameters(folds.curve),
         'errors': intervals.errors,
@@ -249,10 +249,10 @@ def _pack_benchmark(part: BenchmarkPredictor) -> dict[str, NDArray]:
         'error_variance': intervals.variance,
         'further': intervals.further,
     }
-    if part.model.logs is not None and folds.logs is not None:
-        arrays['log_coefficients'] = part.model.logs.coefficients
+    if model.logs is not None and folds.logs is not None:
+        arrays['log_coefficients'] = model.logs.coefficients
         arrays['fold_log_coefficients'] = folds.logs.coefficients
-        arrays['typical'] = part.model.logs.typical
+        arrays['typical'] = model.logs.typical
     if intervals.highest is not None:
         arrays['highest'] = intervals.highest
     return arrays
@@ -277,59 +277,40 @@ def _training_scores(where: str, header: Mapping[str, Any],
     families = header['training_families']
     if not families:
         return None
-    lengths = {'n': len(families), 'B': len(header['benchmarks'])}
-    parts = {}
-    for name, layout in _TRAINING_SHAPES.items():
-        part = _array(where, arrays, f'training.{name}', layout, lengths)
-        if np.any(part > 1):
-            raise InputError(where, f"fractions in 'training.{name}'",
-                             f'{part.max()}', _REMEDY)
-        parts[name] = np.where(part < 0, np.nan, part)
-    return TrainingScores(tuple(families), **parts)
+    scores = _taken(
+        where, arrays, _SCORES, n=len(families), B=len(header['benchmarks']))
+    for name, values in scores.items():
+        if np.any(values > 1):
+            raise InputError(name, 'fractions', f'{values.max()}', _REMEDY)
+    return TrainingScores(
+        tuple(families),
+        *(np.where(part < 0, np.nan, part) for part in scores.values()))
 
 
-def _pack_tokens(targets: TargetTokens,
-                 matrix: csc_array) -> dict[str, NDArray]:
-    """Target tokens and the matrix of `TokenColumns`, by name."""
-    spans = targets.spans
-    return {
-        'tokens.per_text': spans.n_tokens,
-        'tokens.n_bytes': spans.n_bytes,
-        'tokens.starts': spans.starts,
-        'tokens.ends': spans.ends,
-        'matrix.per_column': np.diff(matrix.indptr),
-        'matrix.token': matrix.indices,
-        'matrix.value': matrix.data,
-    }
-
-
-def _tokens(
-    where: str, header: Mapping[str, Any], arrays: _Arrays,
-    lengths: dict[str, int]
-) -> tuple[Optional[TargetTokens], Optional[csc_array]]:  # yapf: disable
-    """The inverse of `_pack_tokens`; None for a predictor of tables."""
-    texts = header['texts']
-    if not texts:
-        return None, None
-    lengths['S'] = len(texts)
-    part = {
-        name: _array(where, arrays, name, layout, lengths)
-        for name, layout in _TOKEN_SHAPES.items()
-    }
+def _tokens(where: str, header: Mapping[str, Any],
+            arrays: _Arrays) -> tuple[TargetTokens, csc_array]:
+    """Target tokens, and the matrix of `TokenColumns`."""
+    texts, n_units = header['texts'], len(header['units'])
+    part = _taken(where, arrays, _TOKENS, S=len(texts), K=n_units)
     n_tokens, tokens = len(part['tokens.starts']), part['matrix.token']
     with errors_name(where, 'tokens that lie in their texts', _REMEDY):
         _offsets(part, 'tokens.per_text', n_tokens)
         spans = TextSpans(part['tokens.starts'], part['tokens.ends'],
                           part['tokens.per_text'], part['tokens.n_bytes'])
         # Compiled code takes them as indices, and does not look.
-        if np.any((tokens < 0) | (tokens >= n_tokens)):
-            raise InputError('matrix.token', f'tokens 0 to {n_tokens - 1}',
-                             f'{tokens.min()} to {tokens.max()}', _REMEDY)
+        _check_places('matrix.token', tokens, n_tokens)
         pointers = _offsets(part, 'matrix.per_column', len(tokens))
         matrix = csc_array((part['matrix.value'], tokens, pointers),
-                           shape=(n_tokens, lengths['K']))
+                           shape=(n_tokens, n_units))
         ids, hashes = zip(*texts)
         return TargetTokens(ids, hashes, spans, header['fingerprint']), matrix
+
+
+def _check_places(name: str, places: NDArray, n: int) -> None:
+    """Refuse indices outside of an array of length n."""
+    if np.any((places < 0) | (places >= n)):
+        raise InputError(name, f'indices 0 to {n - 1}',
+                         f'{places.min()} to {places.max()}', _REMEDY)
 
 
 def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
@@ -341,26 +322,30 @@ def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
     return np.append(0, np.cumsum(counts))
 
 
-def _array(where: str, arrays: _Arrays, key: str, layout: tuple[str, str],
-           lengths: dict[str, int]) -> NDArray:
-    """An array of the file, checked.
+def _taken(where: str,
+           arrays: _Arrays,
+           layouts: Mapping[str, str],
+           prefix: str = '',
+           **lengths: int) -> dict[str, NDArray]:
+    """Arrays of the file by the names of their layouts, checked.
 
-    Lengths of axes are by letter; missing ones are added, as the array has
-    them.
+    Axes of one letter have one length: the given one, or that of the first.
     """
-    kind, letters = layout
-    if key not in arrays:
-        raise InputError(where, f'an array {key!r}', 'none', _REMEDY)
-    array = arrays[key]
-    for letter, length in zip(letters, array.shape):
-        lengths.setdefault(letter, length)
-    expected = tuple(lengths.get(letter, 'any') for letter in letters)
-    if array.shape != expected or array.dtype.kind != kind:
-        raise InputError(where, f'{_KINDS[kind]} of shape {expected} in '
-                         f'{key!r}', f'{array.dtype} of shape {array.shape}',
-                         _REMEDY)  # yapf: disable
-    if not np.all(np.abs(array) <= _LARGEST):
-        raise InputError(where,
-                         f'finite numbers of at most {_LARGEST:g} in {key!r}',
-                         'others', _REMEDY)
-    return array
+    for name, (kind, *letters) in layouts.items():
+        key = f'{prefix}{name}'
+        if key not in arrays:
+            raise InputError(where, f'an array {key!r}', 'none', _REMEDY)
+        array = arrays[key]
+        for letter, length in zip(letters, array.shape):
+            lengths.setdefault(letter,
+                               int(letter) if letter.isdigit() else length)
+        expected = tuple(lengths.get(letter, 'any') for letter in letters)
+        if array.shape != expected or array.dtype.kind != kind:
+            raise InputError(where,
+                             f'{_KINDS[kind]} of shape {expected} in {key!r}',
+                             f'{array.dtype} of shape {array.shape}', _REMEDY)
+        if not np.all(np.abs(array) <= _LARGEST):
+            raise InputError(
+                where, f'finite numbers of at most {_LARGEST:g} in {key!r}',
+                'others', _REMEDY)
+    return {name: arrays[f'{prefix}{name}'] for name in layouts}

@@ -3,7 +3,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Optional
@@ -94,7 +94,7 @@ class CsvRow:
               more: str = '') -> InputError:
         """Return the error to raise for a cell that cannot be used.
 
-        `more` is on other such cells, see `and_more`.
+        `more` is on other such cells.
         """
         cell = self.cells[column]
         found = repr(cell) if cell else 'an empty cell'
@@ -106,13 +106,6 @@ class CsvRow:
         return f'line {self.line}, column {column!r}'
 
 
-def and_more(n_more: int, places: Sequence[str]) -> str:
-    """Return how many more cells an error is about, and some places."""
-    dots = ', ...' * (len(places) < n_more)
-    return (f', and {n_more} more such cells: {", ".join(places)}{dots}'
-            if n_more else '')
-
-
 def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     """Read a CSV file in UTF-8 with a header and at least one row.
 
@@ -120,70 +113,69 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     is never empty and differs from row to row. Rows and last columns without
     any text, as spreadsheets leave them, are skipped.
     """
-    file = os.fspath(path)
-    filled = list(_records(file)) or [(1, [])]
-    width = max(_width(cells) for _, cells in filled)
-    (_, header), *records = [(line, cells[:width]) for line, cells in filled]
-    for column in columns:
-        if column not in header:
-            near = [n for n in header if same_look(n) == same_look(column)]
-            raise InputError(
-                f'{file}, header', f'a column {column!r}',
-                repr(','.join(header)[:80]),
-                f'Rename {near[0]!r}.' if near else 'Add it, and separate '
-                'columns by commas, not by semicolons or tabs.')
-    if '' in header:
-        raise InputError(f'{file}, header', 'a name for every column',
-                         f'none for column {header.index("") + 1}',
-                         'Name the column, or remove it.')
-    check_unique(f'{file}, header', header)
+    file, key = os.fspath(path), columns[0]
+    (_, header), *records = _records(file) or [(1, [])]
+    header = _header(f'{file}, header', header, columns)
     if not records:
         raise InputError(file, 'a row', 'none',
-                         f'Add one row per {columns[0]} below the header.')
+                         f'Add one row per {key} below the header.')
     first_line: dict[str, int] = {}
     rows = []
     for line, cells in records:
-        if len(cells) != len(header):
+        if len(cells) < len(header) or any(cells[len(header):]):
             raise InputError(
                 f'{file}, line {line}',
                 f'{len(header)} cells, as in the header', str(len(cells)),
                 'Leave no cell out and quote cells that contain commas.')
         row = CsvRow(file, line, dict(zip(header, cells)))
-        earlier = first_line.setdefault(row.text(columns[0]), line)
+        earlier = first_line.setdefault(row.text(key), line)
         if earlier != line:
             raise row.error(
-                columns[0], f'a {columns[0]} that no earlier line has',
+                key, f'a {key} that no earlier line has',
                 f'Line {earlier} has it too: remove one of the two rows.')
         rows.append(row)
     return rows
 
 
-def _records(file: str) -> Iterator[tuple[int, list[str]]]:
+def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
+    """The names of columns, without empty ones at the end."""
+    while names and not names[-1]:
+        names = names[:-1]
+    for column in columns:
+        if column not in names:
+            near = [n for n in names if same_look(n) == same_look(column)]
+            raise InputError(
+                where, f'a column {column!r}', repr(','.join(names)[:80]),
+                f'Rename {near[0]!r}.' if near else 'Add it, and separate '
+                'columns by commas, not by semicolons or tabs.')
+    if '' in names:
+        raise InputError(where, 'a name for every column',
+                         f'none for column {names.index("") + 1}',
+                         'Name the column, or remove it.')
+    check_unique(where, names)
+    return names
+
+
+def _records(file: str) -> list[tuple[int, list[str]]]:
     """Line number and stripped cells of every record with some text."""
     text = read_text(file)
     has_escapes = "'" in text  # seldom, and tables may have millions of cells
     reader = csv.reader(io.StringIO(text, newline=''), strict=True)
-    line = 1
+    line, records = 1, []
     try:
         for cells in reader:
             cells = [cell.strip() for cell in cells]
+            if has_escapes:
+                cells = list(map(from_csv_cell, cells))
             if any(cells):
-                yield line, (
-                    list(map(from_csv_cell, cells)) if has_escapes else cells)
+                records.append((line, cells))
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(
             f'{file}, line {line}', 'comma-separated cells', str(error),
             'Close every quotation mark; double those inside a cell.'
         ) from error
-
-
-def _width(cells: Sequence[str]) -> int:
-    """Number of cells up to the last one with some text."""
-    width = len(cells)
-    while width and not cells[width - 1]:
-        width -= 1
-    return width
+    return records
 
 
 def split_name(text: str) -> str:

@@ -8,7 +8,7 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.runs.run_dumps import check_model_dump
+from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.oc.run_checks import check_run, class_name, is_texts
 
 
@@ -76,7 +76,7 @@ class TextsApartPartitioner(NaivePartitioner):
         dump = get_infer_output_path(model, dataset, self.out_dir,
                                      'safetensors')
         try:
-            check_model_dump(Path(dump))
+            read_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
             evaluated.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.predicting import or_missing, predictable_benchmarks
 from csv_plugin.core.predictions import Missing
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
+from csv_plugin.io.runs.run_dumps import TEXTS
 from csv_plugin.io.runs.run_scores import PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files,
@@ -105,8 +105,8 @@ class PredictedSummarizer(DefaultSummarizer):
                         place) in product(folders, self.places.items())
         }
         self.leaderboard, _ = predict_run(
-            RunDumps(self.work_dir), folders, predictors, self.predictors,
-            real, partial(tqdm, desc='predictions', delay=2), self.complete)
+            self.work_dir, folders, predictors, self.predictors, real,
+            partial(tqdm, desc='predictions', delay=2), self.complete)
         return raw, parsed, metrics, modes
 
     def _place(self, benchmark: str,

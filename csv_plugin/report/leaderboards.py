@@ -17,7 +17,8 @@ from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import number, percent, possible_ranks
-from csv_plugin.core.model_losses import mixed_engines
+from csv_plugin.core.model_losses import (DumpInfo, TokenLossDump,
+                                          mixed_engines)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predicting import (Change, Columns, Predictors,
                                         RealScores, collect_features,
@@ -26,8 +27,7 @@ from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, file_set, write_text
-from csv_plugin.io.runs.run_dumps import RunDumps
-from csv_plugin.io.runs.run_plan import read_most_items
+from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import prediction_notes, predictor_notes
 from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
 
 
 def predict_run(
-        dumps: RunDumps,
+        work_dir: FilePath,
         folders: Mapping[str, str],
         predictors: Predictors,
         files: Mapping[str, str],
@@ -116,18 +116,27 @@ def predict_run(
 
     Returns the leaderboard, and the feature columns of the models.
     """
-    columns = collect_features(predictors, list(folders.values()), dumps.read,
+    infos: dict[str, DumpInfo] = {}
+
+    def read(model: str, fingerprint: str) -> TokenLossDump:
+        dump = read_run_dump(work_dir, model, fingerprint)
+        infos[model] = dump.info
+        return dump
+
+    columns = collect_features(predictors, list(folders.values()), read,
                                progress)
     change = None
     if complete:
         names = predictable_benchmarks(predictors)
-        n_items = read_most_items(dumps.work_dir)
         known = AccuracyTable(
             tuple(folders.values()), names,
             _real_accuracies(real, folders, names), np.zeros(len(names)),
-            np.array([n_items.get(name, 0) for name in names], np.int64))
+            np.zeros(len(names), np.int64))
         change = partial(complete, known=known)
-    remarks = mixed_engines(dumps.of_models(folders))
+    remarks = mixed_engines({
+        model: infos[folder]
+        for model, folder in folders.items() if folder in infos
+    })
     return predict_columns(columns, folders, predictors, files, real, remarks,
                            change), columns
 

@@ -1,6 +1,4 @@
 """What `salience status` prints."""
-import pytest
-
 from csv_plugin.cli.salience import main
 from tests.io.runs.test_run_plan import LOSSES, config, write_config
 from tests.runs import write_run
@@ -24,18 +22,13 @@ def test_table(tmp_path, capsys, monkeypatch):
     assert lines[8].startswith(f'c: {LOSSES}: token losses: expected a dump')
 
 
-@pytest.mark.parametrize('summarizer, command', [
-    ('', 'salience train --help'),
-    ("summarizer=dict(predictors=[('mine', 'p.safetensors')])",
-     'salience report . --predictor mine=p.safetensors'),
-])
-def test_a_whole_run(tmp_path, capsys, monkeypatch, summarizer, command):
-    write_config(tmp_path, config(['a'], ['easy', 'hard']) + summarizer)
+def test_a_whole_run(tmp_path, capsys, monkeypatch):
+    write_config(tmp_path, config(['a'], ['easy', 'hard']))
     write_run(tmp_path, {'a': 1})
     monkeypatch.chdir(tmp_path)
     assert main(['status', '.']) == 0
     printed = capsys.readouterr().out
-    assert printed.splitlines()[-1] == f'Next: {command}'
+    assert printed.splitlines()[-1] == 'Next: salience train --help'
     lines = check_end(printed)
     assert lines[2].split() == ['a', '2', 'of', '2', '-']
     assert lines[3:] == ['', 'Nothing is missing.']

@@ -105,8 +105,7 @@ def fit_to_tables(folder, losses):
     write_tables(folder, tables, splits)
     (folder / 'units.txt').write_text('\n'.join(tables.features.columns.units))
     values = tables.features.values.astype(np.float16)
-    save_file({'losses': values}, folder / 'losses.safetensors',
-              {'models': json.dumps(models)})
+    save_file({'losses': values}, folder / 'losses.safetensors')
     pq.write_table(
         pa.table([pa.array(models), *values.T.copy()],
                  ['model', *tables.features.columns.units]),

@@ -88,16 +88,6 @@ def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):
     assert r'is there (transformers, a\x1b[2J)' in capsys.readouterr().out
 
 
-def test_a_model_that_was_written_after_its_losses_is_told(texts, capsys):
-    shutil.copytree(MODEL, 'mine')
-    assert call('mine') == 0
-    later = os.stat('out/mine.safetensors').st_mtime_ns + 10**9
-    os.utime('mine/config.json', ns=(later, later))
-    assert call('mine') == 0
-    assert 'the model was written after it: remove it' in (
-        capsys.readouterr().out)
-
-
 @pytest.mark.parametrize('change',
                          ['weights', 'tokenizer', 'dtype', 'setting'])
 def test_chunks_of_another_call_are_not_read(texts, monkeypatch, change):

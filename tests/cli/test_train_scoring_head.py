@@ -49,7 +49,7 @@ def train(options):
 @pytest.fixture
 def no_pictures(monkeypatch):
     """Drawing them takes longer than all the rest."""
-    monkeypatch.setattr(training_files, '_pictures', lambda *_: iter(()))
+    monkeypatch.setattr(training_files, 'save', lambda *_: None)
 
 
 def write_parts(folder, models_of, texts):
@@ -308,7 +308,7 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     files = [str(path) for path in (tmp_path / 'dumps').iterdir()]
     assert train([
         '--dumps', *files, '--texts',
-        str(tmp_path / TEXTS), '--scores', 'paper', '--split', 'paper',
+        str(tmp_path / TEXTS), '--scores', 'paper', '--models', 'paper',
         '--tasks', 'gsm8k', *SCORING, '--method', 'paper', '--steps', '2',
         '--out',
         str(tmp_path / 'new')
@@ -336,9 +336,9 @@ def last_line(tool, arguments, out, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('source, changes, message', [
-    ('runs', dict(texts=None), 'expected --texts and --benchmarks'),
+    ('runs', dict(texts=None), 'expected --texts, --models and --benchmarks'),
     ('dumps', dict(texts=['{}/others.jsonl'], scores=['{}/scores.csv']),
-     'expected losses on the texts'),
+     'the validation set with fingerprint'),
     ('dumps', {}, 'a table of accuracies beside them, found none'),
     ('runs', dict(chance=['scenes=0.25']), 'found --chance'),
     ('runs', dict(models=['{}/unsplit.csv']), 'no names in a column split'),

@@ -13,8 +13,8 @@ from csv_plugin.core.mapping import _operator
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
 from csv_plugin.io.containers import read_container, write_container
-from csv_plugin.io.dumps import (KIND, merge_dumps, read_dump, read_dump_info,
-                                 read_dumps, write_dump)
+from csv_plugin.io.dumps import (KIND, merge_dumps, read_dump, read_dumps,
+                                 write_dump)
 from tests.core.loss_dumps import (INFO, LOSSES, NAN, TEXTS, assert_same, dump,
                                    dumps, row, whole)
 
@@ -65,7 +65,6 @@ def test_layout(path):
         assert column(arrays, name, '<i4') == values
     assert str(column(arrays, 'losses', '<f4')) == '[2.5, nan, 0.125]'
     assert arrays.keys() == {*whole_numbers, 'losses', 'sha256'}
-    assert read_dump_info(path) == INFO
     # Losses are rounded to float32.
     write_dump(path, dump(row('zh', losses=[1 / 3])))
     text, = read_dump(path).texts

@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import (atomic_path, check_target, read_bytes,
-                                 read_text, write_text)
+                                 write_text)
 
 
 def test_atomic_path_replaces_only_at_the_end(tmp_path):
@@ -94,5 +94,3 @@ def test_only_files_are_read(tmp_path):
                           ('a\0b', 'read, .*null')):
         with pytest.raises(InputError, match=message):
             read_bytes(path)
-    with pytest.raises(InputError, match='a, line 2: .*a NUL character'):
-        read_text(tmp_path / 'a')

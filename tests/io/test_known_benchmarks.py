@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.known_benchmarks import (GROUPS, benchmark_infos,
-                                            known_benchmarks)
+from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 from csv_plugin.io.tables import BenchmarkInfo
 
 DATA = Path(__file__).parents[3] / 'shared/data'
@@ -116,14 +115,3 @@ def test_given_levels_come_before_known_ones():
 def test_levels_that_are_missing_or_cannot_be(names, chance, message):
     with pytest.raises(InputError, match=message):
         benchmark_infos(names, chance)
-
-
-@pytest.mark.host
-def test_opencompass_has_these_groups():
-    pytest.importorskip('opencompass')
-    from mmengine.config import Config
-    for name, module in GROUPS.items():
-        host, = find_spec('opencompass').submodule_search_locations
-        file = f'{host}/configs/summarizers/groups/{module}.py'
-        groups = Config.fromfile(file)[f'{module}_summary_groups']
-        assert name in [group['name'] for group in groups]

@@ -1,12 +1,10 @@
 """Folders of checkpoints with names that trainers give; marks of weights."""
 import os
-import shutil
 
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.model_paths import (checkpoint_folders, weights_mark,
-                                       weights_newer)
+from csv_plugin.io.model_paths import checkpoint_folders, weights_mark
 
 
 def make(root, *folders):
@@ -51,52 +49,19 @@ def test_names_of_no_checkpoint(tmp_path, name, message):
         checkpoint_folders(str(tmp_path / 'checkpoint-*'))
 
 
-@pytest.fixture
-def folder(tmp_path):
-    folder = tmp_path / 'model'
-    folder.mkdir()
-    (folder / 'model.safetensors').write_bytes(bytes(1_000_000))
-    (folder / 'config.json').write_text('{"rope_theta": 10000}')
-    (folder / 'README.md').write_text('A model.')
-    return folder
-
-
-def test_copies_have_the_same_mark(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / 'copy')
-    os.utime(copy / 'model.safetensors', (1, 1))
-    (copy / 'README.md').write_text('A copy.')
-    (copy / 'x.safetensors').mkdir()
-    assert weights_mark(folder) == weights_mark(copy)
-    assert len(weights_mark(folder)) == 16
-    assert weights_mark('organisation/name') == ''
-
-
-def test_changes_of_a_layer_are_noticed(folder):
-    weights = folder / 'model.safetensors'
-    marks = {weights_mark(folder), weights_mark(weights)}
-    for start in range(0, 1_000_000, 100_000):
-        data = bytearray(1_000_000)
-        data[start:start + 20_000] = b'1' * 20_000
-        weights.write_bytes(data)
-        marks.add(weights_mark(folder))
-    for data in (bytes(999_999) + b'1', bytes(1_000_001)):
-        weights.write_bytes(data)
-        marks.add(weights_mark(folder))
-    (folder / 'config.json').write_text('{"rope_theta": 90000}')
-    marks.add(weights_mark(folder))
-    assert len(marks) == 15
-
-
-def test_weights_that_were_written_later(folder, tmp_path):
-    made = tmp_path / 'losses'
-    made.touch()
-    for later, newer in ((0, False), (1, True), (-1, False)):
-        time = made.stat().st_mtime_ns + later * 10**9
-        for file in folder.iterdir():
-            os.utime(file, ns=(time, time))
-        assert weights_newer(folder, made) is newer
-    # A file without weights does not count.
-    late = made.stat().st_mtime_ns + 10**9
-    os.utime(folder / 'README.md', ns=(late, late))
-    assert not weights_newer(folder, made)
-    assert not weights_newer('organisation/name', made)
+def test_marks_change_with_the_files_of_the_weights(tmp_path):
+    weights = tmp_path / 'model.safetensors'
+    assert weights_mark(tmp_path) == weights_mark('organisation/name') == ''
+    weights.write_bytes(b'12')
+    os.utime(weights, ns=(0, 0))
+    marks = {weights_mark(tmp_path)}
+    (tmp_path / 'README.md').write_text('A model.')
+    assert marks == {weights_mark(tmp_path)} == {weights_mark(weights)}
+    weights.write_bytes(b'123')
+    os.utime(weights, ns=(0, 0))
+    marks.add(weights_mark(tmp_path))
+    os.utime(weights, ns=(0, 1))
+    marks.add(weights_mark(tmp_path))
+    (tmp_path / 'config.json').touch()
+    marks.add(weights_mark(tmp_path))
+    assert len(marks) == 4 and all(len(mark) == 16 for mark in marks)

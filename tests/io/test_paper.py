@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.io.known_benchmarks import known_benchmarks
-from csv_plugin.io.paper import (PAPER, TABLE, named_models, paper_accuracies,
-                                 paper_models, paper_weights, split_models)
-from csv_plugin.io.tables import ModelInfo
+from csv_plugin.io.paper import (paper_accuracies, paper_models, paper_weights,
+                                 read_models_or_paper)
 
 PAPER_TEXT = (
     Path(__file__).parents[3] / 'shared/paper/capability-salience-vector.md')
@@ -102,51 +100,11 @@ def test_models_have_the_split_series_and_size_of_table_2():
     assert len({info.family for info in models.values()}) == 9
 
 
-INFO = {
-    name: ModelInfo(family, 'test', size)
-    for name, family, size in (('y-9', 'y', 9.), ('y-6', 'y', 6.),
-                               ('q-7', 'q', 7.), ('y-34', 'y',
-                                                  34.), ('q-72', 'q', 72.))
-}
-
-
-def splits_of(info):
-    return {model: info[model].split for model in info}
-
-
-def write(folder, text):
-    path = folder / 'models.csv'
-    path.write_text(text)
-    return path
-
-
-def test_splits_of_the_table(tmp_path):
-    path = write(tmp_path, 'model,family,split\nb,x,test\na,x,val\nc,y,\n')
-    assert splits_of(named_models(path, TABLE)) == {
-        'b': 'test', 'a': 'validation', 'c': ''}  # yapf: disable
-    assert split_models(INFO, TABLE) == INFO
-
-
-def test_models_without_what_a_split_needs():
-    with pytest.raises(InputError, match='Table 2, found y-9, y-6, q-7'):
-        split_models(INFO, PAPER)
-    with pytest.raises(InputError, match='a table of models, found none'):
-        named_models(None, TABLE)
-
-
-def test_the_paper_names_models_and_splits(tmp_path):
-    models, evaluated = named_models(None, PAPER), paper_accuracies().models
-    # Its models that have both a split and accuracies.
-    assert models == {
-        model: info
-        for model, info in paper_models().items() if model in evaluated
+def test_the_paper_in_place_of_a_table(tmp_path):
+    models, evaluated = paper_models(), paper_accuracies().models
+    assert read_models_or_paper('paper') == {
+        name: info
+        for name, info in models.items() if name in evaluated
     }
-    assert len(models) == 57
-    path = write(
-        tmp_path, 'model,family,split\nYi-34B,mine,train\n'
-        'Meta-Llama-3-70B,mine,train\n')
-    models = named_models(path, PAPER)
-    assert splits_of(models) == {
-        'Yi-34B': 'validation', 'Meta-Llama-3-70B': 'test'}  # yapf: disable
-    assert {info.family for info in models.values()} == {'mine'}
-    assert all(np.isnan(info.params_b) for info in models.values())
+    (tmp_path / 'models.csv').write_text('model,family,split\nb,x,test\n')
+    assert list(read_models_or_paper(tmp_path / 'models.csv')) == ['b']

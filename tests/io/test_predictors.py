@@ -190,9 +190,9 @@ def test_arrays_are_there_finite_and_in_shape(name, n_arrays, path):
 
 @pytest.mark.parametrize('name, value, problem', [
     ('curve', 1.01, 'a floor in 0..1'),
-    ('error_fold', -1, 'folds 0 to 4, found others'),
-    ('error_fold', 5, 'folds 0 to 4, found others'),
-    ('held_out', 2., 'fractions in'),
+    ('error_fold', -1, 'indices 0 to 4, found -1 to 4'),
+    ('error_fold', 5, 'indices 0 to 4, found 0 to 5'),
+    ('held_out', 2., 'fractions, found 2.0'),
 ])
 def test_numbers_that_no_predictor_has_are_refused(path, name, value, problem):
     key = 'training.held_out' if name == 'held_out' else f'0.{name}'
@@ -205,8 +205,8 @@ def test_numbers_that_no_predictor_has_are_refused(path, name, value, problem):
 @pytest.mark.parametrize('name, change, problem', [
     ('matrix.per_column', lambda a: a * -1, 'counts, 46 in all, found [-46]'),
     ('matrix.per_column', lambda a: a + 1, 'counts, 46 in all, found [47]'),
-    ('matrix.token', lambda a: a - 1, 'tokens 0 to 45, found -1 to 44'),
-    ('matrix.token', lambda a: a + 1, 'tokens 0 to 45, found 1 to 46'),
+    ('matrix.token', lambda a: a - 1, 'indices 0 to 45, found -1 to 44'),
+    ('matrix.token', lambda a: a + 1, 'indices 0 to 45, found 1 to 46'),
     ('matrix.token', lambda a: a * 1., 'whole numbers of'),
     ('matrix.value', lambda a: a > 0, 'floating-point numbers of'),
     ('tokens.per_text', lambda a: a - [41, 0, 0], 'counts, 46 in all'),

@@ -20,7 +20,7 @@ from csv_plugin.extras.pictures import (capability_picture, capability_points,
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import RunDumps, run_models
+from csv_plugin.io.runs.run_dumps import run_models
 from csv_plugin.io.runs.run_scores import (LEADERBOARD, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.tables import read_models
@@ -90,12 +90,7 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
         for benchmark in benchmarks
     }
     board, columns = predict_run(
-        RunDumps(work_dir),
-        folders,
-        predictors,
-        paths,
-        scores,
-        progress=progress)
+        work_dir, folders, predictors, paths, scores, progress=progress)
     return board, columns[sources[0].label]
 
 

@@ -6,14 +6,14 @@ docs/formats.md says how they are called. OpenCompass takes the existence of
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError, check_list
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.io.dumps import merge_dumps, read_dump, read_dump_info
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.io.files import (NOT_THERE, FilePath, check_file_names,
                                  read_bytes, write_text)
 
@@ -72,31 +72,6 @@ def run_models(work_dir: FilePath) -> list[str]:
     return models
 
 
-class RunDumps:
-    """Reads the dumps of a run, and remembers how they were made."""
-
-    def __init__(self, work_dir: FilePath) -> None:
-        self.work_dir = work_dir
-        #: By model, of the last dump that was read.
-        self.infos: dict[str, DumpInfo] = {}
-
-    def read(self, model: str, fingerprint: str) -> TokenLossDump:
-        """Read the losses of a model, as `read_run_dump` does."""
-        dump = read_run_dump(self.work_dir, model, fingerprint)
-        self.infos[model] = dump.info
-        return dump
-
-    def of_models(self, folders: Mapping[str, str]) -> dict[str, DumpInfo]:
-        """Return how losses were made, by model, of the dumps that were read.
-
-        The folders give the name of each model in the run.
-        """
-        return {
-            model: self.infos[folder]
-            for model, folder in folders.items() if folder in self.infos
-        }
-
-
 def read_run_dump(work_dir: FilePath, model: str,
                   fingerprint: str) -> TokenLossDump:
     """Read the losses of one model on one validation set from a run.
@@ -136,39 +111,21 @@ def read_run_dump(work_dir: FilePath, model: str,
 
 def read_model_dump(path: Path) -> TokenLossDump:
     """Read a dump that lies in the folder of its model."""
-    with _how_to_renew(path):
-        dump = read_dump(path)
-    _check_folder(path, dump.info)
-    return dump
-
-
-def check_model_dump(path: Path) -> None:
-    """Check a dump as `read_model_dump` does; its losses are not read."""
-    with _how_to_renew(path):
-        info = read_dump_info(path)
-    _check_folder(path, info)
-
-
-@contextmanager
-def _how_to_renew(path: Path) -> Iterator[None]:
+    # OpenCompass takes the JSON file for the proof that all is done.
+    again = f'remove {path.stem}{_DONE} beside it, and run again with -r.'
     try:
-        yield
+        dump = read_dump(path)
     except InputError as error:
-        # OpenCompass takes the JSON file for the proof that all is done.
         raise InputError(
             str(path), 'a dump that can be read',
             str(error).removeprefix(f'{path}: ').rstrip('.'),
-            f'To score the texts again, remove it and {path.stem}{_DONE} '
-            'beside it, and run again with -r.') from error
-
-
-def _check_folder(path: Path, info: DumpInfo) -> None:
-    if info.folder not in ('', path.parent.name):
+            f'To score the texts again, remove it, {again}') from error
+    if dump.info.folder not in ('', path.parent.name):
         raise InputError(
             str(path), f'losses of {path.parent.name!r}',
-            f'losses of {info.folder!r}',
-            f'Move it to the predictions of {info.folder!r}, remove '
-            f'{path.stem}{_DONE} beside it, and run again with -r.')
+            f'losses of {dump.info.folder!r}',
+            f'Move it to the predictions of {dump.info.folder!r}, {again}')
+    return dump
 
 
 def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:

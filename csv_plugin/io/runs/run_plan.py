@@ -1,7 +1,6 @@
 """The plan of an OpenCompass run, and what is missing of it."""
 import ast
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +13,6 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.runs.run_dumps import TEXTS, read_run_dump
-
-#: A slice that ends at a place counted from the start.
-_SLICE = re.compile(r'\[(\d*):(\d+)(?::([1-9]\d*))?\]')
 
 
 def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
@@ -37,35 +33,6 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
             for model in part['models']:
                 plan.setdefault(_abbr(model, True), []).extend(datasets)
     return {model: list(dict.fromkeys(names)) for model, names in plan.items()}
-
-
-def read_most_items(work_dir: FilePath) -> dict[str, int]:
-    """Return the numbers of items of the datasets that a run cuts short.
-
-    They are by the abbreviation of a dataset with a `test_range`.
-    """
-    path = newest_config(work_dir)
-    most: dict[str, int] = {}
-    if path is not None:
-        with _written_by_opencompass(path):
-            for part in _parts(path):
-                for dataset in part['datasets']:
-                    cut = (dataset.get('reader_cfg') or {}).get('test_range')
-                    items = _most_items(cut)
-                    if items is not None:
-                        most[_abbr(dataset)] = items
-    return most
-
-
-def _most_items(test_range: Any) -> Optional[int]:
-    """Of a range as OpenCompass reads it; None if it counts from the end."""
-    if isinstance(test_range, int) and test_range >= 1:
-        return test_range
-    match = isinstance(test_range, str) and _SLICE.fullmatch(test_range)
-    if not match:
-        return None
-    first, end, step = match.groups()
-    return len(range(int(first or 0), int(end), int(step or 1)))
 
 
 @dataclass(frozen=True)
@@ -129,15 +96,6 @@ def _of_benchmark(work_dir: Path, model: str, dataset: str) -> str:
 def newest_config(work_dir: FilePath) -> Optional[Path]:
     """Return the last config that a run keeps, or None."""
     return max(Path(work_dir, 'configs').glob('*.py'), default=None)
-
-
-def run_predictors(work_dir: FilePath) -> list[str]:
-    """Return the predictors of a run's summarizer, each as LABEL=FILE."""
-    path = newest_config(work_dir)
-    summarizer = _variables(path).get('summarizer') if path else None
-    return [
-        '='.join(pair) for pair in (summarizer or {}).get('predictors', ())
-    ]
 
 
 def _parts(path: Path) -> list[Any]:

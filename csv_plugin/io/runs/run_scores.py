@@ -13,8 +13,7 @@ LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 #: Mode of the rows of predicted accuracies.
 PREDICTED_MODE = 'losses'
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
-_REMEDY = ('Write the summary again, with -m viz -r, or copy its CSV file and '
-           'its text file again.')
+_REMEDY = 'Write the summary again, with -m viz -r, or copy it again.'
 
 
 def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
@@ -31,9 +30,6 @@ def read_run_accuracies(
     dataset has several metrics, the first counts. If a summary group has
     several, the last counts: it is the average of the group, and OpenCompass
     lists the others in random order.
-
-    The table is compared with that in `summary_*.txt`, as one that was cut
-    off between two rows looks whole.
 
     Returns accuracies in 0..1 by model and benchmark, a dataset or a summary
     group; those that were not run are left out.
@@ -56,7 +52,10 @@ def read_run_accuracies(
 
 def _read_table(path: Path) -> list[list[str]]:
     """The cells of the header and of all rows, as OpenCompass wrote them."""
-    text = _read_text(path)
+    try:
+        text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
+    except UnicodeDecodeError as error:
+        raise _damaged(path, 'UTF-8 text', str(error)) from error
     # OpenCompass puts no cell into quotation marks.
     table = [line.split(',') for line in text.split('\n') if line] or [[]]
     if table[0][:4] != _COLUMNS:
@@ -69,30 +68,7 @@ def _read_table(path: Path) -> list[list[str]]:
                            f'{len(row)} in that of {row[0]!r}')
     if not text.endswith('\n'):
         raise _damaged(path, 'a line feed at the end', repr(text[-20:]))
-    twin = path.with_suffix('.txt')
-    if not twin.exists() or _block(text) not in _spaced(_read_text(twin)):
-        raise _damaged(path, f'the same table in {twin.name}', 'none')
     return table
-
-
-def _read_text(path: Path) -> str:
-    try:
-        text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
-    except UnicodeDecodeError as error:
-        raise _damaged(path, 'UTF-8 text', str(error)) from error
-    if '\0' in text:
-        raise _damaged(path, 'text', 'a NUL character')
-    return text
-
-
-def _block(table: str) -> str:
-    """The table as a part of the text that OpenCompass writes."""
-    return _spaced(f'csv format\n{"^" * 128}\n{table}{"$" * 128}\n')
-
-
-def _spaced(text: str) -> str:
-    # OpenCompass replaces commas inside of cells, in the CSV file alone.
-    return text.replace(',', ' ')
 
 
 def _damaged(path: Path, expected: str, found: str) -> InputError:

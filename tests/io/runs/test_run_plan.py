@@ -5,8 +5,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.io.runs.run_plan import (read_most_items, read_run_plan,
-                                         run_gaps)
+from csv_plugin.io.runs.run_plan import read_run_plan, run_gaps
 from tests.runs import TEXTS, write_result, write_run
 
 LOSSES = dataset_abbr(TEXTS.fingerprint)
@@ -38,18 +37,6 @@ def test_a_run_that_lacks_nothing(tmp_path):
         'a': ['easy', 'hard', LOSSES],
         'b': ['easy', 'hard', LOSSES]
     }, [])
-
-
-def test_datasets_that_are_cut_short(tmp_path):
-    assert not read_most_items(tmp_path)
-    ranges = ("'[0:2]'", "'[10:]'", '7', '0.5', "'[:-1]'", "'[a:b]'", 'None',
-              "'[4:2]'", "'[5:20:2]'")
-    entries = ', '.join(f"dict(abbr='d{i}', reader_cfg=dict(test_range={cut}))"
-                        for i, cut in enumerate(ranges))
-    write_config(
-        tmp_path, 'models=[]\ndatasets=[dict(abbr="d"), '
-        f'dict(abbr="e", reader_cfg=None), {entries}]')
-    assert read_most_items(tmp_path) == {'d0': 2, 'd2': 7, 'd7': 0, 'd8': 8}
 
 
 def test_what_is_missing(tmp_path):

@@ -99,18 +99,17 @@ def write_tables(run: Path, folder: Path = KEPT) -> None:
         unit for unit in units
         if not np.isnan(numbers[:, unit[2], unit[1]]).any()
     ]
-    _write_losses(folder, models, [f'{kind}: {ids[s]}' for kind, _, s in kept],
+    _write_losses(folder, [f'{kind}: {ids[s]}' for kind, _, s in kept],
                   np.stack([numbers[:, s, k] for _, k, s in kept], axis=1))
     _write_accuracies(run / RUN, models, folder)
     shutil.copy(run / 'state.json', folder)
 
 
-def _write_losses(folder: Path, models: Sequence[str], units: Sequence[str],
+def _write_losses(folder: Path, units: Sequence[str],
                   values: NDArray[np.float64]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     save_file({'losses': values.astype(np.float16)},
-              folder / 'losses.safetensors',
-              {'models': json.dumps(list(models))})
+              folder / 'losses.safetensors')
     (folder / 'units.txt').write_text('\n'.join(units), 'utf-8')
 
 
