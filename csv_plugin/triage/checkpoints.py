@@ -2,7 +2,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
@@ -35,8 +35,7 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     """Read the runs and steps of checkpoints from a CSV file, by model.
 
     Columns are `model`, `run`, `step` and optionally `tokens` and `budget`.
-    These two have one unit in all rows and are empty where unknown. A budget
-    in one row of a run counts for all.
+    These two have one unit in all rows and are empty where unknown.
     """
     checkpoints = {}
     for row in read_rows(path, ('model', 'run', 'step')):
@@ -51,12 +50,7 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
                                 'Count from the start of the training.')
         checkpoints[row.cells['model']] = Checkpoint(
             row.text('run'), **numbers)
-    budgets = known_budgets(checkpoints.values())
-    return {
-        name: replace(point, budget=budgets.get(point.run, math.nan))
-        for name, point in describe_checkpoints(checkpoints,
-                                                checkpoints).items()
-    }
+    return describe_checkpoints(checkpoints, checkpoints)
 
 
 def describe_checkpoints(
@@ -110,15 +104,6 @@ def last_checkpoints(
     return (*(model for _, model in last.values()), *others)
 
 
-def refuse_shared(models: Iterable[str], history: Iterable[str]) -> None:
-    """Raise an `InputError` if a name is among both."""
-    shared = sorted({*models} & {*history})
-    if shared:
-        raise InputError(f'checkpoint {shared[0]!r}',
-                         'it among the runs to judge or in the history',
-                         'it in both', 'Leave it out of the history.')
-
-
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     """Return 'tokens' if the tokens of all runs are known, else 'steps'.
 
@@ -134,7 +119,10 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
-    """Return budgets of runs, as far as known; an `InputError` for two."""
+    """Return budgets of runs, each known from one checkpoint or more.
+
+    An `InputError` for a run with two.
+    """
     budgets: dict[str, float] = {}
     for point in checkpoints:
         if not math.isnan(point.budget):

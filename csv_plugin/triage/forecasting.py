@@ -31,13 +31,12 @@ LEAST_DEVIATION = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """Forecasts of H earlier runs, each truncated.
+    """Forecasts of H truncated earlier runs, each from the others.
 
-    Each is forecast from the others. `now`, `forecast` and `actual` are
-    exponents at the truncation, forecast from there, and at the end, `(H, B)`.
-    `forward`, `(n_b,)`, are errors of forecasts of better runs from worse
-    ones, in root mean squares of `errors`. All are empty if fewer than two
-    runs have checkpoints early enough.
+    `now`, `forecast` and `actual` are exponents at the truncation, forecast
+    from there, and at the end, `(H, B)`. `forward`, `(n_b,)`, are errors of
+    forecasts of better runs from worse ones, in root mean squares of `errors`.
+    All are empty if fewer than two runs have checkpoints early enough.
     """
     runs: tuple[str, ...]
     now: NDArray[np.float64]

@@ -17,7 +17,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
-                                           refuse_shared, rows_by_run)
+                                           rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (TOO_FAR, Expectation, Ranking,
                                        curve_floors, expect, rank_all)
@@ -179,7 +179,7 @@ def _or_none(value: float, kind: type = float) -> Any:
 
 def forecast(predictor: Predictor,
              losses: Mapping[str, TokenLossDump],
-             history: Optional[Mapping[str, TokenLossDump]] = None,
+             history: Mapping[str, TokenLossDump] = MappingProxyType({}),
              checkpoints: Optional[Mapping[str, Checkpoint]] = None,
              budget: float = math.nan) -> Triage:
     """Forecast the accuracies of pretraining runs at the end of training.
@@ -200,17 +200,15 @@ def forecast(predictor: Predictor,
     runs have no forecast.
 
     Raises:
-        InputError: There is no checkpoint beyond 0 tokens; a name has no step
-            or is among both the losses and the history; the tokens of only
-            some checkpoints are known; a run is part of the history, beyond
-            its budget or has two; an earlier run ends before its budget; or as
-            in `Predictor.features`.
+        InputError: There is no checkpoint beyond 0 tokens; a name has no step;
+            the tokens of only some checkpoints are known; a run is part of the
+            history too, beyond its budget or has two; an earlier run ends
+            before its budget; or as in `Predictor.features`.
     """
-    earlier = {} if history is None else history
-    features = predictor.features({**losses, **earlier})
+    features = predictor.features({**losses, **history})
     return judge(predictor, features,
                  describe_checkpoints(losses, checkpoints),
-                 describe_checkpoints(earlier, checkpoints), budget)
+                 describe_checkpoints(history, checkpoints), budget)
 
 
 def judge(
@@ -231,7 +229,6 @@ def judge(
         raise InputError(
             'predictor', 'benchmarks with other names than that of the mean '
             'over them', repr(OVERALL), 'Fit it with another name.')
-    refuse_shared(checkpoints, history)
     chosen, past = ({
         name: described[name]
         for name in described if name in features.models

@@ -78,14 +78,12 @@ def expect(forecast: Forecast,
     """Return expected accuracies of a run, with intervals of the given level.
 
     A draw of the exponent is the forecast, plus an error like those of the
-    back-test, plus an error like those of the predictor on held-out models.
-    The first follows a multivariate t distribution: few earlier runs make wide
-    intervals, and errors on benchmarks are correlated as in the back-test. A
-    draw of the accuracy is the curve at this exponent, plus the part of the
-    predictor's error that does not depend on the curve. Draws depend on the
-    run alone. `main` are the places of the benchmarks of the mean; `marks` of
-    the last prediction, none by default, are whether it is extrapolated and
-    useless, `(2, B + 1)`.
+    back-test, from a multivariate t distribution, plus an error like those of
+    the predictor on held-out models. A draw of the accuracy is the curve at
+    this exponent, plus the part of the predictor's error that does not depend
+    on the curve. Draws depend on the run alone. `main` are the places of the
+    benchmarks of the mean; `marks` of the last prediction, none by default,
+    are whether it is extrapolated and useless, `(2, B + 1)`.
     """
     rng = np.random.default_rng(
         zlib.crc32(forecast.run.encode('utf-8', 'surrogatepass')))

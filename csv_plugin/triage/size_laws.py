@@ -6,13 +6,11 @@ family is pulled to 0 as by one more model, so small families share the law.
 The predictor turns the losses into accuracies.
 
 This is the simplest of the best forms on larger models of four collections
-(tools/studies/LOG.md). Laws of capability scores err more, and so do slopes by
-family. Fitted powers go astray far beyond the models.
+(tools/studies/LOG.md).
 
 Errors of the law are differences of the predictor's exponents at its losses
 from those at the real ones. Models with less compute predict those with more,
-and the others predict each model. The larger root mean square counts, and it
-grows with the distance beyond the largest compute.
+and the others predict each model. The larger root mean square counts.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -89,10 +87,9 @@ def forecast_sizes(predictor: Predictor,
                    level: float = 0.9) -> Predictions:
     """Predict accuracies of other models, the targets, from sizes alone.
 
-    The law is fitted to the losses of the models. The family of a target is
-    one of theirs, or `NEW`. Each half of an interval is the root of the summed
-    squares of its halves by the predictor and by the law. Accuracies are
-    fractions.
+    The family of a target is one of the models', or `NEW`. Each half of an
+    interval is the root of the summed squares of its halves by the predictor
+    and by the law.
     """
     fitted, known = features.select(tuple(models)), list(models.values())
     new = list(targets.values())
@@ -127,12 +124,15 @@ def back_test(predictor: Predictor, features: FeatureTable,
     They are those within the range of compute, infinite if none was found.
     `is_new` is True for a target of a new family: families are left out whole.
     """
-    actual, rows = clipped_exponents(predictor,
-                                     features), np.arange(len(models))
+    actual = clipped_exponents(predictor, features)
+    rows = np.arange(len(models))
+    groups = rows % N_FOLDS
+    if is_new:
+        groups = np.array([row.family for row in models])
 
     def errors(kept: NDArray, held_out: NDArray) -> NDArray:
-        fitted, new = ([models[row] for row in part]
-                       for part in (kept, held_out))
+        fitted = [models[row] for row in kept]
+        new = [models[row] for row in held_out]
         if is_new:
             new = [replace(row, family=NEW) for row in new]
         table = replace(
@@ -142,8 +142,6 @@ def back_test(predictor: Predictor, features: FeatureTable,
         distance = actual[held_out] - clipped_exponents(predictor, table)
         return distance / _growth(new, fitted)
 
-    groups = np.array([row.family
-                       for row in models]) if is_new else (rows % N_FOLDS)
     left_out = [(rows[groups != group], rows[groups == group])
                 for group in np.unique(groups)]
     larger = worse_and_better(log_compute(models)[:, None])
@@ -172,23 +170,19 @@ def _growth(models: Sequence[ModelInfo],
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
-    """Raise an `InputError` for models that no law can be fitted to.
-
-    They are too few, or parameters or tokens are unknown or all the same. The
-    error calls their table `where`.
-    """
+    """Raise an `InputError` for too few models, unknown or equal sizes."""
     if len(models) < LEAST_MODELS:
         raise InputError(where, f'{LEAST_MODELS} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
     for column in ('params_b', 'tokens'):
-        amounts = {name: getattr(row, column) for name, row in models.items()}
-        for name, amount in amounts.items():
+        amounts = [getattr(row, column) for row in models.values()]
+        for name, amount in zip(models, amounts):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',
                                  'a number', 'none', 'Fill it in.')
-        if len({*amounts.values()}) == 1:
+        if min(amounts) == max(amounts):
             raise InputError(f'{where}, column {column!r}',
-                             'two numbers or more', f'{amount:g} alone',
+                             'two numbers or more', f'{amounts[0]:g} alone',
                              'Fit to models of several sizes.')
 
 

@@ -45,9 +45,8 @@ class RunTrajectory:
                 f'run {self.run!r}',
                 f'a budget of {self.tokens[-1]:g} or more, where its last '
                 'checkpoint is', f'{self.budget:g}',
-                'Give the end of the training, in steps or, where they are '
-                'known, in tokens: --budget, or in the table of '
-                'checkpoints.')
+                'Give the end of the training in the same unit: --budget, or '
+                'in the table of checkpoints.')
 
     __repr__ = short_repr
 
@@ -66,9 +65,7 @@ class RunTrajectory:
         return bool(self.shares[0] <= SLACK * share)
 
     def at(self, share: float) -> NDArray[np.float64]:
-        """Return exponents at a share, linear in the log of the tokens,
-        `(B,)`.
-        """
+        """Return exponents at a share, linear in its log, `(B,)`."""
         places = np.log(self.shares)
         return np.array([
             np.interp(np.log(share), places, column)
@@ -78,10 +75,7 @@ class RunTrajectory:
 
 def clipped_exponents(predictor: Predictor,
                       features: FeatureTable) -> NDArray[np.float64]:
-    """Return exponents of Eq. 2, `alpha (C - beta)`, `(M, B)`.
-
-    Lower ones are replaced by `LEAST_EXPONENT`.
-    """
+    """Return exponents of Eq. 2, `LEAST_EXPONENT` or higher, `(M, B)`."""
     values = predictor.features(features).values
     exponents = [
         benchmark.model.exponents(values) for benchmark in predictor.benchmarks

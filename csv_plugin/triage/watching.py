@@ -16,7 +16,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
-                                           read_checkpoints, refuse_shared)
+                                           read_checkpoints)
 from csv_plugin.triage.judging import Triage, first_reason, judge
 
 
@@ -61,7 +61,6 @@ class TriageJob:
         Errors are those of `find_dumps`, the table and `judge`.
         """
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
-        refuse_shared(dumps, earlier)
         places = dumps | earlier
         refused = self._read(places, progress)
         columns = self.predictor.columns

@@ -75,8 +75,6 @@ def test_two_names_for_one_step(tmp_path):
     ('model,run,step\nm,a,-1\n', "column 'step'.*positive"),
     ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*positive"),
     ('model,run,step,budget\nm,a,1,0\n', "column 'budget'.*positive"),
-    ('model,run,step,budget\nm,a,1,5\nn,a,2,6\n',
-     "run 'a': expected one budget, found 5 and 6"),
     ('model,run,step\nm,a,1\nn,a,1\n', "'a', step 1: .*'m' and 'n'"),
 ])
 def test_bad_tables(tmp_path, text, expected):
@@ -84,17 +82,12 @@ def test_bad_tables(tmp_path, text, expected):
         table(tmp_path, text)
 
 
-@pytest.mark.parametrize('cells', [('5', ''), ('', '5')])
-def test_one_row_may_tell_the_budget_of_a_run(tmp_path, cells):
-    first, second = cells
-    described = table(
-        tmp_path, 'model,run,step,budget\n'
-        f'm,a,1,{first}\nn,a,2,{second}\no,b,1,\n')
-    assert [described[name].budget for name in 'mn'] == [5.0, 5.0]
-    assert math.isnan(described['o'].budget)
-    assert known_budgets(described.values()) == {'a': 5.0}
+def test_one_checkpoint_may_tell_the_budget_of_a_run():
+    points = [Checkpoint('a', 1), Checkpoint('a', 2, budget=5),
+              Checkpoint('b', 1)]  # yapf: disable
+    assert known_budgets(points) == {'a': 5}
     with pytest.raises(InputError, match="run 'a'.* 5 and 6"):
-        known_budgets([described['m'], Checkpoint('a', 3, budget=6)])
+        known_budgets([*points, Checkpoint('a', 3, budget=6)])
 
 
 def test_rows_of_runs_rise_and_begin_after_the_untrained_model():

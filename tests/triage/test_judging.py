@@ -206,8 +206,6 @@ def test_losses_that_cannot_be_used(predictor, history):
             | {'other@10': dump('other', model_losses(1.0), OTHER_TEXTS)})
     with pytest.raises(InputError, match="model 'last'.*run@1000"):
         forecast(predictor, dumps | {'last': dumps['good@20']})
-    with pytest.raises(InputError, match="'old-1@10'.*in both"):
-        forecast(predictor, dumps | {'old-1@10': history['old-1@10']}, history)
     with pytest.raises(InputError, match="run 'old-1'.*not in the history"):
         forecast(predictor, dumps | {'old-1@11': history['old-1@10']}, history)
     with pytest.raises(InputError, match="history, run 'old-1'.*finished"):
