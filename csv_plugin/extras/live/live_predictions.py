@@ -20,7 +20,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.references import (LOSSES, Reference,
                                                read_readings, write_readings)
-from csv_plugin.extras.live.trackers import CurveLog, Log
+from csv_plugin.extras.live.trackers import Log, curves_of
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.predictors import load_predictor
@@ -51,7 +51,8 @@ class LivePredictions:
             runs, as `salience triage --history` takes them. They are read at
             once.
         logs (Sequence[Callable]): Each takes curves by name and their step,
-            as `wandb.log` and `mlflow.log_metrics` do; see `CurveLog`.
+            as `wandb.log` and `mlflow.log_metrics` do; see
+            `trackers.curves_of`.
         reference (Optional[FilePath]): Folder of another run's
             `LivePredictions`, or a place of its dumps `<run>@<step>`. This
             run is compared with its dump after as many tokens where both runs
@@ -92,7 +93,7 @@ class LivePredictions:
         self.folder, self.run = Path(folder), run
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
-        self._logs = [CurveLog(log) for log in logs]
+        self._logs = logs
         self._job = TriageJob(predictor, [], history or (), budget=budget)
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '
@@ -206,16 +207,14 @@ class LivePredictions:
         failure: Optional[Exception] = None
         for log in self._logs:
             try:
-                log.add(triage, self.comparison)
+                log(curves_of(triage, self.comparison), step)
             # Trackers have errors of their own.
             except Exception as error:
                 failure = error
         if failure:
-            raise InputError(
-                'logs', 'trackers that take the curves',
-                f'{type(failure).__name__}: {failure}',
-                'Check the tracker; the curves are kept for the next '
-                'reading.') from failure
+            raise InputError('logs', 'trackers that take the curves',
+                             f'{type(failure).__name__}: {failure}',
+                             'Check the tracker.') from failure
         return triage
 
     def _compared(self, step: int) -> Optional[Comparison]:

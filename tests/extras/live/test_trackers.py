@@ -2,32 +2,12 @@
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from csv_plugin.extras.live.trackers import CurveLog, tensorboard_log
+from csv_plugin.extras.live.trackers import curves_of, tensorboard_log
 from csv_plugin.triage.judging import forecast
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, run_dumps
 
 PREDICTOR = train()
-
-
-@pytest.fixture(scope='module')
-def triages():
-    """After two checkpoints, and after a third."""
-    history = run_dumps(EARLIER)
-    return [
-        forecast(PREDICTOR, run_dumps({'good': 1.8}, n), history)
-        for n in (2, 3)
-    ]
-
-
-def test_points_by_step_each_once(triages):
-    points = []
-    log = CurveLog(lambda curves, step: points.append((step, {*curves})))
-    for triage in (triages[0], *triages):
-        log.add(triage)
-    assert [step for step, _ in points] == [10, 20, 20, 35, 35]
-    assert {'predicted/easy', 'predicted/easy.high'} < points[0][1]
-    assert 'forecast/mean' in points[-1][1]
 
 
 def scalars(folder):
@@ -45,29 +25,30 @@ def scalars(folder):
     return logged
 
 
-def test_tensorboard(tmp_path, triages):
-    first, second = triages
-    log = CurveLog(tensorboard_log(tmp_path))
-    log.add(first)
-    log.add(first)
-    logged = scalars(tmp_path)
-    easy = [(step, value) for tag, step, value in logged
-            if tag == 'predicted/easy']  # yapf: disable
-    assert easy == [
-        (step,
-         pytest.approx(first.predictions.at(f'good@{step}', 'easy').value))
-        for step in (10, 20)
-    ]
-    [last] = [(step, value) for tag, step, value in logged
-              if tag == 'forecast/hard']  # yapf: disable
-    assert last == (20, pytest.approx(first.expected['good'].values[1]))
-    log.add(second)
-    later = scalars(tmp_path)[len(logged):]
-    assert {step for _, step, _ in later} == {35}
-    # Of two predictions and three forecasts, with both ends.
-    assert len(later) == 15
-    shown = first.predictions.at('good@20', 'hard')
-    assert [(step, value) for tag, step, value in logged
-            if tag in ('predicted/hard.low', 'predicted/hard.high')
-            ][-2:] == [(20, pytest.approx(shown.low)),
-                       (20, pytest.approx(shown.high))]
+def test_tensorboard_gets_the_last_checkpoint(tmp_path):
+    log, history = tensorboard_log(tmp_path), run_dumps(EARLIER)
+    for n, step in ((2, 20), (3, 35)):
+        triage = forecast(PREDICTOR, run_dumps({'good': 1.8}, n), history)
+        log(curves_of(triage, None), step)
+        cell = triage.predictions.at(f'good@{step}', 'easy')
+        expected = triage.expected['good']
+        points = dict.fromkeys(['predicted/hard', 'predicted/hard.low',
+                                'predicted/hard.high'])  # yapf: disable
+        points |= {
+            'predicted/easy': cell.value,
+            'predicted/easy.low': cell.low,
+            'predicted/easy.high': cell.high
+        }
+        for b, name in enumerate(('easy', 'hard', 'mean')):
+            points |= {
+                f'forecast/{name}': expected.values[b],
+                f'forecast/{name}.low': expected.low[b],
+                f'forecast/{name}.high': expected.high[b]
+            }
+        logged = {
+            tag: value
+            for tag, of_step, value in scalars(tmp_path) if of_step == step
+        }
+        assert logged.keys() == points.keys()
+        for tag, value in points.items():
+            assert value is None or logged[tag] == pytest.approx(value)
