@@ -72,8 +72,8 @@ class TokenLossInferencer(_LossInferencer):
     """Token losses of a model on a validation set.
 
     Writes `<dataset abbr>.safetensors`, a token-loss dump, and then the JSON
-    file, whose entry for a text names the text's row in the dump. Scored: as
-    in `models.get_token_loss`, which takes the model.
+    file, whose entry for a text names the dump. Scored: as in
+    `models.get_token_loss`, which takes the model.
 
     `context` is the longest window in tokens, by default the model's own.
     Other arguments that OpenCompass gives every inferencer are unused; an
@@ -108,13 +108,7 @@ class TokenLossInferencer(_LossInferencer):
             info = replace(dump.info, folder=path.parent.name)
             write_dump(file, replace(dump, info=info))
         return [
-            dict(
-                text_id=text.text_id,
-                sha256=text.sha256,
-                dump=file.name,
-                row=row,
-                n_tokens=len(text.losses),
-                n_scored=text.n_scored) for row, text in enumerate(dump.texts)
+            dict(text_id=text.text_id, dump=file.name) for text in dump.texts
         ]
 
 
@@ -136,8 +130,7 @@ class LabelLossInferencer(_LossInferencer):
                  model: Any,
                  max_seq_len: Optional[int] = None,
                  **unused: Any) -> None:
-        self.model = model
-        self.max_seq_len = max_seq_len
+        self.model, self.max_seq_len = model, max_seq_len
 
     def _rows(self, path: Path, retriever: Any, ice_template: Any,
               prompt_template: Any) -> list[dict[str, Any]]:

@@ -216,19 +216,17 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
 
 def check_engine(where: str, entry: Any) -> None:
     """Refuse a wrong `engine` of a `TokenLossModel`, without making it."""
-    kind = class_of(entry.get('type')) if isinstance(entry, Mapping) else None
+    parts = entry if isinstance(entry, Mapping) else {}
+    kind = class_of(parts.get('type'))
     # No config can load the model that a VLLMEngine is around.
-    if not (isinstance(kind, type)
-            and issubclass(kind, RowEngine)) or issubclass(kind, VLLMEngine):
+    if not (isinstance(kind, type) and issubclass(kind, RowEngine)
+            and not issubclass(kind, VLLMEngine)
+            and isinstance(parts.get('tokenizer'), str)):
         raise InputError(
-            where, 'dict(type=..., tokenizer=..., ...) with a RowEngine such '
-            'as CompletionsEngine',
+            where, 'dict(type=..., tokenizer=FOLDER, ...) with a RowEngine '
+            'such as CompletionsEngine',
             repr(entry)[:80], 'Describe the engine (docs/opencompass.md). A '
             'model in vLLM needs none: llm=dict(type=VLLM).')
-    if not isinstance(entry.get('tokenizer'), str):
-        raise InputError(where, "the folder of the model's tokenizer",
-                         repr(entry.get('tokenizer'))[:80],
-                         'Give it as tokenizer.')
     try:
         signature(kind).bind(**_settings(entry))
     except TypeError as error:

@@ -90,7 +90,7 @@ def test_the_engine_goes_before_losses_of_the_model_itself(
 @pytest.mark.parametrize('change, words', [
     (dict(type=OpenAISDK), 'expected dict.*OpenAISDK.*llm=dict'),
     (dict(type=VLLMEngine), 'expected dict.*VLLMEngine.*needs none'),
-    (dict(tokenizer=None), "folder of the model's tokenizer, found None"),
+    (dict(tokenizer=None), 'tokenizer=FOLDER, .* found'),
     (dict(key='secret'), "arguments of CompletionsEngine.*'key'"),
     (None, 'expected dict'),
 ])
@@ -135,5 +135,5 @@ def test_the_shipped_config_is_sound():
     [warning] = check_run(config)
     assert 'there is no file' in warning
     served.engine.pop('tokenizer')
-    with pytest.raises(ValueError, match='server: .*Give it as tokenizer'):
+    with pytest.raises(ValueError, match='server: .*tokenizer=FOLDER'):
         check_engines(config.models)

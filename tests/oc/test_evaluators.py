@@ -50,12 +50,12 @@ def test_without_answers_and_without_a_first_token(model_folder, tmp_path):
     tokenizer = dict(bos_token=None, eos_token=None, pad_token='a')
     model = tiny.model_config(model_folder, tokenizer_kwargs=tokenizer)
     folder = tiny.infer(tmp_path, model, entry)
-    rows = json.loads((folder / f'{entry["abbr"]}.json').read_text())
+    dump = read_dump(folder / f'{entry["abbr"]}.safetensors')
     result = tiny.evaluate(tmp_path, model, entry)
     assert 'label_token_loss' not in result
     assert (result['n_texts'], result['n_unscored']) == (2, 2)
-    assert result['n_scored'] == sum(row['n_tokens']
-                                     for row in rows.values()) - 2
+    assert result['n_scored'] == sum(len(text.losses)
+                                     for text in dump.texts) - 2
 
 
 def test_fewer_predictions_than_texts(run, tmp_path):

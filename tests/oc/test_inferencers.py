@@ -68,13 +68,8 @@ def test_a_dump_and_its_entries(model_folder, entry, tmp_path):
     for row, text, ours, theirs in zip(rows.values(), tiny.TEXTS, dump.texts,
                                        expected.texts):
         np.testing.assert_allclose(ours.losses, theirs.losses, atol=1e-5)
-        assert row['dump'] == f'{stem}.safetensors'
-        assert read_dump(folder / row['dump']).texts[
-            row['row']].text_id == row['text_id'] == text.text_id
-        assert row['sha256'] == text.sha256
-        assert row['n_tokens'] == row['n_scored'] == len(ours.losses)
-        # To which the host would apply a model's postprocessor.
-        assert 'prediction' not in row
+        # A `prediction` would go through a model's postprocessor.
+        assert row == dict(text_id=text.text_id, dump=f'{stem}.safetensors')
 
 
 def test_parts_of_a_partitioned_run(model_folder, entry, tmp_path):
