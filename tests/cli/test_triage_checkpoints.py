@@ -78,11 +78,9 @@ def test_json(world, tmp_path, capsys):
 
 @pytest.mark.parametrize('more, changes, expected', [
     ([], dict(dumps='none'), 'no such file or folder'),
-    ([], dict(dumps='old'), 'in both'),
+    ([], dict(dumps='old'), 'not in the history'),
     (['--budget', '20'], {},
-     'a budget of 35 or more, where its last checkpoint is, found 20. Give '
-     'the end of the training, in steps or, where they are known, in tokens: '
-     '--budget, or in the table'),
+     'a budget of 35 or more, where its last checkpoint is, found 20.'),
 ])
 def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,
                                expected):
