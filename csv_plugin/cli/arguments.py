@@ -152,20 +152,21 @@ def into_folder(
     return alone
 
 
-def print_end(written_to: Sequence[FilePath], *command: FilePath) -> None:
-    """Print what was written, and the command to type next.
-
-    Without files or words there is no such line. A `Path` among the words is
-    shown relative to the working folder.
-    """
-    from csv_plugin.report.screen import shown_path, written
-    if written_to:
-        print(f'\n{written(written_to)}')
+def print_end(place: FilePath, *command: FilePath) -> None:
+    """Print where files were written, and the command to type next, if any."""
+    from csv_plugin.report.screen import shown_path
+    print(f'\nWritten to {shown_path(place)}.')
     if command:
-        words = (
-            shown_path(word) if isinstance(word, Path) else os.fspath(word)
-            for word in command)
-        print(f'Next: {shlex.join(words)}', flush=True)
+        print_next(*command)
+
+
+def print_next(*command: FilePath) -> None:
+    """Print the command to type next, in which a `Path` may be relative."""
+    from csv_plugin.report.screen import shown_path
+    words = (
+        shown_path(word) if isinstance(word, Path) else os.fspath(word)
+        for word in command)
+    print(f'Next: {shlex.join(words)}', flush=True)
 
 
 def print_json(content: Any) -> None:

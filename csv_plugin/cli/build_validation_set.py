@@ -70,14 +70,14 @@ def run(args: argparse.Namespace) -> None:
         print(f'{len(texts)} texts, CC0 1.0, fingerprint {texts.fingerprint}')
     else:
         _draw(args)
-    print_end([args.out], 'salience', 'losses', MODEL, '--texts',
+    print_end(args.out, 'salience', 'losses', MODEL, '--texts',
               args.out / TEXTS, '--out', 'outputs/losses')
 
 
 def _write_task(args: argparse.Namespace) -> None:
     from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
     task = write_lm_eval_task(args.out, read_texts(args.lm_eval_task))
-    print_end([args.out], 'lm_eval', '--model_args',
+    print_end(args.out, 'lm_eval', '--model_args',
               f'pretrained={MODEL},add_bos_token=False', '--tasks', task,
               '--include_path', args.out, '--log_samples', '--output_path',
               'outputs/lm_eval')

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import print_end
+from csv_plugin.cli.arguments import print_next
 from csv_plugin.cli.options import add_shared
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.runs.run_plan import Gap, is_texts, newest_config, run_gaps
@@ -33,10 +33,10 @@ def run(args: argparse.Namespace) -> None:
         folder = args.work_dir.resolve()
         config = newest_config(args.work_dir)
         assert config
-        print_end((), 'opencompass', config, '-r', folder.name, '--work-dir',
-                  folder.parent)
+        print_next('opencompass', config, '-r', folder.name, '--work-dir',
+                   folder.parent)
     else:
-        print_end((), 'salience', 'train', '--help')
+        print_next('salience', 'train', '--help')
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:

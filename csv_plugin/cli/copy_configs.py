@@ -66,7 +66,7 @@ def _copy(args: argparse.Namespace) -> None:
     rows = [[shown_path(target), _title(texts[name])]
             for name, target in targets.items()]
     print(tabulate(rows, tablefmt='plain'))
-    print_end([args.out], 'opencompass', next(iter(targets.values())))
+    print_end(args.out, 'opencompass', next(iter(targets.values())))
 
 
 def _title(source: str) -> str:

@@ -84,9 +84,8 @@ def run(args: argparse.Namespace) -> None:
         print(summary(study, title, args.wide))
     else:
         print(title, as_text(board, full_width(args.wide)), sep='\n\n')
-    print_end([args.out / 'leaderboard.md', args.out / 'report.md'],
-              'salience', 'predict', '--losses', args.losses, '--predictor',
-              predictor)
+    print_end(args.out, 'salience', 'predict', '--losses', args.losses,
+              '--predictor', predictor)
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:

@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    given = [args.params, args.tokens].count(None) < 2
-    if given:
-        if None in (args.params, args.tokens) or args.predict is not TEST:
+    is_size = bool(args.params or args.tokens)
+    if is_size:
+        if not (args.params and args.tokens) or args.predict is not TEST:
             raise InputError('--params', '--tokens, and no --predict',
                              'other options', 'Forecast one size, or runs.')
         args.predict = []
@@ -68,8 +68,7 @@ def run(args: argparse.Namespace) -> None:
                                args.benchmarks)
     past = tables.models_to_fit(args.fit, args.predict)
     points = read_checkpoints(args.checkpoints) if args.checkpoints else None
-    forecast = _forecast_size if given else _forecast_runs
-    forecast(args, tables, past, points)
+    (_forecast_size if is_size else _forecast_runs)(args, tables, past, points)
 
 
 def _forecast_runs(args: argparse.Namespace, tables: ModelTables,

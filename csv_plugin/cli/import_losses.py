@@ -82,10 +82,10 @@ def run(args: argparse.Namespace) -> None:
     else:
         features, accuracies = _of_models(args, metrics, chance)
     _write_tables(args.out, features, accuracies)
-    print_end([args.out], 'salience', 'fit', '--losses',
-              args.out / 'losses.csv', '--scores', args.out / 'scores.csv',
-              '--models', 'models.csv', '--benchmarks',
-              args.out / 'benchmarks.csv', '--out', 'outputs/study')
+    print_end(args.out, 'salience', 'fit', '--losses', args.out / 'losses.csv',
+              '--scores', args.out / 'scores.csv', '--models', 'models.csv',
+              '--benchmarks', args.out / 'benchmarks.csv', '--out',
+              'outputs/study')
 
 
 def _of_models(

@@ -17,7 +17,8 @@ from typing import Union
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import into_folder, print_end, print_json
+from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
+                                      print_next)
 from csv_plugin.cli.options import add_option, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
@@ -91,11 +92,11 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     n_models = counted(len(board.predictions.models), 'model')
     print(f'\nPredicted {n_models}.')
     if args.out:
-        print_end([args.out])
+        print_end(args.out)
     else:
         # Behind the verb, as options may end before the places.
         salience, verb, *rest = shlex.split(args.command)
-        print_end((), salience, verb, '--out', 'outputs/predictions', *rest)
+        print_next(salience, verb, '--out', 'outputs/predictions', *rest)
 
 
 def _known(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, print_end, print_warnings
+from csv_plugin.cli.arguments import print_end, print_warnings
 from csv_plugin.cli.options import add_option, add_shared, predictor_file
 from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
@@ -49,7 +49,6 @@ def run(args: argparse.Namespace) -> None:
     # A path that is not a run gets its own error below.
     if args.out or out.parent.is_dir():
         check_target(out)
-        check_folder(out.parent)
     page = run_page(
         args.work_dir,
         args.predictor,
@@ -71,4 +70,4 @@ def run(args: argparse.Namespace) -> None:
     }
     print_warnings([*reasons(replace(predictions, missing=missing))])
     write_page(out, page)
-    print_end([out], 'python', '-m', 'webbrowser', out)
+    print_end(out, 'python', '-m', 'webbrowser', out)

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
     run_opencompass(RUNS / 'eval_csv.py', args.work_dir)
     runs = sorted(args.work_dir.glob('2*'))
     if runs:
-        print_end([runs[-1]], 'salience', 'report', runs[-1], '--predictor',
+        print_end(runs[-1], 'salience', 'report', runs[-1], '--predictor',
                   shipped.PREDICTOR)
 
 

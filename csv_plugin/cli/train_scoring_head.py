@@ -141,8 +141,8 @@ def run(args: argparse.Namespace) -> None:
                           | training.baselines(), losses, collection,
                           args.command, mixed, args.wide)
     print(said)
-    print_end([args.out], 'salience', 'predict', 'outputs/losses',
-              '--predictor', args.out / PREDICTOR)
+    print_end(args.out, 'salience', 'predict', 'outputs/losses', '--predictor',
+              args.out / PREDICTOR)
 
 
 def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:

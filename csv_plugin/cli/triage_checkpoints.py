@@ -19,7 +19,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import into_folder, print_end, print_json
+from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
+                                      print_next)
 from csv_plugin.cli.options import FORECASTS, add_option, add_shared
 from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import load_predictor
@@ -44,8 +45,8 @@ def run(args: argparse.Namespace) -> None:
     triage = job.update(partial(tqdm, desc='dumps'))
     write_and_print(args, triage)
     if not (args.json or args.history or triage.forecast_runs):
-        print_end((), *shlex.split(args.command), '--history',
-                  'finished/*.safetensors')
+        print_next(*shlex.split(args.command), '--history',
+                   'finished/*.safetensors')
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
@@ -59,7 +60,7 @@ def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     print(as_text(triage, full_width(args.wide)), flush=True)
     if not drawn:
         print('\nNo picture: matplotlib is not installed.')
-    print_end([args.out])
+    print_end(args.out)
 
 
 def _drawn(triage: Triage, path: Path) -> bool:

@@ -85,6 +85,5 @@ def run(args: argparse.Namespace) -> None:
         watch(job.update, show, say, args.interval)
         say('stopped')
     history = ['--history', *args.history] if args.history else []
-    print_end([args.out], 'salience', 'triage', '--predictor',
-              args.predictor[1], '--dumps', live.losses, *history, '--out',
-              'outputs/triage')
+    print_end(args.out, 'salience', 'triage', '--predictor', args.predictor[1],
+              '--dumps', live.losses, *history, '--out', 'outputs/triage')

@@ -23,7 +23,7 @@ from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       with_common_groups)
 from csv_plugin.report.leaderboards import (as_text, predict_run,
                                             write_leaderboard)
-from csv_plugin.report.screen import written
+from csv_plugin.report.screen import shown_path
 
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'
@@ -155,9 +155,10 @@ class PredictedSummarizer(DefaultSummarizer):
             '\n'.join([raw_txts, '', *map(one_line, board.notes)]))
         summary = Path(
             output_path or Path(self.work_dir, 'summary', f'{time_str}.txt'))
-        files = write_leaderboard(
-            summary.with_name(f'leaderboard_{summary.stem}').absolute(), board)
-        print(as_text(board), written(files), sep='\n\n', end='\n\n')
+        write_leaderboard(
+            summary.with_name(f'leaderboard_{summary.stem}'), board)
+        print(as_text(board), f'Written to {shown_path(summary.parent)}.',
+              sep='\n\n', end='\n\n')  # yapf: disable
 
 
 def _cell(name: str) -> str:

@@ -15,8 +15,6 @@ from csv_plugin.io.files import FilePath
 WIDTH = 100
 #: Longest cell, in characters; the middle of longer ones is left out.
 _CELL = 40
-#: Most paths that a line names.
-_PATHS = 3
 
 
 def full_width(wide: bool) -> float:
@@ -132,10 +130,3 @@ def shown_path(path: FilePath) -> str:
     whole, here = Path(os.path.abspath(path)), Path.cwd()
     inside = whole.is_relative_to(here)
     return one_line(str(whole.relative_to(here) if inside else whole))
-
-
-def written(paths: Sequence[FilePath]) -> str:
-    """Return a sentence on new files: their paths, or the folder of many."""
-    if len(paths) > _PATHS:
-        paths = [Path(paths[0]).parent]
-    return f'Written to {", ".join(map(shown_path, paths))}.'

@@ -1,66 +1,41 @@
 """A triage as tables to read, and as files."""
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from csv_plugin.core.escaping import markdown
 from csv_plugin.core.formatting import counted, possible_ranks
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.screen import WIDTH, markdown_table, text_table, wrapped
+from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import LEAST_CHANCE, MARGIN, STOP, UNKNOWN
 
 
 def as_text(triage: Triage, width: float = WIDTH) -> str:
-    """All tables and notes, for the terminal."""
-    return _report(triage, partial(text_table, width=width), wrapped)
-
-
-def as_markdown(triage: Triage) -> str:
-    """All tables and notes as Markdown."""
-    return _report(triage, lambda rows, _: markdown_table(rows), '\n'.join,
-                   markdown, '## ')
-
-
-def _report(triage: Triage,
-            table: Callable[[list[list[str]], int], str],
-            lines: Callable[[list[str]], str],
-            escape: Callable[[str], str] = str,
-            heading: str = '') -> str:
-    """Tables, legend and notes.
-
-    `table` makes text of rows, of which the first columns stay together.
-    """
+    """All tables, the legend and notes."""
     checkpoints = counted(len(triage.predictions.models), 'checkpoint')
-    runs = counted(len(triage.runs), 'run')
     parts = [
-        f'{heading}Predicted at {checkpoints} of {runs}',
-        table(_checkpoint_rows(triage), 3)
+        f'Predicted at {checkpoints} of {counted(len(triage.runs), "run")}',
+        text_table(_checkpoint_rows(triage), 3, width)
     ]
     if triage.forecast_runs:
-        several = len(triage.forecast_runs) > 1
-        rows = (_ranked_rows if several else _forecast_rows)(triage)
+        ranked = len(triage.forecast_runs) > 1
         parts += [
-            f'{heading}Forecast at the end of the training' +
-            several * ', best run first',
-            table(rows, 6 if several else 3)
+            'Forecast at the end of the training' +
+            ranked * ', best run first',
+            text_table(
+                _forecast_rows(triage, ranked), 6 if ranked else 3, width)
         ]
-    parts.append(lines([*triage.predictions.legend(), *_legend(triage)]))
+    parts.append(wrapped([*triage.predictions.legend(), *_legend(triage)]))
     if triage.backtests:
         parts += [
-            f'{heading}Error to expect: mean absolute, points, on earlier '
-            'runs',
-            table(_error_rows(triage), 4)
+            'Error to expect: mean absolute, points, on earlier runs',
+            text_table(_error_rows(triage), 4, width)
         ]
     if triage.notes:
-        parts += [
-            f'{heading}Notes',
-            lines([f'* {escape(note)}' for note in triage.notes])
-        ]
+        parts += ['Notes', wrapped(f'* {note}' for note in triage.notes)]
     return '\n\n'.join(parts)
 
 
@@ -91,41 +66,36 @@ def _checkpoint_rows(triage: Triage) -> list[list[str]]:
     return rows
 
 
-def _forecast_rows(triage: Triage) -> list[list[str]]:
+def _forecast_rows(triage: Triage, ranked: bool) -> list[list[str]]:
+    """Forecasts of runs, `ranked` with ranks, probabilities and verdicts."""
     shares = {run.run: run.shares[-1] for run in triage.runs}
-    return [['run', 'from', OVERALL, *triage.benchmarks],
-            *([run, f'{shares[run]:.0%}', *triage.forecast_cells(run)]
-              for run in triage.forecast_runs)]  # yapf: disable
-
-
-def _ranked_rows(triage: Triage) -> list[list[str]]:
-    """The same, with ranks, probabilities and verdicts."""
     ranking = triage.rankings[OVERALL]
-    header, *rows = _forecast_rows(triage)
-    ranked = [[*header[:3], 'rank', 'best', 'verdict', *header[3:]]]
-    for r, (run, share, mean, *forecasts) in enumerate(rows):
-        ranked.append([
-            run, share, mean,
+    header = ['rank', 'best', 'verdict'] if ranked else []
+    rows = [['run', 'from', OVERALL, *header, *triage.benchmarks]]
+    for r, run in enumerate(triage.forecast_runs):
+        mean, *cells = triage.forecast_cells(run)
+        places = [
             possible_ranks(ranking.best[r], ranking.worst[r]),
-            _percent(ranking.chance[r]), ranking.verdicts[r], *forecasts
-        ])
-    return ranked
+            _percent(ranking.chance[r]), ranking.verdicts[r]
+        ] if ranked else []
+        rows.append([run, f'{shares[run]:.0%}', mean, *places, *cells])
+    return rows
 
 
 def _error_rows(triage: Triage) -> list[list[str]]:
     """Two rows for each share that runs are forecast from."""
     rows = [['from', 'runs', 'taken for the end', OVERALL, *triage.benchmarks]]
-    seen = set()
-    for run in triage.runs:
-        share = run.shares[-1]
-        if run.run not in triage.backtests or share in seen:
-            continue
-        seen.add(share)
+    # Runs at the same share have the same back-test.
+    runs: dict[float, str] = {}
+    for trajectory in triage.runs:
+        if trajectory.run in triage.backtests:
+            runs.setdefault(trajectory.shares[-1], trajectory.run)
+    for share, run in runs.items():
+        n_runs = str(len(triage.backtests[run].runs))
         for label, errors in zip(('forecast', 'prediction now'),
-                                 triage.error_to_expect(run.run)):
+                                 triage.error_to_expect(run)):
             rows.append([
-                f'{share:.0%}',
-                str(len(triage.backtests[run.run].runs)), label,
+                f'{share:.0%}', n_runs, label,
                 *(f'{100 * error:.1f}'
                   for error in (triage.mean(errors), *errors))
             ])
@@ -137,9 +107,9 @@ def _percent(fraction: float) -> str:
 
 
 def write_triage(folder: Path, triage: Triage) -> None:
-    """Write `triage.md`, `.json`, `checkpoints.csv` and `forecasts.csv`."""
+    """Write `triage.txt`, `.json`, `checkpoints.csv` and `forecasts.csv`."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / 'triage.md', f'{as_markdown(triage)}\n')
+    write_text(folder / 'triage.txt', f'{as_text(triage)}\n')
     content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)
     write_text(folder / 'triage.json', f'{content}\n')
     write_tables(folder, triage)

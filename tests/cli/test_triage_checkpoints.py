@@ -66,7 +66,7 @@ def test_no_picture_without_matplotlib(world, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, 'matplotlib', None)
     assert call(world, tmp_path) == 0
     assert 'No picture: matplotlib is not' in capsys.readouterr().out
-    assert (tmp_path / 'triage.md').exists()
+    assert (tmp_path / 'triage.txt').exists()
     assert not (tmp_path / 'triage.png').exists()
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from csv_plugin.core.comparing import compare
-from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
+from csv_plugin.core.escaping import from_csv_cell, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.io.tables import read_rows, write_csv
@@ -148,10 +148,6 @@ def test_triage(triage, tmp_path):
     check_screen(as_text(triage))
     assert all(one_line(name) in as_text(triage) for name in runs)
     write_triage(tmp_path, triage)
-    document = (tmp_path / 'triage.md').read_text('utf-8')
-    page = check_markdown(document)
-    assert page.count('<li>') == len(NAMES)
-    assert all(markdown(name) in document for name in runs)
     check_csv(tmp_path / 'forecasts.csv', ['run'], runs)
     check_csv(tmp_path / 'checkpoints.csv', ['run'], runs)
 

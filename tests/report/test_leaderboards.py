@@ -191,9 +191,8 @@ def test_files(tmp_path):
         zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
                      pytest.approx(30), -25, 1, 0, '', 0, 0, None)))
     assert rows[7] == dict(
-        zip(FIELDS,
-            ('m1', 'bench-1', 'all-token', None, None, None, None, None, None,
-             None, 'no dump; unknown', None, None, None)))
+        zip(FIELDS, ('m1', 'bench-1', 'all-token', None, None, None, None,
+                     None, None, None, 'no dump; unknown', None, None, None)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.

@@ -3,8 +3,8 @@ from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.report.leaderboards import as_text
-from csv_plugin.report.screen import (WIDTH, full_width, text_table, wrapped,
-                                      written)
+from csv_plugin.report.screen import (WIDTH, full_width, shown_path,
+                                      text_table, wrapped)
 from tests.report.boards import make_cells
 
 LONG = 'org/a-model-with-a-name-of-many-words-' + 8 * '0123456789'
@@ -63,7 +63,5 @@ def test_notes_keep_their_words():
 
 def test_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    inside = [tmp_path / 'out' / name for name in 'abcd']
-    assert written(inside[:2]) == 'Written to out/a, out/b.'
-    assert written(inside) == 'Written to out.'
-    assert written([Path('/elsewhere')]) == 'Written to /elsewhere.'
+    assert shown_path(tmp_path / 'out/a\n') == r'out/a\n'
+    assert shown_path(Path('/elsewhere')) == '/elsewhere'

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from csv_plugin.core.formatting import interval
-from csv_plugin.report.triage_report import as_markdown, as_text, write_triage
+from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.judging import OVERALL, forecast
 from tests.runs import train
 from tests.scripts import csv_rows
@@ -31,8 +31,6 @@ def test_tables(early):
     first, second = [ln for ln in text.splitlines() if ln.startswith('35% ')]
     assert first.split()[:4] == ['35%', '4', 'forecast', forecasts]
     assert second.split()[4] == now
-    assert '| good@35' in as_markdown(early)
-    assert '## Error to expect' in as_markdown(early)
 
 
 def test_runs_forecast_from_the_same_share_have_one_error():
@@ -70,19 +68,11 @@ def test_a_single_run_is_compared_with_none():
     ]
 
 
-def test_names_in_markdown():
-    triage = forecast(train(('a|b', 'c')), run_dumps(NEW), run_dumps(EARLIER))
-    assert ' a|b' in as_text(triage)
-    tables = [ln for ln in as_markdown(triage).splitlines() if ln[:1] == '|']
-    assert sum(r' a\|b ' in line for line in tables) == 2
-    assert not any(' a|b' in line for line in tables)
-
-
 def test_files(early, tmp_path):
     write_triage(tmp_path / 'new' / 'folder', early)
     files = sorted((tmp_path / 'new/folder').iterdir())
     assert [file.name for file in files] == [
-        'checkpoints.csv', 'forecasts.csv', 'triage.json', 'triage.md'
+        'checkpoints.csv', 'forecasts.csv', 'triage.json', 'triage.txt'
     ]
     rows = csv_rows(files[0])
     assert len(rows) == 12 and list(rows[0]) == [
