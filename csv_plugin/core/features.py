@@ -149,8 +149,7 @@ class FeatureTable:
             fingerprint((unit, '') for unit in units))
         return cls(tuple(models), columns, values)
 
-    def __repr__(self) -> str:
-        return f'FeatureTable({len(self.models)} models, {self.columns})'
+    __repr__ = short_repr
 
     @property
     def mean_loss(self) -> NDArray[np.float64]:

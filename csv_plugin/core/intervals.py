@@ -1,25 +1,21 @@
 """Prediction intervals from held-out models, wider the farther away.
 
 CV+ (Barber et al., "Predictive inference with the jackknife+", Annals of
-Statistics 49(1), 2021) over family-grouped folds. Errors are in standard
-deviations, whose variance is a constant part plus a part that grows with the
-squared slope of the curve. Few families cannot separate these parts. So
-benchmarks share the *shape* of the variance, the ratio of the parts, the more
-the fewer families they have; each has its own size.
+Statistics 49(1), 2021) over family-grouped folds. docs/appendix/method.md has
+the formulas. Errors are in standard deviations, whose variance is a constant
+part plus a part that grows with the squared slope of the curve. Benchmarks
+share the *shape* of the variance, the ratio of the parts, the more the fewer
+families they have; each has its own size.
 
 The *distance* of a model is how far its capability scores lie outside those of
 the training models, in their standard deviations, on average over the
-benchmarks. Standard deviations of errors grow by a rate times the distance.
-Benchmarks share the rate, which is learned from back-tests: fits to the worse
-models predict the better ones. These are few, so it is shrunk to a usual rate.
+benchmarks. Standard deviations of errors grow by a rate times the distance,
+which is learned from back-tests: fits to the worse models predict the better
+ones. These are few, so it is shrunk to a usual rate.
 
-Models of a family have correlated errors, so n families count as n errors, and
-quantiles are those of Student's t distribution. Errors on families left out
-have n degrees of freedom. What errors grow by has at most 4, and fewer than n.
-
-A score is a share of right answers, so it has binomial noise. All models
-answer the same items, so only a part of this noise is a model's own. No
-interval is narrower than this part.
+Models of a family have correlated errors, so n families count as n errors.
+All models answer the same items, so only a part of the binomial noise of a
+score is a model's own. No interval is narrower than this part.
 
 Where all training models are at chance, nothing tells when a benchmark will
 emerge. Its intervals reach from chance up to where the steepest of the other
@@ -34,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit, ndtri, stdtrit
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import FoldPredictions, mean_unseen
 from csv_plugin.core.salience_model import SalienceModel, outside
 from csv_plugin.core.scaling_law import CHANCE_MARGIN, accuracy_at
@@ -104,9 +101,7 @@ class Intervals:
     rise: float = 0.0
     highest: Optional[NDArray] = None
 
-    def __repr__(self) -> str:
-        return (f'Intervals({len(self.errors)} held-out errors of '
-                f'{self.n_models} models)')
+    __repr__ = short_repr
 
     def distance(self, score: NDArray) -> NDArray[np.float64]:
         """Return the distance of scores `(M,)` from those of the training."""

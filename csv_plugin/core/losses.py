@@ -74,9 +74,7 @@ class TokenLosses:
                              'Hash the UTF-8 text, or leave it empty.')
         object.__setattr__(self, 'losses', losses)
 
-    def __repr__(self) -> str:
-        return (f'TokenLosses({self.text_id!r}, {self.n_scored} of '
-                f'{len(self.spans)} tokens scored)')
+    __repr__ = short_repr
 
     @property
     def n_bytes(self) -> int:
@@ -240,10 +238,7 @@ class LossTable:
         """Mask of the tokens that every model scored in full, `(T,)`."""
         return ~np.isnan(self.losses).any(axis=0)
 
-    def __repr__(self) -> str:
-        return (f'LossTable({len(self.models)} models x '
-                f'{self.losses.shape[1]} tokens of {len(self.text_ids)} '
-                f'texts {self.fingerprint[:12]})')
+    __repr__ = short_repr
 
     def text_of_token(self) -> NDArray[np.int64]:
         """Return the index of each token's text, 0..S-1, `(T,)`."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from csv_plugin.core.conventions import (InputError, check_known, check_unique,
                                          utf8_bytes)
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
 from csv_plugin.core.texts import TextSet
 
@@ -88,9 +89,7 @@ class TokenLossDump:
                                  'the sha256 of the text', 'none',
                                  'Take it from the text that was scored.')
 
-    def __repr__(self) -> str:
-        return (f'TokenLossDump({self.info.model!r}, {len(self.texts)} texts '
-                f'of {self.info.fingerprint[:12]})')
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,9 +48,7 @@ class BenchmarkPredictor:
     typical_error: float = float('nan')
     main: bool = True
 
-    def __repr__(self) -> str:
-        return (f'BenchmarkPredictor({self.benchmark}: {self.solver}, '
-                f'{len(self.fit_models)} models fitted)')
+    __repr__ = short_repr
 
     @property
     def is_mean(self) -> bool:
@@ -75,15 +73,6 @@ class BenchmarkPredictor:
         """True if all training models are at chance: not predictable yet."""
         return self.intervals.rise > 0
 
-    def expected_errors(self, values: NDArray,
-                        distance: NDArray) -> NDArray[np.float64]:
-        """Return the errors to expect of predictions, fractions, `(M,)`.
-
-        NaN where unknown. Arguments are as in `predict`.
-        """
-        return self.intervals.expected_errors(
-            self.model.slopes(values), distance)
-
     def predict(self, values: NDArray, distance: NDArray,
                 level: float) -> dict[str, NDArray]:
         """Return predictions of M models from features `(M, K)`.
@@ -99,20 +88,15 @@ class BenchmarkPredictor:
         if self.at_chance:
             high = np.maximum(high,
                               self.intervals.emerged(self.chance, distance))
-        return {
-            'values':
-            predicted,
-            'low':
-            low,
-            'high':
-            high,
-            'extrapolated': (self.intervals.growth(distance) > FAR)
-            | self.intervals.beyond(values),
-            'at_chance':
-            np.full(len(values), self.at_chance),
-            'expected_error':
-            self.expected_errors(values, distance)
-        }
+        return dict(
+            values=predicted,
+            low=low,
+            high=high,
+            extrapolated=((self.intervals.growth(distance) > FAR)
+                          | self.intervals.beyond(values)),
+            at_chance=np.full(len(values), self.at_chance),
+            expected_error=self.intervals.expected_errors(
+                self.model.slopes(values), distance))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, utf8_bytes
+from csv_plugin.core.formatting import short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +93,7 @@ class TokenSpans:
         return cls(start + width * rank // count,
                    start + width * (rank + 1) // count, int(bounds[-1]))
 
-    def __repr__(self) -> str:
-        return f'TokenSpans({len(self)} tokens of {self.n_bytes} bytes)'
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -170,8 +170,7 @@ class TextSpans(Sequence[TokenSpans]):
         return TokenSpans(self.starts[tokens], self.ends[tokens],
                           self.n_bytes[text])
 
-    def __repr__(self) -> str:
-        return f'TextSpans({len(self.starts)} tokens of {len(self)} texts)'
+    __repr__ = short_repr
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TextSpans) and self._content == other._content

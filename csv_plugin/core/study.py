@@ -7,6 +7,7 @@ import numpy as np
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
@@ -60,8 +61,7 @@ class Study:
                                                observed.benchmarks)
         return cls(first, predictions.with_real(observed))
 
-    def __repr__(self) -> str:
-        return f'Study({self.predictions!r})'
+    __repr__ = short_repr
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """Return errors by benchmark, without the training models."""

@@ -1,7 +1,6 @@
 """Training of predictors on token losses, with a choice of columns."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Optional, Protocol, Union
 
 import numpy as np
@@ -19,7 +18,6 @@ from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, OnColumns,
                                       Ridge, Solver, Uniform)
-from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.texts import TextSet
 
 #: The feature set of the label-token losses.
@@ -80,6 +78,12 @@ class JoinedColumns:
                             np.zeros(len(units) - len(first.uniform)))
         return Columns(units, uniform, first.fingerprint, first.scored)
 
+    @property
+    def places(self) -> list[NDArray[np.int64]]:
+        """Places of the columns of each set."""
+        ends = np.cumsum([len(part.units) for part in self.feature_sets])
+        return np.split(np.arange(ends[-1]), ends[:-1])
+
     def solvers(self, benchmark: str) -> tuple[OnColumns, ...]:
         """Return candidate solvers of a benchmark, such as 'groups ridge'.
 
@@ -88,25 +92,21 @@ class JoinedColumns:
         """
         has_own = any(part.answers_of == benchmark
                       for part in self.feature_sets)
-        return tuple(solver for part, solver in self._solvers()
-                     if not has_own or part.answers_of in (None, benchmark))
+        return tuple(
+            OnColumns(f'{part.name} {solver.name}', solver, places,
+                      part.source.columns.uniform)
+            for part, places in zip(self.feature_sets, self.places)
+            if not has_own or part.answers_of in (None, benchmark)
+            for solver in part.solvers)
 
     def auto(self, benchmark: str) -> Auto:
         """Return the choice among the candidates of a benchmark.
 
         Its own answers are kept unless another candidate is better by a test.
         """
-        own = (solver.name for part, solver in self._solvers()
-               if part.answers_of == benchmark)
+        own = (f'{part.name} {part.solvers[0].name}'
+               for part in self.feature_sets if part.answers_of == benchmark)
         return Auto(self.solvers(benchmark), next(own, None))
-
-    def _solvers(self) -> list[tuple[FeatureSet, OnColumns]]:
-        """All feature sets with their solvers on their columns."""
-        return [
-            (part, _solver(part, solver, end))
-            for part, end in zip(self.feature_sets, _ends(self.feature_sets))
-            for solver in part.solvers
-        ]
 
     def features(self, table: LossTable) -> FeatureTable:
         """See `LossColumns.features`."""
@@ -117,19 +117,8 @@ class JoinedColumns:
     def combine(self, coefficients: csc_array) -> csc_array:
         """See `LossColumns.combine`."""
         return sum(
-            part.source.combine(coefficients[end - len(part.units):end])
-            for part, end in zip(self.feature_sets, _ends(self.feature_sets)))
-
-
-def _ends(feature_sets: Sequence[FeatureSet]) -> list[int]:
-    """Column after the last one of each part."""
-    return list(accumulate(len(part.units) for part in feature_sets))
-
-
-def _solver(part: FeatureSet, solver: Solver, end: int) -> OnColumns:
-    indices: NDArray[np.int64] = np.arange(end - len(part.units), end)
-    return OnColumns(f'{part.name} {solver.name}', solver, indices,
-                     part.source.columns.uniform)
+            part.source.combine(coefficients[places])
+            for part, places in zip(self.feature_sets, self.places))
 
 
 def loss_feature_sets(table: LossTable, texts: TextSet,
@@ -176,8 +165,7 @@ class Training:
     targets: TargetTokens
     seed: int = 0
 
-    def __repr__(self) -> str:
-        return f'Training({self.losses}, {self.accuracies})'
+    __repr__ = short_repr
 
     def fit(self,
             feature_sets: Sequence[FeatureSet],
@@ -198,19 +186,17 @@ class Training:
         """Return the baselines by name."""
         predictors = {
             'uniform': self.all_token_loss(),
-            'constant': self.constant(),
+            'constant': self.all_token_loss(Constant()),
         }
         if label := self.label_token_loss():
             predictors['label-token'] = label
         return predictors
 
-    def all_token_loss(self) -> Predictor:
-        """Fit the baseline with the weight 1 for every token."""
-        return self._of_tokens(self._one_column(), Uniform())
-
-    def constant(self) -> Predictor:
-        """Make the baseline that predicts the mean accuracy."""
-        return self._of_tokens(self._one_column(), Constant())
+    def all_token_loss(self, solver: Solver = Uniform()) -> Predictor:
+        """Fit to the mean of all losses; by default with the weight 1."""
+        source = group_columns(self.losses,
+                               ['all tokens'] * self.targets.n_tokens)
+        return self._fit(source, solver).with_tokens(self.targets, source)
 
     def label_token_loss(self) -> Optional[Predictor]:
         """Fit the baseline of the loss on a benchmark's own answers.
@@ -222,7 +208,7 @@ class Training:
             self.losses, answer_groups(self.texts.texts, self.targets.spans))
         units = source.columns.units
         parts = [
-            self._of_tokens(
+            self._fit(
                 source,
                 OnColumns('label-token loss', Uniform(),
                           np.array([units.index(f'{name}/answer')]),
@@ -232,19 +218,9 @@ class Training:
         ]
         if not parts:
             return None
-        return replace(
+        joined = replace(
             parts[0], benchmarks=tuple(part.benchmarks[0] for part in parts))
-
-    def _one_column(self) -> TokenColumns:
-        return group_columns(self.losses,
-                             ['all tokens'] * self.targets.n_tokens)
-
-    def _of_tokens(self,
-                   source: TokenColumns,
-                   solver: Solver,
-                   accuracies: Optional[AccuracyTable] = None) -> Predictor:
-        predictor = self._fit(source, solver, accuracies=accuracies)
-        return predictor.with_tokens(self.targets, source)
+        return joined.with_tokens(self.targets, source)
 
     def _fit(self,
              source: LossColumns,
@@ -300,14 +276,11 @@ def on_tokens(predictor: Predictor, targets: TargetTokens,
 def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
               width: int) -> BenchmarkPredictor:
     """The part on the new columns: kept ones, or its scores from `place`."""
-
-    def narrow(model: SalienceModel) -> SalienceModel:
-        """The model on the kept columns."""
-        return model.on_columns(kept, np.arange(len(kept)), width)
-
     model, folds = part.model, part.intervals.folds
     if place is None:
-        model, folds = narrow(model), narrow(folds)
+        model, folds = (
+            each.on_columns(kept, np.arange(len(kept)), width)
+            for each in (model, folds))
     else:
         scores = np.eye(1 + len(folds.coefficients), width, place)
         model = replace(model, coefficients=scores[0])
