@@ -1,7 +1,6 @@
 """Hidden states of a scoring LM at the tokens of the texts (for Eq. 3)."""
 from collections.abc import Sequence
 from functools import partial
-from typing import Optional
 
 import numpy as np
 import torch
@@ -43,22 +42,27 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
         for index, tokens in enumerate(tokenized) for window in cut_windows(
             index, np.append(tokens.ids, tokens.ids[-1:]), prefix, limit)
     ]
-    result: Optional[NDArray[np.float32]] = None
+    result = np.zeros((offsets[-1], 0), np.float32)
     size = default_max_tokens(input_device(model))
     for batch in group_batches(windows, size):
         for part, states in in_halves(model, batch, partial(_states, model)):
-            if result is None:
+            if not result.size:
                 result = np.zeros((offsets[-1], states.shape[1]), np.float32)
             bounds = np.cumsum([len(window.targets) for window in part])[:-1]
             for window, rows in zip(part, np.split(states, bounds)):
-                _check_finite(model, texts[window.text], rows)
+                if not np.isfinite(rows).all():
+                    raise InputError(
+                        f'hidden states of {model.name_or_path!r}',
+                        'finite numbers', 'NaN or infinity in text '
+                        f'{texts[window.text].text_id!r}',
+                        'If the model runs in float16, which overflows, load '
+                        'it in bfloat16 or float32.')
                 # Target t stands behind token t - 1; the first, behind the
                 # prefix.
                 skip = int(window.first == 0)
                 start = offsets[window.text] + window.first + skip - 1
                 result[start:start + len(rows) - skip] = rows[skip:]
-    return torch.from_numpy(
-        np.zeros((0, 0), np.float32) if result is None else result)
+    return torch.from_numpy(result)
 
 
 def _states(model: PreTrainedModel,
@@ -79,16 +83,6 @@ def _check_width(model: PreTrainedModel, width: int) -> None:
         raise InputError(f'hidden states of {model.name_or_path!r}',
                          f'the {expected} numbers that its head takes',
                          str(width), 'Merge adapters into the model first.')
-
-
-def _check_finite(model: PreTrainedModel, text: Text,
-                  states: NDArray[np.float32]) -> None:
-    if not np.isfinite(states).all():
-        raise InputError(
-            f'hidden states of {model.name_or_path!r}', 'finite numbers',
-            f'NaN or infinity in text {text.text_id!r}',
-            'If the model runs in float16, which overflows, load it in '
-            'bfloat16 or float32.')
 
 
 def states_in_parts(model: PreTrainedModel,

@@ -7,7 +7,6 @@ attention kernel of the hub that a config names, which the package `kernels`
 would download and run.
 """
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,8 +21,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
 
-#: Names of models on the hub.
-_HUB_NAME = re.compile(r'\w[\w.-]*(/[\w.-]+)?')
 #: Weights in pickles, which are used if there are no others, and weights for
 #: other programs.
 _PICKLES = ['*.bin', '*.bin.index.json']
@@ -48,10 +45,7 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
         if 'memory' in reason.lower():
             remedy = 'Load it with a smaller dtype or on more GPUs.'
         elif not os.path.exists(path):
-            if _HUB_NAME.fullmatch(os.fspath(path)):
-                reason = f'no such folder, and from the hub {reason}'
-            else:
-                reason = 'no such folder'
+            reason = f'no such folder, and from the hub {reason}'
             remedy = 'Name its folder, or a model of the hub.'
         raise InputError(f'{what} {os.fspath(path)!r}',
                          'a causal LM and its tokenizer', reason,

@@ -163,14 +163,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             of another type; or as in `check_validation`, `fit_predictor`,
             `train_auto` and `train_paper`.
     """
-    if not isinstance(accuracies, AccuracyTable):
-        raise InputError('accuracies', 'an AccuracyTable',
-                         f'a {type(accuracies).__name__}',
-                         'Make one, or read one by read_accuracies(...).')
-    _check_families(accuracies.models, families)
-    if not accuracies.benchmarks_run:
-        raise InputError('accuracies', 'one on a benchmark or more', 'none',
-                         'Run the models on a benchmark.')
+    _check_models(accuracies, families)
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     if isinstance(losses, FeatureTable):
         if scoring_lm is not None or validation:
@@ -183,60 +176,50 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         solver = _named('solver', method or DEFAULT_SOLVER, SOLVERS)
         return fit_predictor(losses, accuracies, groups, solver, seed,
                              progress)
-    return _fit_token_losses(losses, accuracies, families, method, scoring_lm,
-                             validation, seed, progress)
-
-
-def _fit_token_losses(losses: ModelLosses, accuracies: AccuracyTable,
-                      families: Mapping[str, str], method: Optional[str],
-                      scoring_lm: Optional[tuple[Any, Any]],
-                      validation: Sequence[str], seed: int,
-                      progress: Progress) -> Predictor:
-    """`fit` for token losses."""
-    train = _named('method', method or 'auto', METHODS)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
                          'Read dumps by read_dumps(paths, texts).')
-    fitted = losses.select(accuracies.models)
+    train = _named('method', method or 'auto', METHODS)
+    losses = losses.select(accuracies.models)
     if validation or method == 'paper':  # Before the states, which take long.
         check_validation(validation, accuracies.models)
-    targets, states = _targets_and_states(fitted, scoring_lm)
-    table = targets.table({model: fitted[model].texts for model in fitted})
+    if scoring_lm is None:
+        # The tokens of the first model get the weights.
+        name, states = '', None
+        targets = losses.tokens_of(next(iter(losses)))
+    else:
+        from csv_plugin.lm.hidden_states import hidden_states
+        from csv_plugin.lm.tokens.tokenization import target_tokens
+        name = str(scoring_lm[0].name_or_path)
+        states = hidden_states(*scoring_lm, losses.texts.texts)
+        targets = target_tokens(scoring_lm[1], losses.texts)
+    table = targets.table({model: losses[model].texts for model in losses})
     training = Training(table, losses.texts, accuracies, families, targets,
                         seed)
-    infos = {model: dump.info for model, dump in fitted.items()}
-    predictor = train(
-        training, states, validation, progress=progress).noted(infos)
-    if scoring_lm is None:
-        return predictor
-    return replace(predictor, scoring_lm=str(scoring_lm[0].name_or_path))
+    predictor = train(training, states, validation, progress=progress)
+    noted = predictor.noted({
+        model: dump.info
+        for model, dump in losses.items()
+    })
+    return replace(noted, scoring_lm=name)
 
 
-def _check_families(models: Sequence[str], families: Mapping[str,
-                                                             str]) -> None:
-    if not models:
-        raise InputError('accuracies', 'those of a model or more', 'none',
-                         'Give accuracies of the models to fit to.')
-    for model in models:
+def _check_models(accuracies: AccuracyTable, families: Mapping[str,
+                                                               str]) -> None:
+    if not isinstance(accuracies, AccuracyTable):
+        raise InputError('accuracies', 'an AccuracyTable',
+                         f'a {type(accuracies).__name__}',
+                         'Make one, or read one by read_accuracies(...).')
+    if not accuracies.benchmarks_run:
+        raise InputError('accuracies', 'one of a model on a benchmark', 'none',
+                         'Run the models to fit to on a benchmark.')
+    for model in accuracies.models:
         family = families.get(model)
         # Tables of pandas have NaN or NA in holes.
         if not isinstance(family, str) or not family:
-            found = repr(family) if model in families else 'none'
             raise InputError('families', 'the family of every model',
-                             f'{found} of {model!r}', 'Name its family.')
-
-
-def _targets_and_states(
-    losses: ModelLosses, scoring_lm: Optional[tuple[Any, Any]]
-) -> tuple[TargetTokens, Optional['Tensor']]:
-    """Tokens that get the weights: the scoring LM's or the first model's."""
-    if scoring_lm is None:
-        return losses.tokens_of(next(iter(losses))), None
-    from csv_plugin.lm.hidden_states import hidden_states
-    from csv_plugin.lm.tokens.tokenization import target_tokens
-    return (target_tokens(scoring_lm[1], losses.texts),
-            hidden_states(*scoring_lm, losses.texts.texts))
+                             f'{family!r} of {model!r}', 'Name its family.')
 
 
 def _named(kind: str, name: str, choices: Mapping[str, Any]) -> Any:

@@ -200,7 +200,7 @@ class Dripping(Server):
 
 #: What the error about each of them must say.
 WRONG = {
-    Tokenizing: 'an answer about the ids',
+    Tokenizing: 'log-probabilities of the ids',
     Infinite: 'finite log-probabilities, 0 or less, found -inf',
     Silent: 'log-probabilities of all ids of the prompt, found .*None',
     Page: 'expected JSON in UTF-8',

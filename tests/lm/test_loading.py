@@ -126,11 +126,9 @@ def test_pickled_weights_run_no_code(folder, kind, trusted):
     assert not trace.exists()
 
 
-@pytest.mark.parametrize('name, found', [
-    ('no/model', 'no such folder, and from the hub OSError: '),
-    ('./no/folder/here', 'no such folder. Name its folder'),
-])
-def test_a_model_that_cannot_be_reached(name, found, offline_hub):
+@pytest.mark.parametrize('name', ['no/model', './no/folder/here'])
+def test_a_model_that_cannot_be_reached(name, offline_hub):
     for load in (load_tokenizer, load_causal_lm):
-        with pytest.raises(InputError, match=f'found {found}'):
+        with pytest.raises(
+                InputError, match='no such folder, and .*Name its folder'):
             load(name)

@@ -251,7 +251,8 @@ def test_benchmarks_that_no_model_was_run_on_are_left_out():
                     'ridge')
     assert predictor.names == ('easy', 'hard', 'chance', 'same', 'pair')
     empty = tables.only('none').accuracies
-    with pytest.raises(InputError, match='Run the models on a benchmark'):
+    with pytest.raises(
+            InputError, match='Run the models to fit to on a bench'):
         fit(tables.features, empty, tables.families, 'ridge')
 
 
@@ -262,7 +263,7 @@ TABLES = small_tables()
     (TABLES.features, TABLES.accuracies, TABLES.families, 'paper',
      "solver: expected one of auto, .*ridge, uniform, found 'paper'"),
     (DUMPS, TO_FIT, {'m0': 'f'}, 'auto',
-     "the family of every model, found none of 'm1'"),
+     "the family of every model, found None of 'm1'"),
     (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'auto', "nan of 'm1'"),
     (DUMPS, TO_FIT.to_dict(), FAMILIES, 'auto',
      'an AccuracyTable, found a dict'),

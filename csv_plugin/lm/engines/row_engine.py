@@ -82,13 +82,12 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
     if len(answers) != len(rows):
         raise _refused(engine, f'{len(rows)} answers', str(len(answers)))
     for row, answer in zip(rows, answers):
-        if not np.array_equal(row, answer.ids):
-            raise _refused(engine, f'an answer about the ids {_start(row)}',
-                           f'one about the ids {_start(answer.ids)}')
-        if answer.log_probs.shape != (len(row) - 1, ):
+        if not (np.array_equal(row, answer.ids)
+                and answer.log_probs.shape == (len(row) - 1, )):
             raise _refused(
-                engine, f'{len(row) - 1} log-probabilities of {len(row)} ids',
-                f'an array of shape {answer.log_probs.shape}')
+                engine, f'{len(row) - 1} log-probabilities of the ids '
+                f'{_start(row)}', f'those of shape {answer.log_probs.shape} '
+                f'of the ids {_start(answer.ids)}')
         wrong = np.flatnonzero(~np.isfinite(answer.log_probs)
                                | (answer.log_probs > ROUNDING))
         if len(wrong):

@@ -45,19 +45,10 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     them. A text longer than the context is cut into windows that overlap by
     half; each token is scored in the first window that holds it.
 
-    Args:
-        model (PreTrainedModel | Engine): A causal LM of `transformers`, on
-            any device and of any floating type, or in another engine.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer; its settings for
-            padding, truncation and special tokens are not used.
-        texts (Sequence[Text]): The texts to score. Their losses do not
-            depend on their neighbours in a batch.
-        context (Optional[int]): Longest window, prefix included; the
-            model's own by default, 0 = no limit.
-        progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
-
-    Returns:
-        list[TokenLosses]: In the order of the texts; losses in nats.
+    The tokenizer's settings for padding, truncation and special tokens are not
+    used. `context` is the longest window, prefix included: by default the
+    model's own, and 0 for no limit. `progress` wraps the batches, as
+    `tqdm.tqdm` does. Losses are in nats, in the order of the texts.
 
     Raises:
         InputError: If a text cannot be reproduced from its tokens, more

@@ -78,44 +78,40 @@ class StateColumns:
             squares = squares + (block**2).sum(axis=0)
         scale = StateScale.of_moments(total / len(tokens),
                                       squares / len(tokens))
-        width = states.shape[1]
-        columns = Columns(('loss', *(f'h{i}' for i in range(width))),
-                          np.append(1., np.zeros(width)), table.fingerprint,
-                          counted)
+        columns = Columns(('loss', *(f'h{i}' for i in range(len(total)))),
+                          np.append(1., np.zeros(len(total))),
+                          table.fingerprint, counted)
         return cls(states, scale, tokens, columns, int(table.n_chars.sum()))
 
     def features(self, table: LossTable) -> FeatureTable:
         """See `core.training.LossColumns`; nats per character."""
         self.columns.check_texts(table.fingerprint)
         losses, _ = counted_losses(table, self.columns.scored)
+        losses = losses[:, self.tokens]
         values = np.zeros((len(losses), len(self.columns.units)))
-        values[:, 0] = losses[:, self.tokens].sum(axis=1)
-        for tokens, block in _blocks(self.states, self.tokens):
-            values[:, 1:] += losses[:, tokens] @ self.scale.apply(block)
+        values[:, 0] = losses.sum(axis=1)
+        for rows, block in _blocks(self.states, self.tokens):
+            values[:, 1:] += losses[:, rows] @ self.scale.apply(block)
         return FeatureTable(table.models, self.columns, values / self.n_chars)
 
     def combine(self, coefficients: csc_array) -> csc_array:
         """See `core.training.LossColumns`."""
         used = np.flatnonzero(np.diff(coefficients.indptr))
         dense = coefficients[:, used].toarray()
-        weights = np.zeros((len(self.tokens), len(used)))
-        weights += dense[0]
-        first = 0
-        for tokens, block in _blocks(self.states, self.tokens):
-            rows = slice(first, first + len(tokens))
+        weights = np.tile(dense[0], (len(self.tokens), 1))
+        for rows, block in _blocks(self.states, self.tokens):
             weights[rows] += self.scale.apply(block) @ dense[1:]
-            first = rows.stop
         places = (np.tile(self.tokens,
                           len(used)), np.repeat(used, len(self.tokens)))
         return csc_array((weights.T.ravel() / self.n_chars, places),
                          shape=(len(self.states), coefficients.shape[1]))
 
 
-def _blocks(
-    states: Tensor, tokens: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """The states at some tokens, block by block, `(n, H)`."""
+def _blocks(states: Tensor,
+            tokens: NDArray) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """The states at some tokens, `(n, H)`, and which of the tokens these are.
+    """
     for first in range(0, len(tokens), _BLOCK):
-        part = tokens[first:first + _BLOCK]
-        block = states[torch.from_numpy(part)]
-        yield part, block.double().cpu().numpy()
+        rows = slice(first, first + _BLOCK)
+        block = states[torch.from_numpy(tokens[rows])]
+        yield rows, block.double().cpu().numpy()

@@ -112,7 +112,11 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
 def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
              ids: NDArray[np.int64], tokens: list[str]) -> TokenSpans:
     """Spans from an alignment of the token strings with the text."""
-    surfaces = _surfaces(tokenizer, text.text, ids, tokens)
+    # With the text itself in place of unknown tokens, if that is possible.
+    surfaces = tokenizer.tokenize(text.text)
+    if not all(isinstance(surface, str) for surface in surfaces) or \
+            tokenizer.convert_tokens_to_ids(surfaces) != ids.tolist():
+        surfaces = tokens
     spans = from_surfaces(surfaces,
                           tokenizer.get_added_vocab().keys(), text.text)
     if spans is None:
@@ -139,13 +143,3 @@ def _token_strings(tokenizer: PreTrainedTokenizerBase,
             if i not in special and isinstance(kept.get(i), bytes)
         }
     return [[string_of(entries[i]) for i in ids.tolist()] for ids in all_ids]
-
-
-def _surfaces(tokenizer: PreTrainedTokenizerBase, text: str,
-              ids: NDArray[np.int64], tokens: list[str]) -> list[str]:
-    """Token strings, with the text itself in place of unknown tokens."""
-    surfaces = tokenizer.tokenize(text)
-    same = (
-        all(isinstance(surface, str) for surface in surfaces)
-        and tokenizer.convert_tokens_to_ids(surfaces) == ids.tolist())
-    return surfaces if same else tokens
