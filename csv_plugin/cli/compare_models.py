@@ -73,9 +73,12 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(name, 'two, of A and of B', str(len(places)),
                              'Give A first.')
     predictor = load_predictor(args.predictor[1]) if args.predictor else None
+    # Those that a predictor of tables needs; all by default.
+    units = None
+    if predictor and predictor.columns.scored is None:
+        units = predictor.columns.units
     # A table may contain A, B and the runs of a recipe.
-    tables = lru_cache(maxsize=None)(
-        partial(read_loss_features, units=_units(predictor)))
+    tables = lru_cache(maxsize=None)(partial(read_loss_features, units=units))
     read = partial(_losses, predictor=predictor, tables=tables)
     a, b = map(read, args.places) if args.places else (None, None)
     answers = None
@@ -102,13 +105,6 @@ def _split(place: str) -> tuple[Path, str]:
         if path.exists():
             return path, ':'.join(parts[n:])
     return Path(place), ''
-
-
-def _units(predictor: Optional[Predictor]) -> Optional[tuple[str, ...]]:
-    """The units that a predictor of tables needs; None for all."""
-    if predictor is None or predictor.columns.scored is not None:
-        return None
-    return predictor.columns.units
 
 
 def _losses(place: str, predictor: Optional[Predictor],

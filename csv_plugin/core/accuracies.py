@@ -1,5 +1,5 @@
 """Observed benchmark accuracies, with chance levels and item counts."""
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Optional
@@ -44,7 +44,7 @@ class AccuracyTable:
         shapes = {
             'values': (len(self.models), n_benchmarks),
             'chance': (n_benchmarks, ),
-            'n_items': (n_benchmarks, ),
+            'n_items': (n_benchmarks, )
         }
         for field, shape in shapes.items():
             array = _numbers(f'AccuracyTable.{field}', getattr(self, field))
@@ -74,10 +74,9 @@ class AccuracyTable:
         """
         models = self.models if models is None else models
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
-        check_list('models', models)
-        check_list('benchmarks', benchmarks)
         for kind, names, own in (('model', models, self.models),
                                  ('benchmark', benchmarks, self.benchmarks)):
+            check_list(f'{kind}s', names)
             for name in names:
                 _position(kind, name, own)
         return self.spread(models, benchmarks)
@@ -137,26 +136,23 @@ class AccuracyTable:
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
     def _check_numbers(self) -> None:
-        fraction = (0 <= self.values) & (self.values <= 1)
-        for row, column in np.argwhere(~fraction & ~np.isnan(self.values)):
-            raise InputError(
-                f'accuracy of {self.models[row]!r} on '
-                f'{self.benchmarks[column]!r}', 'a number in 0..1 or NaN',
-                f'{self.values[row, column]:g}',
-                'Divide percentages by 100; NaN stands for "not run".')
-        n_items = self.n_items
+        values, chance, n_items = self.values, self.chance, self.n_items
         for what, numbers, right, expected, remedy in (
-            ('chance level', self.chance,
-             (0 <= self.chance) & (self.chance < 1),
+            ('accuracy', values,
+             np.isnan(values) | (0 <= values) & (values <= 1),
+             'a number in 0..1 or NaN',
+             'Divide percentages by 100; NaN stands for "not run".'),
+            ('chance level', chance, (0 <= chance) & (chance < 1),
              'a number in 0..1, below 1',
              'Divide percentages by 100; with k choices it is 1/k.'),
             ('number of items', n_items,
              (n_items >= 0) & (n_items == np.rint(n_items)),
              'a whole number, 0 or more', 'Use 0 where it is unknown.'),
         ):
-            for index in np.flatnonzero(~right):
-                raise InputError(f'{what} of {self.benchmarks[index]!r}',
-                                 expected, f'{numbers[index]:g}', remedy)
+            for *row, b in np.argwhere(~right):
+                of = ''.join(f' of {self.models[m]!r}' for m in row)
+                raise InputError(f'{what}{of} on {self.benchmarks[b]!r}',
+                                 expected, f'{numbers[(*row, b)]:g}', remedy)
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:
@@ -167,24 +163,6 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
     except (TypeError, ValueError) as error:
         raise InputError(where, 'an array of numbers', str(error),
                          'Give NaN where there is none.') from error
-
-
-def seem_fractions(accuracies: Iterable[float], chance: float) -> bool:
-    """Return True if accuracies read as percent seem to be fractions.
-
-    Accuracies are those of several models on one benchmark, divided by 100.
-    All are at most 0.01, which is less than half of the chance level, but
-    their median times 100 is not.
-    """
-    values = np.array([*accuracies])
-    return (len(values) > 1 and bool(values.max() <= .01 < chance / 2)
-            and bool(100 * np.median(values) >= chance / 2))
-
-
-def fractions_found(chance: float) -> str:
-    """Describe fractions in place of percentages, for an error."""
-    return (f'no score above 1, where guessing gives {100 * chance:.3g} %: '
-            'they seem to be fractions')
 
 
 def _position(kind: str, name: str, names: tuple[str, ...]) -> int:

@@ -2,7 +2,7 @@
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, product
+from itertools import chain, islice, product
 from types import MappingProxyType
 from typing import Any, Optional, Union
 
@@ -140,22 +140,16 @@ class Predictions:
 
     def __str__(self) -> str:
         """A table of the first accuracies in percent, with intervals."""
-        header = ['model', 'benchmark', *[REAL] * self.has_real()]
-        cells = {
-            (benchmark, method): self.cells(benchmark, method)
-            for benchmark in self.benchmarks
-            for method in self.methods
-        }
-        rows = []
-        for (m, model), (b, benchmark) in product(
-                enumerate(self.models), enumerate(self.benchmarks)):
-            row = [model, benchmark, number(percent(self.real[m, b]))]
-            rows.append(row[:len(header)] +
-                        [cells[benchmark, p][m] for p in self.methods])
-        table = tabulate(
-            rows[:_PRINTED], [*header, *self.methods], disable_numparse=True)
-        more = len(rows) - _PRINTED
-        return f'{table}\n... and {more} more' if more > 0 else table
+        known = self.has_real()
+        places = product(enumerate(self.models), enumerate(self.benchmarks))
+        rows = [[
+            model, benchmark, *[number(percent(self.real[m, b]))] * known,
+            *(self.cells(benchmark, method)[m] for method in self.methods)
+        ] for (m, model), (b, benchmark) in islice(places, _PRINTED)]
+        header = ['model', 'benchmark', *[REAL] * known, *self.methods]
+        table = tabulate(rows, header, disable_numparse=True)
+        more = self.real.size - len(rows)
+        return f'{table}\n... and {more} more' if more else table
 
     @classmethod
     def side_by_side(
@@ -173,31 +167,27 @@ class Predictions:
         """
         nothing = cls((), (), (PREDICTED, ), **_CUBES, real=_NAN, level=np.nan)
         placed, reasons = [], dict[Cell, Missing]()
-        level = np.nan
         for method, table in by_method.items():
             if table:
-                level = table.level
                 unknown = [b for b in benchmarks if b not in table.benchmarks]
                 reasons |= dict.fromkeys(
                     product(models, unknown, [method]), UNKNOWN_BENCHMARK)
             table = table or nothing
-            placed.append(
-                table._arranged(models, benchmarks,
-                                {method: table.methods[0]}))
+            own = {method: table.methods[0]}
+            placed.append(table._arranged(models, benchmarks, own))
         found = _joined(placed, 2, methods=tuple(by_method), real=_NAN)
+        levels = (table.level for table in by_method.values() if table)
         return replace(
             found,
-            level=level,
+            level=next(levels, np.nan),
             missing=dict(found.missing) | reasons | dict(missing))
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
         """Join the models of tables with equal other names and level."""
-        return _joined(
-            tables,
-            0,
-            models=tuple(chain.from_iterable(t.models for t in tables)),
-            real=np.concatenate([table.real for table in tables]))
+        models = tuple(chain.from_iterable(table.models for table in tables))
+        real = np.concatenate([table.real for table in tables])
+        return _joined(tables, 0, models=models, real=real)
 
     def _arranged(self, *axes: Names) -> 'Predictions':
         """The same cells in other places, under other names, else empty.
@@ -205,32 +195,24 @@ class Predictions:
         For models, benchmarks and methods, axes are names, or map each new
         name to the old one.
         """
-        models, benchmarks, methods = (
-            dict(axis if isinstance(axis, Mapping) else zip(axis, axis))
-            for axis in axes)
+        new = [dict(axis if isinstance(axis, Mapping) else zip(axis, axis))
+               for axis in axes]  # yapf: disable
         own = self.models, self.benchmarks, self.methods
         # Behind the last place of each axis, there is an empty cell.
         places = [[
             names.index(old) if old in names else -1 for old in axis.values()
-        ] for axis, names in zip((models, benchmarks, methods), own)]
-        parts = {}
+        ] for axis, names in zip(new, own)]
+        parts: dict[str, Any] = dict(
+            zip(('models', 'benchmarks', 'methods'), map(tuple, new)))
         for part, empty in {**_CUBES, REAL: np.nan}.items():
             cube = getattr(self, part)
             padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
             parts[part] = padded[np.ix_(*places[:cube.ndim])]
-        new = models, benchmarks, {**methods, REAL: REAL}
-        earlier = product(*(axis.values() for axis in new))
-        missing = {
-            cell: self.missing[old]
-            for cell, old in zip(product(*new), earlier) if old in self.missing
-        }
-        return replace(
-            self,
-            models=tuple(models),
-            benchmarks=tuple(benchmarks),
-            methods=tuple(methods),
-            missing=missing,
-            **parts)
+        new[2][REAL] = REAL
+        cells = zip(product(*new), product(*(axis.values() for axis in new)))
+        missing = {cell: self.missing[old] for cell, old in cells
+                   if old in self.missing}  # yapf: disable
+        return replace(self, missing=missing, **parts)
 
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return the same predictions with observed accuracies.
@@ -303,22 +285,21 @@ class Predictions:
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         chance = self.chance.get(benchmark, 0.0)
-        marks = [''.join(mark for part, mark in _MARKS.items()
-                         if getattr(self, part)[m, b, p])
-                 for m in range(len(self.models))]  # yapf: disable
-        ends = (part[:, b, p] for part in (self.values, self.low, self.high))
+        marks = {mark: getattr(self, part) for part, mark in _MARKS.items()}
         return [
-            predicted_cell(value, low, high, chance, mark)
-            for value, low, high, mark in zip(*ends, marks)
+            predicted_cell(
+                self.values[m, b, p], self.low[m, b, p], self.high[m, b, p],
+                chance, ''.join(mark for mark in marks
+                                if marks[mark][m, b, p]))
+            for m in range(len(self.models))
         ]
 
     def uninformative(self, method: str) -> NDArray[np.bool_]:
         """Return True for cells with the interval `ANY`, `(M, B)`."""
         p = self._place('methods', method)
         chance = [self.chance.get(name, 0.0) for name in self.benchmarks]
-        return np.array([[interval(*ends) == ANY for ends in zip(*row, chance)]
-                         for row in zip(self.low[:, :, p], self.high[:, :, p])
-                         ])  # yapf: disable
+        any_of = np.vectorize(lambda *ends: interval(*ends) == ANY, [bool])
+        return any_of(self.low[:, :, p], self.high[:, :, p], chance)
 
     def legend(self) -> list[str]:
         """Return the meaning of the cells and their marks, one line each."""
@@ -362,21 +343,16 @@ class Predictions:
 
         NaN where there is none.
         """
-        sizes = np.abs(self.difference(method))
         held_out = self.held_out(method)
-        totals = np.where(held_out, sizes, 0).sum(axis=0)
-        return np.divide(
-            totals,
-            held_out.sum(axis=0),
-            out=np.full(len(totals), np.nan),
-            where=held_out.any(axis=0))
+        sizes = np.where(held_out, np.abs(self.difference(method)), 0)
+        n_models = held_out.sum(axis=0)
+        return sizes.sum(axis=0) / np.where(n_models, n_models, np.nan)
 
     def covered(self, method: str) -> NDArray[np.bool_]:
         """Return True for held-out cells inside their intervals, `(M, B)`."""
         p = self._place('methods', method)
-        inside = (self.low[:, :, p] <= self.real) & (
-            self.real <= self.high[:, :, p])
-        return inside & self.held_out(method)
+        low, high = self.low[:, :, p], self.high[:, :, p]
+        return (low <= self.real) & (self.real <= high) & self.held_out(method)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.

@@ -8,8 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
-                                        seem_fractions)
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted, shortened
@@ -272,12 +271,19 @@ def _scores_of_runs(runs: Sequence[FilePath],
 
 
 def _check_percent(accuracies: AccuracyTable) -> None:
-    for name, chance in zip(accuracies.benchmarks, accuracies.chance.tolist()):
-        values = accuracies.column(name)
-        if seem_fractions(values[~np.isnan(values)], chance):
+    """Refuse accuracies of several models that seem to be fractions.
+
+    All are below half of the chance level, but not 100 times their median.
+    """
+    for name, chance, values in zip(accuracies.benchmarks, accuracies.chance,
+                                    accuracies.values.T):
+        values = values[~np.isnan(values)]
+        if (len(values) > 1 and
+                values.max() <= .01 < chance / 2 <= 100 * np.median(values)):
             raise InputError(
                 f'accuracies on {name!r}', 'percentages, as OpenCompass has',
-                fractions_found(chance),
+                f'no score above 1, where guessing gives {100 * chance:.3g} '
+                '%: they seem to be fractions',
                 'If the models do answer, let the evaluator of the dataset '
                 'give percent, remove its files in results/, and run again '
                 'with -r. Or give a table of fractions.')

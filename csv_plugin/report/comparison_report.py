@@ -14,11 +14,12 @@ _SENTENCES = {
     WORSE: 'B is worse than A',
     SAME: 'B and A do not differ beyond noise',
 }
+#: Headings of tables, and the kinds of their differences.
 _TABLES = (
-    ('Predicted accuracy, points', (PREDICTED, )),
-    ('Observed accuracy, points', (OBSERVED, )),
-    ('Predicted and observed accuracy combined, points', (COMBINED, )),
-    ('Mean loss and capability scores; lower is better', (LOSS, SCORE)),
+    ('Predicted accuracy, points', PREDICTED),
+    ('Observed accuracy, points', OBSERVED),
+    ('Predicted and observed accuracy combined, points', COMBINED),
+    ('Mean loss and capability scores; lower is better', LOSS, SCORE),
 )
 #: Further columns of the table of items, and their digits.
 _OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
@@ -26,16 +27,16 @@ _OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
 
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     """Return tables, notes and what came out, for the terminal."""
-    a, b = comparison.models
-    parts = [wrapped([f'A: {a}', f'B: {b}'])]
-    for heading, kinds in _TABLES:
+    parts = [wrapped([f'{ab}: {m}' for ab, m in zip('AB', comparison.models)])]
+    for heading, *kinds in _TABLES:
         rows = [part for kind in kinds for part in comparison.of_kind(kind)]
         if rows:
             parts += [heading, text_table(_rows(rows), 5, width)]
     if comparison.answers:
         parts += ['Items', text_table(_answer_rows(comparison), 6, width)]
+    notes = [f'* {note}' for note in comparison.notes]
     parts += [
-        wrapped([*_legend(comparison), *(f'* {n}' for n in comparison.notes)]),
+        wrapped([*_legend(comparison), *notes]),
         wrapped([sentence(comparison)])
     ]
     return '\n\n'.join(parts)
@@ -45,10 +46,8 @@ def sentence(comparison: Comparison) -> str:
     """Return what came out, as a sentence."""
     part = comparison.decisive
     text = _SENTENCES.get(part.verdict, 'The data cannot tell B from A')
-    name = {
-        LOSS: 'mean loss',
-        MEAN: 'mean accuracy'
-    }.get(_name(part), f'accuracy on {part.benchmark}')
+    names = {LOSS: 'mean loss', MEAN: 'mean accuracy'}
+    name = names.get(_name(part), f'accuracy on {part.benchmark}')
     return one_line(
         f'{text}: {name} {_number(part, part.value)}{_unit(part)} '
         f'({_interval(part)}), P(B better) {part.probability:.3f}.')
@@ -117,13 +116,13 @@ def _answer_rows(comparison: Comparison) -> list[list[str]]:
         'worth'
     ]]
     for pair in comparison.items():
+        accuracies = [f'{100 * share:.1f} %' for share in pair['accuracies']]
+        only = [f'{items:g}' for items in pair['only']]
+        others = ['-' if pair[name] is None else f'{pair[name]:{digits}}'
+                  for name, digits in _OF_ITEMS.items()]  # yapf: disable
         rows.append([
             pair['benchmark'],
-            str(pair['n_items']), *(f'{100 * share:.1f} %'
-                                    for share in pair['accuracies']),
-            *(f'{items:g}' for items in pair['only']),
-            *('-' if pair[name] is None else f'{pair[name]:{digits}}'
-              for name, digits in _OF_ITEMS.items())
+            str(pair['n_items']), *accuracies, *only, *others
         ])
     return rows
 

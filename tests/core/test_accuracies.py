@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.accuracies import AccuracyTable, seem_fractions
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 
 NAN = float('nan')
@@ -54,11 +54,11 @@ def test_a_plain_table_has_none_where_a_benchmark_was_not_run() -> None:
      r'expected shape \(2, 3\), found \(3, 2\)'),
     (lambda: replace(TABLE, chance=np.zeros(2)), r'shape \(3,\), found \(2'),
     (lambda: replace(TABLE, values=[[0, 0, 0], [0, 54.3, 0]]),
-     "'large' on 'mmlu': .* found 54.3. Divide percentages by 100"),
+     "of 'large' on 'mmlu': .* found 54.3. Divide percentages by 100"),
     (lambda: replace(TABLE, values=[[0, 0, -1], [0, 0, 0]]),
-     "'small' on 'bbh': .* found -1"),
-    (lambda: replace(TABLE, chance=[0, 1, 0]), "level of 'mmlu': .* found 1"),
-    (lambda: replace(TABLE, n_items=[0, 0, NAN]), "items of 'bbh': .* nan"),
+     "of 'small' on 'bbh': .* found -1"),
+    (lambda: replace(TABLE, chance=[0, 1, 0]), "level on 'mmlu': .* found 1"),
+    (lambda: replace(TABLE, n_items=[0, 0, NAN]), "items on 'bbh': .* nan"),
     (lambda: AccuracyTable(['a'], ['x'], [['n/a']], [.25], [10]),
      'AccuracyTable.values: .* numbers'),
 ])  # yapf: disable
@@ -71,19 +71,3 @@ def test_lists_are_as_good_as_arrays() -> None:
     table = AccuracyTable(['a', 'b'], ['x'], [[None], [.5]], [.25], [10])
     assert table.models == ('a', 'b') and table.n_items.dtype.kind == 'i'
     assert table.to_dict() == {'a': {'x': None}, 'b': {'x': .5}}
-
-
-@pytest.mark.parametrize('scores, chance, seem', [
-    ([.29, .62], .25, True),
-    ([.24, .26, .25], .25, True),
-    ([.5, .47, 0], .5, True),
-    ([0, 0, 0], .25, False),  # no answer was understood
-    ([0, 0, .3, .01], .25, False),
-    ([.5], .25, False),  # a single model
-    ([], .25, False),
-    ([.29, .62, 1.1], .25, False),
-    # Where guessing gives nothing, such percentages are possible.
-    ([0, .08, .61], 0, False),
-])  # yapf: disable
-def test_fractions_in_place_of_percentages(scores, chance, seem) -> None:
-    assert seem_fractions([score / 100 for score in scores], chance) == seem

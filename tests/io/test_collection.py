@@ -184,14 +184,22 @@ def test_runs_become_a_collection(tmp_path, runs):
             for text in collection.losses['n'].texts] == ['a', 'b']
 
 
-def test_fractions_in_a_run_are_no_percentages(tmp_path):
-    run = write_run(tmp_path / 'run', {
-        'm@1': 1.,
-        'm@2': 2.,
-        'n': 3.
-    }, [('exam', ['0.3', '0.5', '-'])])
-    with pytest.raises(InputError, match='they seem to be fractions'):
-        collected([run])
+@pytest.mark.parametrize(
+    'scores, refused',
+    [
+        (['0.3', '0.5', '-'], True),
+        (['0', '0', '0'], False),  # no answer was understood
+        (['0.3', '-', '-'], False),  # a single model
+        (['0.3', '0.5', '1.1'], False),
+    ])
+def test_fractions_in_a_run_are_no_percentages(tmp_path, scores, refused):
+    skills = {'m@1': 1., 'm@2': 2., 'n': 3.}
+    run = write_run(tmp_path / 'run', skills, [('exam', scores)])
+    if refused:
+        with pytest.raises(InputError, match='they seem to be fractions'):
+            collected([run])
+    else:
+        assert collected([run]).accuracies.benchmarks == ('exam', )
 
 
 def test_all_models_without_losses_are_named_in_one_line(tmp_path, runs):
