@@ -53,18 +53,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'draw texts)')
     add_option(parser, '--seed', 'N', 'another seed draws other texts '
                '(default 0)', whole_number, 0)  # yapf: disable
-    add_flag(parser, '--skip-missing', 'go on without sources that cannot be '
-             'loaded (default: stop)')  # yapf: disable
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
     if args.lm_eval_task:
-        refuse(args, '--lm-eval-task', 'seed', 'skip_missing')
+        refuse(args, '--lm-eval-task', 'seed')
         _write_task(args)
         return
     if args.shipped:
-        refuse(args, '--shipped', 'seed', 'skip_missing')
+        refuse(args, '--shipped', 'seed')
         texts = shipped_texts()
         write_texts(args.out / TEXTS, texts)
         print(f'{len(texts)} texts, CC0 1.0, fingerprint {texts.fingerprint}')
@@ -89,22 +87,20 @@ def _draw(args: argparse.Namespace) -> None:
                                                          build_validation_set,
                                                          recipe_of_samples)
     recipe = recipe_of_samples(args.sample) if args.sample else PAPER_RECIPE
-    validation_set = build_validation_set(recipe, args.seed, args.skip_missing,
+    validation_set = build_validation_set(recipe, args.seed,
                                           partial(tqdm, desc='load'))
     write_validation_set(args.out, validation_set)
     print(*_described(validation_set.manifest), sep='\n')
 
 
 def _described(manifest: Mapping[str, Any]) -> list[str]:
-    columns = ('name', 'dataset', 'n_texts', 'n_subtasks', 'licence')
+    columns = ('name', 'dataset', 'n_texts', 'n_subtasks')
     rows = [[str(source[column]) for column in columns]
             for source in manifest['sources']]
     lines = [text_table([columns, *rows]), '']
     for source in manifest['sources']:
         for reason, ids in source['passed_over'].items():
             lines.append(f'{source["name"]}: {len(ids)} passed over: {reason}')
-    for name, reason in manifest['skipped'].items():
-        lines.append(f'{name}: skipped: {reason}')
     return [
         *lines, f'{manifest["n_texts"]} texts, fingerprint '
         f'{manifest["fingerprint"]}'

@@ -91,10 +91,7 @@ class CompletionsEngine(RowEngine):
             dtype=dtype,
             cache_dtype='unknown',
             context=context,
-            versions={
-                self._known(card.get('owned_by'), 'server'):
-                self._known(self._version(), 'unknown')
-            })
+            versions={'vllm': self._version()})
 
     @property
     def facts(self) -> EngineFacts:
@@ -141,32 +138,17 @@ class CompletionsEngine(RowEngine):
                              'Give the name that the server uses.')
         return cards[self._model]
 
-    def _version(self) -> Any:
+    def _version(self) -> str:
+        """The version for dumps, unless the key is in it."""
         try:
-            return self._ask('GET', '/version')['version']
+            version = str(self._ask('GET', '/version')['version'])
         except (KeyError, TypeError, InputError):
-            return None
+            return 'unknown'
+        return 'unknown' if self._key and self._key in version else version
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        status, content = self._send(method, path, body)
-        if status != 200:
-            raise InputError(
-                self._url + path, 'an answer', f'status {status}: '
-                f'{self._shown(content.decode(errors="replace"))}',
-                f'Correct the request, or give the key in {KEY}.')
-        where, remedy = self._url + path, 'Check the address of the server.'
-        try:
-            return parse_json(content, where, remedy)
-        except InputError:
-            if self._key is None:
-                raise
-            raise InputError(where, 'JSON in UTF-8', _HIDDEN, remedy) from None
-
-    def _send(self,
-              method: str,
-              path: str,
-              body: Any = None) -> tuple[int, bytes]:
-        """Status and content of the answer, perhaps to a later try."""
+        """The content of the answer, perhaps to a later try."""
+        where = self._url + path
         for tries in range(RETRIES + 1):
             sleep(2**(tries - 2) if tries > 1 else 0)
             try:
@@ -176,11 +158,22 @@ class CompletionsEngine(RowEngine):
                     continue
                 found = type(error).__name__ if self._key else str(error)[:200]
                 raise InputError(
-                    self._url + path, 'an answer', f'the error {found!r}',
+                    where, 'an answer', f'the error {found!r}',
                     'Start the server and check its address.') from None
             if status not in BUSY:
                 break
-        return status, content
+        if status != 200:
+            raise InputError(
+                where, 'an answer', f'status {status}: '
+                f'{self._shown(content.decode(errors="replace"))}',
+                f'Correct the request, or give the key in {KEY}.')
+        remedy = 'Check the address of the server.'
+        try:
+            return parse_json(content, where, remedy)
+        except InputError:
+            if self._key is None:
+                raise
+            raise InputError(where, 'JSON in UTF-8', _HIDDEN, remedy) from None
 
     def _send_once(self, method: str, path: str,
                    body: Any) -> tuple[int, bytes]:
@@ -212,12 +205,6 @@ class CompletionsEngine(RowEngine):
     def _shown(self, answer: Any) -> str:
         """A part of an answer for an error; it may contain the key."""
         return repr(answer)[:200] if self._key is None else _HIDDEN
-
-    def _known(self, text: Any, default: str) -> str:
-        """A text of the server for dumps, unless the key is in it."""
-        if text is None or self._key and self._key in str(text):
-            return default
-        return str(text)
 
 
 def _pairs(answer: Any) -> list[tuple[int, float]]:

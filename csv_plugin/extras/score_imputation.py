@@ -233,13 +233,8 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         what changed.
 
     Raises:
-        InputError: The known scores are no table, or predictions of a
-            benchmark are missing.
+        InputError: Predictions of a benchmark are missing.
     """
-    if not isinstance(known, AccuracyTable):
-        raise InputError('known scores', 'an AccuracyTable',
-                         f'a {type(known).__name__}',
-                         'Make one of them (docs/api.md).')
     imputation = learn_imputation(predictor)
     if imputation is None:
         return predictions
@@ -252,44 +247,27 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
     table = known.spread(predictions.models, imputation.benchmarks)
     n_items = np.array(
         [predictor.benchmark(name).n_items for name in imputation.benchmarks])
-    values, low, high, helped = _completed(imputation, predictions, table,
-                                           n_items)
-    return replace(
-        predictions,
-        values=values[:, :, None],
-        low=low[:, :, None],
-        high=high[:, :, None],
-        with_scores=helped[:, :, None])
-
-
-def _completed(
-    imputation: ScoreImputation, predictions: Predictions,
-    table: AccuracyTable, n_items: NDArray
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:  # yapf: disable
-    """Predictions, both ends, and where known scores helped, `(M, B)` each.
-
-    The known scores and items are those of the b benchmarks of `imputation`.
-    """
+    noise = sampling_noise(table.values, table.n_items, n_items)
     place = np.array(
         [predictions.benchmarks.index(name) for name in imputation.benchmarks])
-    noise = sampling_noise(table.values, table.n_items, n_items)
     values, low, high = (
-        part[:, :, 0].copy()
+        part.copy()
         for part in (predictions.values, predictions.low, predictions.high))
     helped = np.zeros(values.shape, bool)
     for row in np.flatnonzero(~np.isnan(table.values).all(axis=1)):
-        gaps = np.isnan(table.values[row])
-        before = values[row, place]
+        before, ends = values[row, place, 0], (low[row, place,
+                                                   0], high[row, place, 0])
         after, narrowing = imputation.complete(before, table.values[row],
                                                noise[row])
-        lower, upper = _narrowed(before, low[row, place], high[row, place],
-                                 after, narrowing)
+        lower, upper = _narrowed(before, *ends, after, narrowing)
         lower, upper = at_least_noise(lower, after, upper, n_items,
                                       predictions.level)
-        cells = row, place[gaps]
+        gaps = np.isnan(table.values[row])
+        cells = row, place[gaps], 0
         values[cells], helped[cells] = after[gaps], True
         low[cells], high[cells] = lower[gaps], upper[gaps]
-    return values, low, high, helped
+    return replace(
+        predictions, values=values, low=low, high=high, with_scores=helped)
 
 
 def _narrowed(before: NDArray, low: NDArray, high: NDArray, after: NDArray,
@@ -315,20 +293,20 @@ def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
 
     `where` is the file of the scores, and `models` have losses.
     """
-    has_scores = ~np.isnan(known.values).all(axis=1)
-    without = [m for m in np.array(known.models, object)[has_scores]
-               if m not in models]  # yapf: disable
-    if without:
-        yield (f'{where}: scores of {first(without)}, of which there are no '
-               'losses, were not used')
-    strange = [b for b in known.benchmarks if b not in predictor.names]
-    if strange:
-        yield (f'{where}: scores on {first(strange)}, which are not among '
-               'those of the predictor, were not used')
     imputation = learn_imputation(predictor)
     learned = imputation.benchmarks if imputation is not None else ()
-    mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
-    if mute:
-        yield (f'{where}: scores on {first(mute)} changed no prediction, as '
-               'the predictor was fitted to too few models there to learn '
-               'how they go with others')
+    has_scores = ~np.isnan(known.values).all(axis=1)
+    parts = (
+        ('of {}, of which there are no losses, were not used',
+         [m for m in np.array(known.models, object)[has_scores]
+          if m not in models]),
+        ('on {}, which are not among those of the predictor, were not used',
+         [b for b in known.benchmarks if b not in predictor.names]),
+        ('on {} changed no prediction, as the predictor was fitted to too few '
+         'models there to learn how they go with others',
+         [b for b in known.benchmarks
+          if b in predictor.names and b not in learned]),
+    )  # yapf: disable
+    for words, names in parts:
+        if names:
+            yield f'{where}: scores {words.format(first(names))}'

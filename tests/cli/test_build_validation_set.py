@@ -57,13 +57,9 @@ def test_missing_data(main, capsys):
     error = capsys.readouterr().err.splitlines()[-1]
     assert 'opencompass/mmlu' in error and 'opencompass/cmmlu' in error
     assert not os.path.exists('out') and not os.path.exists('default')
-    assert main(['--out', 'out', *samples, '--skip-missing']) == 0
-    assert 'cmmlu: skipped: agronomy: missing: ' in capsys.readouterr().out
-    assert len(read_texts('out/texts.jsonl')) == 4
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (['--shipped', '--skip-missing'], 'found --skip-missing'),
     (['--shipped', '--seed', '3'], 'found --seed'),
     (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
     (['--sample', 'nothing=10'], "dataset 'nothing'"),

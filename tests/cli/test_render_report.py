@@ -42,7 +42,6 @@ def test_all_options(run, capsys):
     ]
     html = Path('page.html').read_text('utf-8')
     assert html.index('<bdi>predicted</bdi>') < html.index('<bdi>again</bdi>')
-    assert '<b><bdi>F</bdi></b> (1): <bdi>fit-0</bdi>' in html
     assert '>ab</span>' in html and TEXTS.fingerprint in html
     assert not Path('run/report.html').exists()
 

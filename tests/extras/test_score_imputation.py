@@ -222,13 +222,6 @@ def cubes(predictions):
     }
 
 
-def test_known_scores_are_a_table(fitted):
-    with pytest.raises(
-            InputError,
-            match='known scores: expected an AccuracyTable, found a dict'):
-        with_known_scores(fitted[0], None, {})
-
-
 def test_some_of_the_benchmarks_alone_are_refused(fitted):
     predictor, features, real = fitted
     part = predictor.predict(features).select(benchmarks=['a', 'b', 'd'])

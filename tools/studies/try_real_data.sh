@@ -24,7 +24,9 @@ opencompass() {
         configs/eval_csv_trial.py "$@"
 }
 
-step "$python" tools/build_validation_set.py --skip-missing --out $out/texts
+step "$python" tools/build_validation_set.py --sample mmlu=100 \
+    --sample bbh=100 --sample gsm8k=100 --sample cmmlu=100 \
+    --sample bbh_cot=50 --out $out/texts
 
 # A run that was begun is finished, by OpenCompass's own means.
 begun=($out/runs/2*)

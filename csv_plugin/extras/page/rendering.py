@@ -147,7 +147,6 @@ def render(page: Page) -> str:
         style=style,
         style_hash=_hash(style),
         levels=range(N_LEVELS, 0, -1),
-        fitted_on=fitted_on,
         error_header=ERROR_HEADER,
         error_legend=ERROR_LEGEND)
 
@@ -254,23 +253,3 @@ def heat_sections(
                     strongest_maps(predictor, part.benchmark, texts, N_TEXTS))
         for part in predictor.benchmarks
     ]
-
-
-def fitted_on(
-    predictor: Predictor,
-    families: Mapping[str,
-                      str]) -> list[tuple[list[str], dict[str, list[str]]]]:
-    """Return training models by family, benchmarks of the same in one entry.
-
-    The family of models without a known one is ''.
-    """
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for part in predictor.benchmarks:
-        alike.setdefault(part.fit_models, []).append(part.benchmark)
-    groups = []
-    for models, benchmarks in alike.items():
-        by_family: dict[str, list[str]] = {}
-        for model in models:
-            by_family.setdefault(families.get(model, ''), []).append(model)
-        groups.append((benchmarks, by_family))
-    return groups

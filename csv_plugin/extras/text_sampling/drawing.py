@@ -1,12 +1,9 @@
 """Draws a validation set from a recipe, with a record of how it was made."""
-import csv
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from typing import Any, TypeVar
 
 from csv_plugin import __version__
@@ -23,7 +20,6 @@ from csv_plugin.io.text_sets import ValidationSet, subtask_name
 
 _T = TypeVar('_T')
 
-UNKNOWN = 'unknown'
 #: Reasons for which an item that was drawn is not used.
 SHOWN_AS_EXAMPLE = 'prompts show it as an example'
 REPEATED = 'an earlier text is the same'
@@ -84,33 +80,23 @@ def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
 
 def build_validation_set(recipe: Sequence[TextSource],
                          seed: int = 0,
-                         skip_missing: bool = False,
                          progress: Progress = iter) -> ValidationSet:
     """Draw the texts of a validation set.
 
-    It is the same for the same data, recipe and seed. With `skip_missing`,
-    sources that cannot be loaded are left out.
+    It is the same for the same data, recipe and seed. `progress` wraps the
+    sub-tasks that are loaded.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
-    subtasks, skipped = _load(recipe, configs, progress)
-    loadable = len(skipped) < len(recipe)
-    reasons = '; '.join(f'{name} ({why})' for name, why in skipped.items())
-    if skipped and not (skip_missing and loadable):
-        raise InputError(
-            'the recipe', 'datasets that can be loaded',
-            f'{len(skipped)} that cannot: {reasons}',
-            'Fetch or repair their data as OpenCompass describes it' +
-            (', or leave them out with --skip-missing.' if loadable else '.'))
+    subtasks = _load(recipe, configs, progress)
     seen: set[str] = set()
     texts: list[Text] = []
     records = []
     for source in recipe:
-        if source.name not in skipped:
-            drawn, passed_over = sample_texts(source, subtasks[source.name],
-                                              seed, seen)
-            parts = configs[source.name]
-            texts += drawn
-            records.append(_record(source, parts, drawn, passed_over))
+        drawn, passed_over = sample_texts(source, subtasks[source.name], seed,
+                                          seen)
+        texts += drawn
+        records.append(
+            _record(source, configs[source.name], drawn, passed_over))
     text_set = TextSet(tuple(texts))
     manifest = dict(
         fingerprint=text_set.fingerprint,
@@ -119,34 +105,34 @@ def build_validation_set(recipe: Sequence[TextSource],
         versions=dict(
             csv_plugin=__version__, opencompass=version('opencompass')),
         recipe=[asdict(source) for source in recipe],
-        sources=records,
-        skipped=skipped)
+        sources=records)
     return ValidationSet(text_set, manifest)
 
 
-def _load(
-        recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
-        progress: Progress) -> tuple[dict[str, list[Subtask]], dict[str, str]]:
-    """Sub-tasks by source, and by source the reason it cannot be loaded."""
+def _load(recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
+          progress: Progress) -> dict[str, list[Subtask]]:
+    """Sub-tasks by source; one error lists all sources that have none."""
     loaded: dict[str, list[Subtask]] = defaultdict(list)
-    skipped: dict[str, str] = {}
+    failed: dict[str, str] = {}
     jobs = [(source, name, config) for source in recipe
             for name, config in configs[source.name].items()]
     for source, name, config in progress(jobs):
-        if source.name in skipped:
+        if source.name in failed:
             continue
         load = (
             load_worked_examples if source.chain_of_thought else load_subtask)
         try:
             loaded[source.name].append(load(name, config))
-        except LoadError as error:
-            skipped[source.name] = f'{name}: {error}'
-        except InputError as error:
-            raise InputError(f'dataset {source.dataset!r}, {name}',
-                             'a dataset that can be used',
-                             f'this error: {error}',
-                             'Choose another dataset config.') from error
-    return loaded, skipped
+        except (InputError, LoadError) as error:
+            failed[source.name] = f'{name}: {error}'
+    if failed:
+        reasons = '; '.join(f'{name} ({why})' for name, why in failed.items())
+        raise InputError(
+            'the recipe', 'datasets that can be loaded',
+            f'{len(failed)} that cannot: {reasons}',
+            'Fetch or repair their data as OpenCompass describes it, or '
+            'choose other dataset configs.')
+    return loaded
 
 
 def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
@@ -227,31 +213,18 @@ def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
 def _record(source: TextSource, configs: dict[str, Any], texts: Sequence[Text],
             passed_over: dict[str, list[str]]) -> dict[str, Any]:
     counts = Counter(map(subtask_name, texts))
-    used = [configs[name] for name in counts]
     if source.chain_of_thought:
         splits = ['worked examples of the prompt']
     else:
         splits = [
-            config['reader_cfg'].get('test_split', 'test') for config in used
+            configs[name]['reader_cfg'].get('test_split', 'test')
+            for name in counts
         ]
     return dict(
         name=source.name,
         dataset=source.dataset,
         split=', '.join(dict.fromkeys(splits)),
-        licence=', '.join(dict.fromkeys(map(_licence_of, used))),
         n_texts=len(texts),
         n_subtasks=len(counts),
         subtasks=dict(counts),
         passed_over=passed_over)
-
-
-def _licence_of(config: Any) -> str:
-    return _licences().get(config.get('path', ''), UNKNOWN)
-
-
-@cache
-def _licences() -> dict[str, str]:
-    """Licences of texts by the `path` of a dataset config."""
-    table = files('csv_plugin') / 'data' / 'licences.csv'
-    rows = csv.DictReader(table.read_text('utf-8').splitlines())
-    return {row['path']: row['licence'] for row in rows}

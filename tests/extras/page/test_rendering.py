@@ -10,7 +10,7 @@ from csv_plugin.core.escaping import visible
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
-                                              PredictorFile, fitted_on, render)
+                                              PredictorFile, render)
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
 from tests.report.boards import NO_DUMP, predict
@@ -85,8 +85,7 @@ def test_agreement_of_ranks():
 def test_provenance_of_a_predictor():
     predictor = train(('b0', 'b1'))
     page = make_page(
-        make_board(), predictors=[PredictorFile('p', 'f', predictor)],
-        families={'fit-0': 'F', 'fit-1': 'F'})  # yapf: disable
+        make_board(), predictors=[PredictorFile('p', 'f', predictor)])
     html = render(page)
     table, = re.findall('<table aria-label="Benchmarks of p">.*?</table>',
                         html, re.S)
@@ -99,8 +98,7 @@ def test_provenance_of_a_predictor():
     assert expected[0] != expected[1]
     assert [row[0] for row in rows
             ] == [f'{100 * part.chance:.1f}' for part in predictor.benchmarks]
-    words = ' '.join(Reader(html).words.split())
-    assert '16 models, for b0, b1 F (2): fit-0, fit-1 fit-2, fit-3,' in words
+    assert rows[0][2] == '16 models'
 
 
 def test_heat_maps_and_pictures():
@@ -139,8 +137,7 @@ def test_hostile_texts_are_text():
     html = re.sub(r'<figcaption>.*?</figcaption>', '', html, flags=re.S)
     parts = re.findall(r'<(li|p|summary)>(.*?)</\1>', html, re.S)
     named = [part for _, part in parts if 'alert(1)' in part]
-    # Notes, models fitted on, their family and benchmarks, and other places.
-    assert len(named) >= 5
+    assert len(named) >= 3
     for part in named:
         assert 'alert(1)' not in re.sub(r'<bdi>.*?</bdi>', '', part)
 
@@ -173,19 +170,3 @@ def test_the_page_stands_alone():
     assert policy.startswith(
         f"default-src 'none'; style-src 'sha256-{style_hash}'")
     assert 'script' not in policy and 'unsafe' not in policy
-
-
-def test_benchmarks_of_the_same_models_stand_together():
-    predictor = train(('x', 'y', 'z'))
-    x, y, z = predictor.benchmarks
-    y = replace(y, fit_models=('fit-0', 'fit-1', 'fit-2'))
-    x_and_z, only_y = fitted_on(
-        replace(predictor, benchmarks=(x, y, z)), {
-            'fit-0': 'A',
-            'fit-2': 'A',
-            'fit-3': 'B'
-        })
-    assert x_and_z[0] == ['x', 'z']
-    assert x_and_z[1]['A'] == ['fit-0', 'fit-2']
-    assert sum(map(len, x_and_z[1].values())) == 16
-    assert only_y == (['y'], {'A': ['fit-0', 'fit-2'], '': ['fit-1']})

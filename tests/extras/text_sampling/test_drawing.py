@@ -166,13 +166,12 @@ def test_texts_and_manifest(invented_data):
     assert sources == sorted(sources, key=['sums', 'bbh', 'chains'].index)
     manifest = built.manifest
     assert manifest['fingerprint'] == built.texts.fingerprint
-    assert (manifest['n_texts'], manifest['seed'],
-            manifest['skipped']) == (93, 3, {})
+    assert (manifest['n_texts'], manifest['seed']) == (93, 3)
     assert manifest['versions']['opencompass']
     assert [TextSource(**s) for s in manifest['recipe']] == list(RECIPE)
     sums, bbh, chains = manifest['sources']
     assert sums['split'] == bbh['split'] == 'test' != chains['split']
-    assert sums['licence'] == 'MIT' and sums['subtasks'] == {'gsm8k': 3}
+    assert sums['subtasks'] == {'gsm8k': 3}
     assert bbh['dataset'] == 'bbh_gen_98fba6'
     assert set(bbh['subtasks'].values()) == {1, 2}
     assert (bbh['n_subtasks'], chains['n_subtasks']) == (27, 27)
@@ -193,19 +192,11 @@ def test_sources_share_no_text(invented_data):
 
 def test_sources_that_cannot_be_loaded_are_named(invented_data):
     (invented_data / 'data/BBH/data/navigate.json').write_text('{')
-    recipe = (*RECIPE[:2], SOURCES['hellaswag'])
     with pytest.raises(
-            InputError, match='2 that cannot: bbh .navigate: failed to load: '
-            'JSONDec.*; hellaswag .*: missing: .*--skip'):  # yapf: disable
-        build_validation_set(recipe)
-    built = build_validation_set(recipe, skip_missing=True)
-    assert built.texts == build_validation_set(RECIPE[:1]).texts
-    assert list(built.manifest['skipped']) == ['bbh', 'hellaswag']
-    assert len(built.manifest['recipe']) == 3
-    for skip in (True, False):
-        with pytest.raises(InputError, match='1 that cannot: ') as raised:
-            build_validation_set((SOURCES['hellaswag'], ), skip_missing=skip)
-        assert '--skip' not in str(raised.value)
+            InputError,
+            match='2 that cannot: bbh .navigate: failed to load: '
+            'JSONDec.*; hellaswag .*: missing: '):
+        build_validation_set((*RECIPE[:2], SOURCES['hellaswag']))
 
 
 @pytest.mark.long
@@ -214,11 +205,10 @@ def test_sources_that_cannot_be_loaded_are_named(invented_data):
     reason='the benchmark data is not at ../shared/data')
 def test_the_recipe_of_the_paper(monkeypatch):
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(SHARED))
-    built = build_validation_set(drawing.PAPER_RECIPE, skip_missing=True)
-    texts = built.texts
+    # The data of the other one are not there.
     n_texts = dict(mmlu=100, bbh=100, gsm8k=100, cmmlu=100, bbh_cot=50)
-    if 'hellaswag' not in built.manifest['skipped']:
-        n_texts['hellaswag'] = 100
+    built = build_validation_set([SOURCES[name] for name in n_texts])
+    texts = built.texts
     assert Counter(text.source for text in texts) == n_texts
     for source in built.manifest['sources']:
         counts = Counter(source['subtasks'].values())
