@@ -14,6 +14,7 @@ from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import (body_states, context_length,
                                              evaluating, in_halves,
                                              input_device, prefix_token)
+from csv_plugin.lm.engines.protocol import check_finite
 from csv_plugin.lm.engines.windows import (Window, cut_windows,
                                            default_max_tokens, group_batches,
                                            pad, target_rows)
@@ -50,13 +51,8 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
                 result = np.zeros((offsets[-1], states.shape[1]), np.float32)
             bounds = np.cumsum([len(window.targets) for window in part])[:-1]
             for window, rows in zip(part, np.split(states, bounds)):
-                if not np.isfinite(rows).all():
-                    raise InputError(
-                        f'hidden states of {model.name_or_path!r}',
-                        'finite numbers', 'NaN or infinity in text '
-                        f'{texts[window.text].text_id!r}',
-                        'If the model runs in float16, which overflows, load '
-                        'it in bfloat16 or float32.')
+                check_finite('hidden states', model.name_or_path,
+                             texts[window.text], rows)
                 # Target t stands behind token t - 1; the first, behind the
                 # prefix.
                 skip = int(window.first == 0)

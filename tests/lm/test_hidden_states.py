@@ -95,7 +95,7 @@ def test_states_that_are_not_finite_are_refused():
 
     model.model.register_forward_hook(poison_state, with_kwargs=True)
     with pytest.raises(
-            InputError, match="'some/model'.*in text 't0'.*or float32"):
+            InputError, match="'some/model' on text 't0'.*or float32"):
         hidden_states(model, tokenizer(), TEXTS[:1])
 
 

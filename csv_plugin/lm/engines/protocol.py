@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
+from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.windows import Window
 
 
@@ -60,6 +61,16 @@ class Engine(Protocol):
         `progress` wraps the batches. An `InputError` if the answers of the
         engine are not those of a language model.
         """
+
+
+def check_finite(what: str, model: str, text: Text,
+                 values: NDArray[np.floating]) -> None:
+    """Refuse losses or states of a text in which a number overflowed."""
+    if not np.isfinite(values).all():
+        raise InputError(
+            f'{what} of {model!r} on text {text.text_id!r}', 'finite numbers',
+            'NaN or infinity', 'If the model runs in float16, which '
+            'overflows, load it in bfloat16 or float32.')
 
 
 def optional_package(name: str, purpose: str) -> ModuleType:

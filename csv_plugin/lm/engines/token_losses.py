@@ -4,7 +4,6 @@ from contextlib import closing
 from typing import Optional, Union
 
 import numpy as np
-from numpy.typing import NDArray
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
@@ -12,9 +11,9 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import prefix_token
-from csv_plugin.lm.engines.protocol import Engine
+from csv_plugin.lm.engines.protocol import Engine, check_finite
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
-from csv_plugin.lm.engines.windows import Window, cut_windows
+from csv_plugin.lm.engines.windows import cut_windows
 from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
 
@@ -60,7 +59,8 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     check_unknown_share(tokenized, tokenizer)
     prefix, _ = prefix_token(tokenizer)
     engine = as_engine(model)
-    limit = engine.facts.context if context is None else context
+    facts = engine.facts
+    limit = facts.context if context is None else context
     windows = [
         window for index, tokens in enumerate(tokenized)
         for window in cut_windows(index, tokens.ids, prefix, limit)
@@ -71,11 +71,11 @@ def token_losses(model: Union[PreTrainedModel, Engine],
         for batch, found in batches:
             ends = np.cumsum([len(window.targets) for window in batch])
             if len(found) != ends[-1]:
-                raise InputError(f'engine {engine.facts.engine!r}',
+                raise InputError(f'engine {facts.engine!r}',
                                  f'losses of {ends[-1]} tokens',
                                  str(len(found)), 'Update the engine.')
             for window, part in zip(batch, np.split(found, ends[:-1])):
-                _check_finite(engine, texts[window.text], window, part)
+                check_finite('losses', facts.model, texts[window.text], part)
                 end = window.first + len(part)
                 losses[window.text][window.first:end] = part
     return [
@@ -83,16 +83,3 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                     text.sha256)
         for text, tokens, values in zip(texts, tokenized, losses)
     ]  # yapf: disable
-
-
-def _check_finite(engine: Engine, text: Text, window: Window,
-                  losses: NDArray[np.floating]) -> None:
-    invalid = np.flatnonzero(~np.isfinite(losses))
-    if len(invalid):
-        first = invalid[0]
-        raise InputError(
-            f'losses of {engine.facts.model!r} on text {text.text_id!r}',
-            'finite losses', f'{losses[first]} at token '
-            f'{window.first + first} (number of such tokens: {len(invalid)})',
-            'If the model runs in float16, which overflows, load it in '
-            'bfloat16 or float32.')

@@ -24,10 +24,14 @@ class VLLMEngine(RowEngine):
     def __init__(self, llm: Any) -> None:
         self._llm = llm
         self._package = optional_package('vllm', 'VLLMEngine')
-        config = llm.llm_engine.vllm_config
+
+    @property
+    def facts(self) -> EngineFacts:
+        """See `RowEngine`."""
+        config = self._llm.llm_engine.vllm_config
         dtype = str(config.model_config.dtype).removeprefix('torch.')
         cache = str(config.cache_config.cache_dtype)
-        self._facts = EngineFacts(
+        return EngineFacts(
             engine='vllm',
             model=config.model_config.model,
             dtype=dtype,
@@ -36,11 +40,6 @@ class VLLMEngine(RowEngine):
             # window has one id more than inputs.
             context=config.model_config.max_model_len - 2,
             versions={'vllm': self._package.__version__})
-
-    @property
-    def facts(self) -> EngineFacts:
-        """See `RowEngine`."""
-        return self._facts
 
     def row_scores(self, rows: Rows) -> list[RowScores]:
         """See `RowEngine`."""

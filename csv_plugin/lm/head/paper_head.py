@@ -1,6 +1,7 @@
 """The paper's training (Algorithm 2) as a predictor."""
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Optional
 
 import numpy as np
@@ -159,10 +160,10 @@ def _train(states: Tensor, table: LossTable, loss: NDArray,
             learnable.append(name)
     if not learnable:
         return None
-    models = np.array(table.models, dtype=object)
     return train_heads(states, table, accuracies.select(benchmarks=learnable),
-                       list(models[train]), list(models[validation]),
-                       settings, progress)  # yapf: disable
+                       list(compress(table.models, train)),
+                       list(compress(table.models, validation)), settings,
+                       progress)
 
 
 def _columns(table: LossTable, states: Tensor,

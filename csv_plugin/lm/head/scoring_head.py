@@ -103,18 +103,15 @@ def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
-    """Losses divided by N_c, on the device of the states, `(M, T)`.
+    """Losses divided by N_c, nats per character, `(M, T)`.
 
-    They are float64, nats per character; 0 where a token is not scored by
-    all models.
+    They are float64, on the device of the states; 0 where a token is not
+    scored by all models.
     """
     losses = np.where(table.scored, table.losses, 0.0) / table.n_chars.sum()
     return torch.from_numpy(losses).to(states.device)
 
 
 def weighted_losses(losses: Tensor, weights: Tensor) -> NDArray[np.float64]:
-    """Eq. 1, nats per character, shape `(M, B)`.
-
-    `losses` are from `losses_per_character`, `weights` have shape `(T, B)`.
-    """
+    """Eq. 1 from `losses_per_character` and weights `(T, B)`, `(M, B)`."""
     return (losses @ weights.double()).cpu().numpy()

@@ -17,8 +17,8 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
                text: str) -> TokenSpans | None:
     """Spans of tokens that spell the text exactly; None if no reading does.
 
-    Tokens are read as byte-level BPE (GPT-2's table), as SentencePiece pieces
-    with byte fallback, and as one byte per character. Tokens `added` to the
+    Tokens are read as byte-level BPE (GPT-2's table) and as SentencePiece
+    pieces with byte fallback. Tokens `added` to the
     vocabulary stand in the text as they are. A space that the tokenizer added
     before the text, or after an added token, is left out of its token, which
     may then be empty.
@@ -124,18 +124,11 @@ def _sentencepiece(token: str) -> bytes | None:
     return token.replace('\u2581', ' ').encode()
 
 
-def _one_byte_per_char(token: str) -> bytes | None:
-    try:
-        return token.encode('latin-1')
-    except UnicodeEncodeError:
-        return None
-
-
 def _without_word_sign(token: str) -> bytes | None:
     return _WORD_SIGNS.sub('', token).encode()
 
 
-_SPELLINGS = (_byte_level, _sentencepiece, _one_byte_per_char)
+_SPELLINGS = _byte_level, _sentencepiece
 
 
 def _spell(tokens: Sequence[str], verbatim: Set[str],

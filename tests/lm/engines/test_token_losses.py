@@ -283,8 +283,8 @@ def test_logits_beyond_float16_are_fine():
 
 @pytest.mark.parametrize('context', [None, 10])
 @pytest.mark.parametrize('value', [float('nan'), float('inf')])
-def test_the_token_that_is_not_finite_is_named(context, value):
-    """A token of the third window, counted from 0 in its text."""
+def test_a_loss_that_is_not_finite_is_refused(context, value):
+    """Also in the third window."""
     model = make('llama')
     model.name_or_path = 'some/model'
     ids = tokenizer()(TEXTS[0].text, add_special_tokens=False).input_ids
@@ -297,9 +297,8 @@ def test_the_token_that_is_not_finite_is_named(context, value):
     model.model.register_forward_hook(poison_state, with_kwargs=True)
     with pytest.raises(
             InputError,
-            match=r"^losses of 'some/model' on text 't0': expected finite "
-            rf'losses, found \S+ at token {position + 1} '
-            r'\(number of such tokens: 1\)'):
+            match="^losses of 'some/model' on text 't0': expected finite .*"
+            'load it in bfloat16'):
         losses_of(model, TEXTS[:1], context=context)
 
 

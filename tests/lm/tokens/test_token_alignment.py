@@ -59,8 +59,6 @@ def test_an_unknown_token_is_placed_by_its_offsets():
       ], 'a▁你B', ['a▁', b'\xe4', b'\xbd', b'\xa0', 'B']),
     (['<0xE4>', '<0xBD>'], '你', None),
     (['▁A', '<0xE4>'], 'a', None),
-    (['ä', '½', '\xa0', SPECIAL
-      ], f'你  {SPECIAL}', [b'\xe4', b'\xbd', b'\xa0', f'  {SPECIAL}']),
     (['Ãī', 'Ġ', 'x'], 'E\u0301 x', ['E\u0301', ' ', 'x']),
     (['cafe', 'x'], 'Cafe\u0301x', ['Cafe\u0301', 'x']),
     (['ca</w>', 'x</w>'], 'Ca x', ['Ca', ' x']),

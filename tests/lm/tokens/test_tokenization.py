@@ -93,10 +93,7 @@ def expected_bytes(tokenizer, token):
         return token.encode()
     if token.startswith('<0x'):
         return bytes.fromhex(token[3:5])
-    decoder = getattr(tokenizer, 'backend_tokenizer', None)
-    if decoder is None:
-        return bytes([ord(token)])
-    if decoder.decoder is None:
+    if tokenizer.backend_tokenizer.decoder is None:
         return token.replace('▁', ' ').encode()
     table = string_of(bytes(range(256)))
     return bytes(table.index(char) for char in token)

@@ -295,10 +295,6 @@ def _single_bytes() -> Iterator[bytes]:
     return (bytes([i]) for i in range(256))
 
 
-def byt5() -> PreTrainedTokenizer:
-    return transformers.ByT5Tokenizer()
-
-
 def slow(name: str) -> type:
     """A tokenizer class in python, if this transformers has it."""
     tokenizer_class = getattr(transformers, name, None)
@@ -370,8 +366,6 @@ EXACT: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     functools.partial(byte_level, vocab_size=256),
     'gemma':
     gemma,
-    'byt5':
-    byt5,
     **{
         f'byte fallback, {scheme}': functools.partial(byte_fallback, scheme)
         for scheme in ('always', 'first', 'never', 'legacy')
