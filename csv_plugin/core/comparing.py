@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable, counted_losses
-from csv_plugin.core.formatting import shortened
+from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
@@ -17,7 +17,7 @@ from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
                                     Noise, PairedAnswers, combine, run_noise,
                                     text_noise)
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience_model import SalienceModel, relative_logs
+from csv_plugin.core.salience_model import relative_logs
 
 #: Losses of one model: token losses, or a row of a table.
 Losses = Union[TokenLossDump, FeatureTable]
@@ -52,10 +52,7 @@ class Comparison:
     decisive: Difference
     notes: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        a, b = self.models
-        return (f'Comparison({b} beside {a}: {self.verdict}, '
-                f'P(better) {self.decisive.probability:.3f})')
+    __repr__ = short_repr
 
     @property
     def verdict(self) -> str:
@@ -93,16 +90,14 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; accuracies are fractions."""
-        a, b = self.models
-        return dict(
-            a=a,
-            b=b,
-            level=self.level,
-            verdict=self.verdict,
-            decisive=self.decisive.to_dict(),
-            differences=[part.to_dict() for part in self.differences],
-            answers=self.items(),
-            notes=[*self.notes])
+        return {
+            **dict(zip('ab', self.models)), 'level': self.level,
+            'verdict': self.verdict,
+            'decisive': self.decisive.to_dict(),
+            'differences': [part.to_dict() for part in self.differences],
+            'answers': self.items(),
+            'notes': [*self.notes]
+        }  # yapf: disable
 
 
 def compare(a: Optional[Losses] = None,
@@ -277,7 +272,9 @@ def _measure(models: Sequence[Losses],
                              'Select a model: table.select([name]).')
         table.columns.check_same(columns)
     values = np.concatenate([table.values for table in tables])
-    scores = _weights(predictor, values) * (values[1] - values[0])
+    scores = np.empty((0, len(columns.units)))
+    if predictor:
+        scores = _weights(predictor, values) * (values[1] - values[0])
     return _Measured(columns.units, columns.uniform, values * columns.uniform,
                      scores.T, values)
 
@@ -310,23 +307,22 @@ def _measure_dumps(dumps: Sequence[TokenLossDump],
                      features)
 
 
-def _weights(predictor: Optional[Predictor],
-             values: NDArray) -> NDArray[np.float64]:
-    """Differences of scores per difference of each column, `(B, K)`."""
-    parts = predictor.benchmarks if predictor else ()
-    weights = [_secants(part.model, values[0], values[1]) for part in parts]
-    return np.reshape(weights, (len(parts), values.shape[1]))
+def _weights(predictor: Predictor, values: NDArray) -> NDArray[np.float64]:
+    """Differences of scores per difference of each column, `(B, K)`.
 
-
-def _secants(model: SalienceModel, a: NDArray, b: NDArray) -> NDArray:
-    """Coefficients that logarithmic terms have between two models, `(K,)`."""
-    if model.logs is None:
-        return model.coefficients
-    typical, step = model.logs.typical, b - a
-    rise = relative_logs(b, typical) - relative_logs(a, typical)
-    slopes = np.divide(
-        rise * typical, step, where=step != 0, out=np.zeros(len(step)))
-    return model.coefficients + model.logs.coefficients * slopes
+    Logarithmic terms count by their secants between A and B.
+    """
+    a, b = values[:2]
+    weights = []
+    for model in (part.model for part in predictor.benchmarks):
+        weights.append(model.coefficients)
+        if model.logs is not None:
+            typical = model.logs.typical
+            rise = relative_logs(b, typical) - relative_logs(a, typical)
+            slopes = np.divide(
+                rise * typical, b - a, where=a != b, out=np.zeros(len(a)))
+            weights[-1] = weights[-1] + model.logs.coefficients * slopes
+    return np.array(weights)
 
 
 def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
@@ -358,12 +354,12 @@ def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
 
 def _pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     pairs = []
-    for benchmark in a:
-        items = sorted({*a[benchmark]} & {*b.get(benchmark, {})})
+    for benchmark, answers in a.items():
+        others = b.get(benchmark, {})
+        items = sorted(answers.keys() & others.keys())
         if items:
-            pairs.append(
-                PairedAnswers.of(benchmark, [a[benchmark][i] for i in items],
-                                 [b[benchmark][i] for i in items]))
+            grades = ([one[i] for i in items] for one in (answers, others))
+            pairs.append(PairedAnswers.of(benchmark, *grades))
     if not pairs:
         raise InputError('answers of A and B', 'items that both answered',
                          f'items of {", ".join(a)} and of {", ".join(b)}',

@@ -51,15 +51,13 @@ class Overall:
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
-        """Models with a rank, `(M,)`.
+        """Models with a real mean and one by the first method, `(M,)`.
 
-        They have a real mean and one by the first method; without
-        any real mean, all models have a rank.
+        All models if there is no real mean.
         """
-        has_real = ~np.isnan(self.real)
-        if not has_real.any():
-            return ~has_real
-        return has_real & ~np.isnan(self.values[:, :1]).any(axis=1)
+        if np.isnan(self.real).all():
+            return np.full(len(self.real), True)
+        return ~np.isnan([self.real, *self.values.T[:1]]).any(axis=0)
 
     def real_ranks(self) -> NDArray[np.float64]:
         """Return ranks of `ranked` models by the real means, `(M,)`."""
@@ -75,10 +73,8 @@ class Overall:
 
     def mean_differences(self) -> list[float]:
         """Return mean absolute differences on held-out models by method."""
-        return [
-            metrics.mae(self._held_out(p), column)
-            for p, column in enumerate(self.values.T)
-        ]
+        return [metrics.mae(self._held_out(p), column)
+                for p, column in enumerate(self.values.T)]  # yapf: disable
 
     def agreement(self, method: str) -> tuple[float, int]:
         """Return Spearman's rank correlation and the number of its models.
@@ -99,7 +95,7 @@ class Overall:
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
-    """Mask of the benchmarks of the means, `(B,)`."""
+    """Mask of the benchmarks whose means count most accuracies, `(B,)`."""
     predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
     if not predicted.any():
         predicted = ~predicted
@@ -108,16 +104,10 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
         return predicted
     if known[:, predicted].any():
         known &= predicted
-    return _most_counted(known)
-
-
-def _most_counted(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask of the benchmarks whose means count most accuracies, `(B,)`."""
     n_models = known.sum(axis=0)
     # The first of those that are equal: the one of most benchmarks.
     return max((n_models >= least for least in np.unique(n_models) if least),
-               key=lambda some: known[:, some].all(axis=1).sum() * some.sum(),
-               default=n_models > 0)
+               key=lambda some: known[:, some].all(axis=1).sum() * some.sum())
 
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -129,9 +119,9 @@ def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Return ranks from 1 for the largest; equal values share the better rank.
+    """Return ranks of columns, 1 for the largest; NaN stays NaN.
 
-    Columns of `(M, P)` are ranked apart. NaN stays NaN.
+    Equal values share the better rank.
     """
     from scipy.stats import rankdata
     return np.asarray(
