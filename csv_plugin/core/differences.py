@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
@@ -57,22 +56,6 @@ class AccuracyDifferences(NamedTuple):
     freedom: NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class _PairErrors:
-    """Variance of errors of differences: its three parts, `(3,)`."""
-    parts: NDArray[np.float64]
-    families: int
-
-    def variance(self, sizes: NDArray,
-                 between: NDArray) -> NDArray[np.float64]:
-        """Variance within the range of the training models."""
-        # With a single family, nothing was held out.
-        if self.families < 2:
-            return np.full(sizes.shape, MOST_DEVIATION**2)
-        variance = self.parts[0] + self.parts[1] * between
-        return np.maximum(variance + self.parts[2] * sizes, LEAST_DEVIATION**2)
-
-
 class OwnErrors(NamedTuple):
     """Errors of n models beside those of the predictor, each model's own."""
     variance: NDArray[np.float64]  # (K, n)
@@ -85,13 +68,16 @@ class JointPredictions:
 
     Values are fractions, `(K, n)`; the last of several `benchmarks` is their
     mean. Pairs of models are named by arrays of places i and j, which
-    broadcast: differences are j minus i. `larger`, `(B, n)`, is how many times
-    errors are those within the range; `noise`, `(K, n)`, the variance that
-    items leave; `chosen`, `(B,)`, marks the benchmarks of the mean.
+    broadcast: differences are j minus i. `parts`, `(K, 3)`, are those of the
+    variance, learned from `n_families`, `(K,)`. `larger`, `(B, n)`, is how
+    many times errors are those within the range; `noise`, `(K, n)`, the
+    variance that items leave; `chosen`, `(B,)`, marks the benchmarks of the
+    mean.
     """
     benchmarks: tuple[str, ...]
     values: NDArray[np.float64]
-    learned: Sequence[_PairErrors]
+    parts: NDArray[np.float64]
+    n_families: NDArray[np.int64]
     larger: NDArray[np.float64]
     noise: NDArray[np.float64]
     families: NDArray
@@ -163,14 +149,14 @@ class JointPredictions:
         k %= len(self.benchmarks)
         between = self.families[i] != self.families[j]
         gap = self.values[k, j] - self.values[k, i]
-        variance = self.learned[k].variance(np.abs(gap), between)
+        variance = self._within(k, i, j, between)
         if k < len(self.larger):
             variance = variance * self._growth(k, i, j)
         else:
             variance = self._of_mean(variance, i, j, between)
         variance = np.maximum(variance, self.noise[k, i] + self.noise[k, j])
         variance = np.minimum(variance, MOST_DEVIATION**2)
-        freedom = np.clip(self.learned[k].families, 1., MOST_FREEDOM)
+        freedom = np.clip(self.n_families[k], 1., MOST_FREEDOM)
         if self.own is None:
             return gap, np.sqrt(variance), freedom
         own = [self.own.variance[k, place] for place in (i, j)]
@@ -179,6 +165,17 @@ class JointPredictions:
                                            for part, place in zip(own, (i, j)))
         variance = variance + own[0] + own[1]
         return gap, np.sqrt(variance), variance**2 / lost
+
+    def _within(self, k: int, i: Any, j: Any,
+                between: NDArray) -> NDArray[np.float64]:
+        """Variance of errors within the range of the training models."""
+        sizes = np.abs(self.values[k, j] - self.values[k, i])
+        # With a single family, nothing was held out.
+        if self.n_families[k] < 2:
+            return np.full(sizes.shape, MOST_DEVIATION**2)
+        constant, of_two, growing = self.parts[k]
+        variance = constant + of_two * between + growing * sizes
+        return np.maximum(variance, LEAST_DEVIATION**2)
 
     def _growth(self, b: int, i: Any, j: Any) -> NDArray[np.float64]:
         return np.maximum(self.larger[b, i], self.larger[b, j])**2
@@ -192,8 +189,7 @@ class JointPredictions:
         """
         within, grown, unbounded = np.zeros((3, *own.shape))
         for b in np.flatnonzero(self.chosen):
-            gap = np.abs(self.values[b, j] - self.values[b, i])
-            variance = self.learned[b].variance(gap, between)
+            variance = self._within(b, i, j, between)
             growth = self._growth(b, i, j)
             bounded = np.isfinite(growth)
             within += np.where(bounded, variance, 0)
@@ -210,8 +206,9 @@ def predict_jointly(predictor: Predictor,
                     main: Optional[Sequence[str]] = None) -> JointPredictions:
     """Predict n models and the errors of their differences.
 
-    `families` are those of the models, by default all different; `main` are
-    the benchmarks of the mean, by default the main ones.
+    The predictor has scores of its training models. `families` are those of
+    the models, by default all different; `main` are the benchmarks of the
+    mean, by default the main ones.
     """
     features = predictor.features(losses)
     scores = [part.model.scores(features.values)
@@ -228,44 +225,47 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
                     families: Sequence[str],
                     main: Sequence[str]) -> JointPredictions:
     """The same of n models with capability scores `(B, n)`."""
-    chosen = np.isin(predictor.names, main)
-    learned = _learn(predictor, chosen)
+    training = predictor.training_scores
+    assert training is not None
+    names, benchmarks = predictor.names, predictor.benchmarks
+    chosen = np.isin(names, main)
+    columns = [[b] for b in range(len(names))]
+    values = np.array([part.model.curve.accuracies(row)
+                       for part, row in zip(benchmarks, scores)
+                       ])  # yapf: disable
+    n_items = np.array([[part.n_items] for part in benchmarks])
+    noise = OWN_SHARE * item_variance(values, n_items) * inverse(n_items)
     distances = predictor.distances(scores)
-    values, larger, noise = [], [], []
-    for part, row in zip(predictor.benchmarks, scores):
-        values.append(part.model.curve.accuracies(row))
-        # Nothing is known from a single family.
-        known = part.intervals.n_families > 1
-        growth = part.intervals.growth(distances)
-        larger.append(np.where(known, growth, np.inf))
-        noise.append(OWN_SHARE * item_variance(values[-1], part.n_items) *
-                     inverse(part.n_items))
-    names, n = predictor.names, int(chosen.sum())
+    larger = np.array([p.intervals.growth(distances) for p in benchmarks])
+    # Nothing is known from a single family.
+    larger[[part.intervals.n_families < 2 for part in benchmarks]] = np.inf
+    n = int(chosen.sum())
     if n > 1:
         names = (*names, f'mean of {n}')
-        values.append(np.array(values)[chosen].mean(axis=0))
-        noise.append(np.array(noise)[chosen].sum(axis=0) / n**2)
-    return JointPredictions(names, np.array(values), learned, np.array(larger),
-                            np.array(noise), np.array([*families]), chosen)
+        columns.append(np.flatnonzero(chosen).tolist())
+        values = np.vstack([values, values[chosen].mean(axis=0)])
+        noise = np.vstack([noise, noise[chosen].sum(axis=0) / n**2])
+    pairs = [_Pairs.of(training, some) for some in columns]
+    return JointPredictions(names, values, _fit(pairs),
+                            np.array([part.families for part in pairs]),
+                            larger, noise, np.array([*families]), chosen)
 
 
-def _learn(predictor: Predictor,
-           chosen: NDArray[np.bool_]) -> list[_PairErrors]:
-    """Errors of each benchmark and, of several, of their mean."""
-    scores = predictor.training_scores
-    if scores is None:
-        raise InputError('predictor', 'held-out predictions of its training '
-                         'models', 'none', 'Train one by another method than '
-                         'paper, or an earlier one anew.')  # yapf: disable
-    pairs = [_Pairs.of(scores, [b]) for b in range(len(predictor.names))]
-    if chosen.sum() > 1:
-        pairs.append(_Pairs.of(scores, np.flatnonzero(chosen)))
+def _fit(all_pairs: Sequence['_Pairs']) -> NDArray[np.float64]:
+    """Parts of the variance, shrunk to a shape that all share, `(K, 3)`."""
     scaled = [(part.sizes / part.level, part.squares / part.level**2,
-               part.between, part.weights) for part in pairs if part.level]
-    shape = np.zeros(3)
+               part.between, part.weights)
+              for part in all_pairs if part.level]  # yapf: disable
+    found = np.zeros((len(all_pairs), 3))
     if scaled:
         shape = _fit_parts(*map(np.concatenate, zip(*scaled)))
-    return [part.errors(shape) for part in pairs]
+    for row, pairs in zip(found, all_pairs):
+        level, n = pairs.level, pairs.families
+        if level:
+            own = n * _fit_parts(*pairs[:4])
+            shared = shape * np.array([level**2, level**2, level])
+            row[:] = (own + SHARED_FAMILIES * shared) / (n + SHARED_FAMILIES)
+    return found
 
 
 class _Pairs(NamedTuple):
@@ -282,7 +282,7 @@ class _Pairs(NamedTuple):
     families: int
 
     @classmethod
-    def of(cls, scores: TrainingScores, columns: Any) -> '_Pairs':
+    def of(cls, scores: TrainingScores, columns: list[int]) -> '_Pairs':
         """Make all pairs of models with scores on the same benchmarks."""
         predicted = scores.held_out[:, columns]
         errors = predicted - scores.observed[:, columns]
@@ -320,15 +320,6 @@ class _Pairs(NamedTuple):
     def level(self) -> float:
         """Root mean squared error; 0 without a pair."""
         return float(np.sqrt(self.weights @ self.squares))
-
-    def errors(self, shape: NDArray) -> _PairErrors:
-        """Variance of the errors, shrunk to a shape for errors of level 1."""
-        if not self.level:
-            return _PairErrors(np.zeros(3), self.families)
-        own = _fit_parts(*self[:4])
-        shared = shape * np.array([self.level**2, self.level**2, self.level])
-        return _PairErrors((self.families * own + SHARED_FAMILIES * shared) /
-                           (self.families + SHARED_FAMILIES), self.families)
 
 
 def _weights(first: NDArray, second: NDArray, n: int) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ import pytest
 from scipy import optimize, stats
 
 from csv_plugin.core import differences
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import (MOST_FREEDOM, JointPredictions,
                                          OwnErrors, predict_jointly)
 from csv_plugin.core.features import FeatureTable
@@ -83,11 +82,10 @@ def test_all_pairs(predictor):
 def joint(values, families, parts, own=None):
     """Models with these accuracies and parts of the variance."""
     values = np.array([values], float)
-    return JointPredictions(
-        ('exam', ), values,
-        [differences._PairErrors(np.array(parts), MOST_FREEDOM)],
-        np.ones(values.shape), np.zeros(values.shape), np.array([*families]),
-        np.array([True]), own)
+    return JointPredictions(('exam', ), values, np.array([parts]),
+                            np.array([MOST_FREEDOM]), np.ones(values.shape),
+                            np.zeros(values.shape), np.array([*families]),
+                            np.array([True]), own)
 
 
 def test_ranges_of_ranks():
@@ -128,11 +126,9 @@ def test_many_pairs_in_cells(monkeypatch):
     monkeypatch.setattr(differences, 'MOST_PAIRS', 10**6)
     pairs = differences._Pairs.of(scores, [0])
     assert len(cells.sizes) < len(pairs.sizes) / 4
+    near = np.stack([np.ones(3), [0, 1, 1], [0, .1, .3]], axis=1)
     fast, exact = (
-        np.sqrt(
-            part.errors(np.zeros(3)).variance(
-                np.array([0, .1, .3]), np.array([False, True, True])))
-        for part in (cells, pairs))
+        np.sqrt(near @ differences._fit([part])[0]) for part in (cells, pairs))
     np.testing.assert_allclose(fast, exact, rtol=.005)
 
 
@@ -231,14 +227,13 @@ def test_distant_models_differ_less_surely(predictor):
 
 def test_errors_of_the_mean():
     """They grow as their benchmarks; unbounded ones count by their share."""
-    learned = [
-        differences._PairErrors(np.array([size, 0, 0]), 5)
-        for size in (.02, .04, .03, .03, .01)
-    ]
+    parts = np.zeros((5, 3))
+    parts[:, 0] = .02, .04, .03, .03, .01
     growth = np.sqrt([1., 4., np.inf, 1.])[:, None]
     nothing = np.zeros((5, 1))
-    found = JointPredictions((*'abcd', 'mean of 4'), nothing, learned, growth,
-                             nothing, np.array(['x']), np.ones(4, bool))
+    found = JointPredictions((*'abcd', 'mean of 4'), nothing, parts,
+                             np.full(5, 5), growth, nothing, np.array(['x']),
+                             np.ones(4, bool))
     variance = found.differences(0, 0).deviation[-1]**2
     assert variance == pytest.approx(.01 * (.02 + .16 + .03) / .09 + 1 / 16)
 
@@ -267,8 +262,3 @@ def test_noise_of_items_is_least(predictor):
     accuracies = predictor.predict(TABLES.features).values[[4, 4], 0, 0]
     least = np.sqrt(OWN_SHARE * 2 * item_variance(accuracies, 10)[0] / 10)
     assert pair(few, 4, 4).deviation[0] == pytest.approx(least)
-
-
-def test_predictor_without_scores(predictor):
-    with pytest.raises(InputError, match='held-out predictions'):
-        pair(replace(predictor, training_scores=None))
