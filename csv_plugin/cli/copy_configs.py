@@ -11,10 +11,7 @@ of can be named where OpenCompass is called without one:
         --config-dir "$(salience configs --where)"
 """
 import argparse
-import ast
 from pathlib import Path
-
-from tabulate import tabulate
 
 from csv_plugin import configs
 from csv_plugin.cli.arguments import into_folder, print_end
@@ -63,11 +60,5 @@ def _copy(args: argparse.Namespace) -> None:
     with file_set():
         for name, target in targets.items():
             write_text(target, texts[name])
-    rows = [[shown_path(target), _title(texts[name])]
-            for name, target in targets.items()]
-    print(tabulate(rows, tablefmt='plain'))
+    print(*map(shown_path, targets.values()), sep='\n')
     print_end(args.out, 'opencompass', next(iter(targets.values())))
-
-
-def _title(source: str) -> str:
-    return (ast.get_docstring(ast.parse(source)) or '').partition('\n')[0]

@@ -13,8 +13,8 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import into_folder, print_end, print_warnings
-from csv_plugin.cli.options import (SPLITS, TABLES, add_shared, check_splits,
-                                    fit_bars, models_of)
+from csv_plugin.cli.options import (SPLITS, TABLES, add_choice, add_shared,
+                                    check_splits, fit_bars, models_of)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
@@ -33,14 +33,12 @@ from csv_plugin.report.study_tables import (leaderboard, summary,
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, *TABLES, *SPLITS, '--leave-family-out', '--seed',
                '--out', '--wide')
-    parser.add_argument(
-        '--solver',
-        choices=sorted(SOLVERS),
-        default=DEFAULT_SOLVER,
-        help='how salience weights are learned; averaged takes ridges of all '
+    add_choice(
+        parser, '--solver', sorted(SOLVERS),
+        'how salience weights are learned; averaged takes ridges of all '
         'penalties on losses and their logarithms, auto the best of uniform, '
         'ridge and nonnegative by cross-validation, plain is for few columns '
-        f'(default {DEFAULT_SOLVER})')
+        f'(default {DEFAULT_SOLVER})', DEFAULT_SOLVER)
 
 
 @into_folder

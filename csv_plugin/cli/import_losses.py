@@ -14,16 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Optional
 
-import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import into_folder, print_end, refuse
-from csv_plugin.cli.options import add_flag, add_option, add_shared
+from csv_plugin.cli.options import add_choice, add_flag, add_option, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.formatting import counted
 from csv_plugin.core.measured import check_weights
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import SOURCES, import_losses
@@ -34,17 +33,16 @@ from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.model_tables import MEASURED, write_measured
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
+from csv_plugin.report.notes import first
 
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'source',
-        choices=(*SOURCES, RECORDS),
-        help='the program that measured the losses; accuracies alone '
-        f'come from {RECORDS} (required)')
+    add_choice(
+        parser, 'source', (*SOURCES, RECORDS), 'the program that measured '
+        f'the losses; accuracies alone come from {RECORDS} (required)')
     add_option(
         parser, 'paths', 'PATH', 'file or folder of each model, which is '
         f'called after it, or NAME=PATH; of {RECORDS}, records or folders of '
@@ -154,11 +152,9 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
     if accuracies:
         for name, column in zip(accuracies.benchmarks, accuracies.values.T):
             missing = [
-                accuracies.models[m] for m in np.flatnonzero(np.isnan(column))
+                m for m, value in zip(accuracies.models, column)
+                if value != value
             ]
             if missing:
-                print(
-                    one_line(f'No accuracy on {name} of '
-                             f'{counted(len(missing), "model")}: '
-                             f'{shortened(", ".join(missing), 60)}'))
+                print(one_line(f'No accuracy on {name} of {first(missing)}'))
     print(f'{", ".join(counts)}.')

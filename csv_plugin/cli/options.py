@@ -1,7 +1,7 @@
 """Options: their types, and those that several verbs have."""
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Optional
 
@@ -41,6 +41,15 @@ def add_option(group: Any,
         default=default,
         nargs=nargs,
         **settings)
+
+
+def add_choice(group: Any,
+               name: str,
+               choices: Iterable[str],
+               text: str,
+               default: Optional[str] = None) -> None:
+    """Add an option with one of several values."""
+    group.add_argument(name, choices=[*choices], default=default, help=text)
 
 
 def add_flag(group: Any, name: str, text: str) -> None:

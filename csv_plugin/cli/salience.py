@@ -7,8 +7,7 @@ Every verb has its own help and an example:
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Optional
 
@@ -62,8 +61,7 @@ VERBS = {
 def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of the command, with the options of some verbs.
 
-    What these verbs need is loaded, so one is quicker than all. An
-    `InputError` if a package that a verb needs is not installed.
+    What these verbs need is loaded, so one is quicker than all.
     """
     parser = Parser(
         prog='salience',
@@ -82,36 +80,28 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
             help=verb.words,
             formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in verbs:
-            with _packages_of(name):
-                module: Any = import_module(verb.module)
+            module: Any = import_module(verb.module)
             part.description = module.__doc__
             module.add_arguments(part)
             part.set_defaults(run=module.run)
     return parser
 
 
-@contextmanager
-def _packages_of(verb: str) -> Iterator[None]:
-    """Say how to install a package that is missing for a verb."""
+def _run(words: Sequence[str]) -> Optional[int]:
     try:
-        yield
+        args = make_parser(words[:1]).parse_args(words)
+        args.command = shlex.join(['salience', *words])
+        code: Optional[int] = args.run(args)
+        return code
     except ModuleNotFoundError as error:
         package = str(error.name).partition('.')[0]
-        extra = VERBS[verb].extra
+        extra = VERBS[words[0]].extra
         if package == 'csv_plugin' or not extra:
             raise
         raise InputError(
-            f'salience {verb}', f'the package {package!r}', 'none',
+            f'salience {words[0]}', f'the package {package!r}', 'none',
             f"Run pip install '.[{extra}]' in a clone, or install the wheel "
             f"as 'NAME.whl[{extra}]'.") from error
-
-
-def _run(words: Sequence[str]) -> Optional[int]:
-    args = make_parser(words[:1]).parse_args(words)
-    args.command = shlex.join(['salience', *words])
-    run: Callable[[argparse.Namespace], Optional[int]] = args.run
-    with _packages_of(args.verb):
-        return run(args)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

@@ -40,7 +40,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import check_folder, print_end, refuse
-from csv_plugin.cli.options import LOADING, add_option, add_shared
+from csv_plugin.cli.options import LOADING, add_choice, add_option, add_shared
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
@@ -107,17 +107,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--tasks', 'NAME', 'names or patterns of tasks in --requests, '
         "such as 'arc_*/rc_5shot' (default: all)", str, (), '+')
-    parser.add_argument(
-        '--engine',
-        choices=ENGINES,
-        default='transformers',
-        help='the program that runs the models (default transformers)')
+    add_choice(parser, '--engine', ENGINES, 'the program that runs the models '
+               '(default transformers)', 'transformers')
     add_option(parser, '--url', 'URL',
                'address of a server; required with one')
-    parser.add_argument(
-        '--dtype',
-        choices=('float32', 'bfloat16', 'float16'),
-        help='number format of the weights; that of a server is noted in the '
+    add_choice(
+        parser, '--dtype', ('float32', 'bfloat16', 'float16'),
+        'number format of the weights; that of a server is noted in the '
         'dump (default: with transformers bfloat16 on a GPU, else float32; '
         'else that of the engine)')
     add_option(
@@ -255,14 +251,12 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
     """Refuse the dump of another model or engine, or of other tokens."""
     dump = merge_dumps([read_dump(file)], texts)
     info, losses = dump.info, TextLosses.of(dump.texts)
-    outside = losses.losses[~answer_mask(texts, losses.spans)]
-    of_answers = bool(len(outside) and np.isnan(outside).all())
-    if len(outside) and of_answers != bool(args.requests):
-        kinds = 'whole texts', 'right answers alone'
+    outside = np.isnan(losses.losses[~answer_mask(texts, losses.spans)])
+    if outside.size and outside.all() != bool(args.requests):
         raise InputError(
-            str(file), f'losses on {kinds[not of_answers]}',
-            f'losses on {kinds[of_answers]}',
-            'Remove it, or choose another folder: --requests scores answers.')
+            str(file), 'right answers with --requests, else whole texts',
+            'right answers' if outside.all() else 'whole texts',
+            'Remove it, or choose another folder.')
     for field, value in (('tokenizer', args.tokenizer
                           or model), ('engine', args.engine.replace('-', ' ')),
                          ('dtype', args.dtype)):

@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (into_folder, print_end, print_warnings,
                                       refuse)
-from csv_plugin.cli.options import (LOADING, add_flag, add_option, add_shared,
-                                    fit_bars)
+from csv_plugin.cli.options import (LOADING, add_choice, add_flag, add_option,
+                                    add_shared, fit_bars)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
@@ -73,12 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'models; its hidden states are the features of tokens; a folder or a '
         'name on the hub (required)')
     add_shared(group, *LOADING)
-    group.add_argument(
-        '--method',
-        choices=('exact', 'paper'),
-        default='exact',
-        help='exact: the best feature columns by cross-validation; '
-        'paper: Algorithm 2 by gradient steps (default exact)')
+    add_choice(
+        group, '--method', ('exact', 'paper'), 'exact: the best feature '
+        'columns by cross-validation; paper: Algorithm 2 by gradient steps '
+        '(default exact)', 'exact')
     add_option(
         group, '--learning-rate', 'RATE', 'step per gradient of --method '
         f'paper (default {HeadSettings.learning_rate:g})', float)

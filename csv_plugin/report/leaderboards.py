@@ -1,11 +1,10 @@
 """Real and predicted accuracies side by side, to read and as files."""
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (Callable, Collection, Iterable, Iterator, Mapping,
+                             Sequence)
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Optional
 
@@ -17,8 +16,7 @@ from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import number, percent, possible_ranks
-from csv_plugin.core.model_losses import (DumpInfo, TokenLossDump,
-                                          mixed_engines)
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predicting import (Change, Columns, Predictors,
                                         RealScores, collect_features,
@@ -165,11 +163,9 @@ def predict_columns(columns: Columns,
         real=_real_accuracies(real, folders, predictions.benchmarks),
         missing={**predictions.missing, **missing})  # yapf: disable
     remarks = [*remarks, *predictor_notes(predictors, files)]
-    board = Leaderboard.of(predictions, folders, remarks)
     # Known scores make smaller errors, which nothing has measured.
-    if change:
-        return board
-    ranges = _possible_ranks(board, predictors, columns)
+    ranges = {} if change else _possible_ranks(predictions, predictors,
+                                               columns, folders)
     if any('-' in cell[1:] for cells in ranges.values() for cell in cells):
         remarks.append(
             'rank 2-4: the error of predicted differences leaves these ranks '
@@ -178,8 +174,8 @@ def predict_columns(columns: Columns,
         Leaderboard.of(predictions, folders, remarks), ranges=ranges)
 
 
-def _real_accuracies(real: RealScores, models: Iterable[str],
-                     benchmarks: Iterable[str]) -> NDArray[np.float64]:
+def _real_accuracies(real: RealScores, models: Collection[str],
+                     benchmarks: Collection[str]) -> NDArray[np.float64]:
     """Real accuracies, NaN where there are none. `(M, B)`."""
     return np.array([[
         np.nan if isinstance(accuracy, Missing) else accuracy
@@ -188,10 +184,11 @@ def _real_accuracies(real: RealScores, models: Iterable[str],
     ] for model in models]).reshape(len(models), len(benchmarks))
 
 
-def _possible_ranks(board: Leaderboard, predictors: Predictors,
-                    columns: Columns) -> dict[str, list[str]]:
+def _possible_ranks(predictions: Predictions, predictors: Predictors,
+                    columns: Columns,
+                    folders: Mapping[str, str]) -> dict[str, list[str]]:
     """Ranges of ranks by predicted means, of predictors that have them."""
-    predictions, ranges = board.predictions, {}
+    ranges = {}
     overall = Overall.of(predictions)
     for places, label in zip(overall.predicted_ranks().T, overall.methods):
         predictor = predictors[label]
@@ -200,20 +197,12 @@ def _possible_ranks(board: Leaderboard, predictors: Predictors,
                 or not isinstance(predictor, Predictor)
                 or predictor.training_scores is None):
             continue
-        tables = [
-            columns[label][board.folders[predictions.models[m]]]
-            for m in ranked
-        ]
-        found = predict_jointly(
-            predictor,
-            FeatureTable.concatenate(tables),
-            main=overall.benchmarks)
-        cells = np.full(len(places), '-', object)
-        cells[ranked] = [
-            possible_ranks(*ends)
-            for ends in zip(*found.rank_ranges(predictions.level))
-        ]
-        ranges[label] = list(cells)
+        table = FeatureTable.concatenate(
+            [columns[label][folders[predictions.models[m]]] for m in ranked])
+        found = predict_jointly(predictor, table, main=overall.benchmarks)
+        ranges[label] = ['-'] * len(places)
+        for m, *ends in zip(ranked, *found.rank_ranges(predictions.level)):
+            ranges[label][m] = possible_ranks(*ends)
     return ranges
 
 
@@ -311,16 +300,13 @@ def _ranks(ranks: Iterable[float]) -> list[str]:
     return [number(rank, '.0f') for rank in ranks]
 
 
-def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
-    """Write `stem.txt`, `.md`, `.csv` and `.json`, and return these paths.
+def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
+    """Write `stem.txt`, `.md`, `.csv` and `.json`.
 
     Files are replaced if they exist. CSV and JSON contain the `rows`, JSON
     also the notes, the folders, and accuracies at random guessing. An
     `InputError` if the folder does not exist.
     """
-    text, page, table, data = (
-        Path(f'{os.fspath(stem)}.{kind}')
-        for kind in ('txt', 'md', 'csv', 'json'))
     rows = list(board.rows())
     content = {
         'models': board.predictions.models,
@@ -335,12 +321,11 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
         'notes': board.notes,
     }
     with file_set():
-        write_text(text, f'{as_text(board)}\n')
-        write_markdown(page, board)
-        write_csv(table, FIELDS, (list(row.values()) for row in rows))
-        write_text(data,
+        write_text(f'{stem}.txt', f'{as_text(board)}\n')
+        write_markdown(f'{stem}.md', board)
+        write_csv(f'{stem}.csv', FIELDS, (list(row.values()) for row in rows))
+        write_text(f'{stem}.json',
                    json.dumps(content, indent=1, ensure_ascii=False) + '\n')
-    return [text, page, table, data]
 
 
 def write_markdown(path: FilePath, board: Leaderboard) -> None:

@@ -66,8 +66,8 @@ def test_accuracies_alone(tmp_path, capsys):
         str(out)
     ])
     assert check_end(capsys.readouterr().out) == [
-        'No accuracy on tiny_choice of 1 model: empty',
-        '2 models, 1 benchmark.', '', f'Written to {out}.'
+        'No accuracy on tiny_choice of empty', '2 models, 1 benchmark.', '',
+        f'Written to {out}.'
     ]
     assert (out / 'scores.csv').read_text('utf-8').splitlines() == [
         'model,tiny_choice', 'c-l-80,1.0', 'empty,'

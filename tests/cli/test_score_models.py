@@ -278,10 +278,10 @@ def test_right_answers_of_requests(tmp_path, monkeypatch, capsys):
     assert 'a folder without other texts' in capsys.readouterr().err
     of_texts = '--texts', 'out/texts.jsonl'
     assert main([*call, 'out', *of_texts]) == 2
-    assert 'found losses on right answers alone' in capsys.readouterr().err
+    assert 'found right answers' in capsys.readouterr().err
     assert main([*call, 'whole', '--requests', 'tasks', '--tasks',
                  'arc_*']) == 2  # yapf: disable
-    assert 'found losses on whole texts' in capsys.readouterr().err
+    assert 'found whole texts' in capsys.readouterr().err
     with sole_writer('out/other.parts'):
         call[1] = f'other={MODEL}'
         assert main([*call, 'out', *of_texts]) == 2
