@@ -1,5 +1,4 @@
 """Benchmarks and texts are tasks of their own, in runs that were checked."""
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from csv_plugin.io.predictors import save_predictor
 from csv_plugin.oc.partitioners import TextsApartPartitioner
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.oc import tiny
-from tests.oc.command import opencompass
 from tests.runs import TEXTS, train
 
 EXAM = tiny.exam(
@@ -109,58 +107,6 @@ def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
     OpenICLInferTask(task).run()
     assert dump.read_bytes() == before
     assert tasks_of(config) == []
-
-
-CONFIG = '''
-from mmengine.config import read_base
-
-with read_base():
-    from csv_plugin.configs.datasets.salience_texts import salience_texts
-    from csv_plugin.configs.few_processes import eval, infer
-
-from csv_plugin.oc.summarizers import PredictedSummarizer
-''' + tiny.EXAM_CONFIG + '''
-# Its labels are not those of its questions.
-broken = {**exam, 'abbr': 'broken', 'infer_cfg': {
-    **exam['infer_cfg'], 'inferencer':
-    dict(type=PPLInferencer, labels=['no', 'such'])}}
-texts = salience_texts('texts.jsonl')
-datasets = [broken, texts, exam]
-models = [
-    dict(type=HuggingFaceBaseModel, abbr=name, path=name, batch_size=4,
-         run_cfg=dict(num_gpus=0)) for name in ['tiny', 'lossy']
-]
-model_dataset_combinations = [
-    dict(models=[models[0]], datasets=[broken, texts]),
-    dict(models=[models[1]], datasets=[texts, exam]),
-]
-summarizer = dict(
-    type=PredictedSummarizer, predictors=[('predicted', 'p.safetensors')])
-del broken, exam, salience_texts, texts
-'''
-
-
-@pytest.mark.slow
-def test_what_fails_leaves_the_other_half(model_folder, texts, tmp_path):
-    """A benchmark before the texts, or the texts before a benchmark."""
-    (tmp_path / 'tiny').symlink_to(model_folder)
-    tiny.save_lossy_model(tmp_path / 'lossy')
-    save_predictor(train(['exam', 'broken']), tmp_path / 'p.safetensors')
-    (tmp_path / 'mine.py').write_text(CONFIG)
-    output = opencompass('mine.py', '--work-dir', 'out')
-    run, = (tmp_path / 'out').iterdir()
-    board, = (run / 'summary').glob('leaderboard_*.json')
-    rows = {
-        (row['model'], row['benchmark']): row
-        for row in json.loads(board.read_text('utf-8'))['rows']
-    }
-    assert rows['tiny', 'broken']['real'] is None
-    assert rows['tiny', 'broken']['missing'] == 'no score in this run'
-    reason = rows['lossy', 'exam']['missing']
-    assert "found this error: text 't0', " in reason
-    assert reason in ' '.join(output.split())
-    assert rows['tiny', 'broken']['predicted'] is not None
-    assert rows['lossy', 'exam']['real'] > 0
 
 
 def summarizer(*predictors, **settings):

@@ -116,8 +116,6 @@ def test_a_run_without_a_budget_is_not_forecast(predictor):
     assert np.isnan(both.expected['bad'].values).all()
     assert both.expected['good'].values[0] == pytest.approx(
         both.predictions.at('good@35', 'easy').value)
-    alone = forecast(predictor, run_dumps({'good': 1.8}, 3), checkpoints=table)
-    assert not any('nothing is forecast' in note for note in alone.notes)
 
 
 def test_budget_of_the_history(early, predictor, history):
@@ -129,23 +127,17 @@ def test_budget_of_the_history(early, predictor, history):
 
 
 def test_without_history(predictor):
-    endless = forecast(predictor, run_dumps(NEW, 3))
-    assert endless.notes[-1].startswith('bad, good: nothing is forecast: the')
-    assert not any('after' in note for note in endless.notes)
-    assert np.isfinite(endless.predictions.values).all()
-    plain = endless.to_dict()
-    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    assert plain['forecasts'][0]['budget'] is None
-    unfinished = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
-    assert unfinished.notes[-1].startswith(
+    triage = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
+    assert triage.notes[-1].startswith(
         'bad, good: after 35 % of the training, nothing is forecast')
-    for triage in (endless, unfinished):
-        assert triage.rankings[OVERALL].verdicts == (NOT_FORECAST, ) * 2
-        assert {(record['forecast'], record['best_rank'], record['verdict'])
-                for record in triage.forecast_records()} == {(None, None,
-                                                              NOT_FORECAST)}
-        assert np.isnan(triage.expected['good'].values).all()
-        assert not triage.forecast_runs
+    assert np.isfinite(triage.predictions.values).all()
+    assert triage.rankings[OVERALL].verdicts == (NOT_FORECAST, ) * 2
+    assert np.isnan(triage.expected['good'].values).all()
+    assert not triage.forecast_runs
+    plain = triage.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert {(record['forecast'], record['best_rank'], record['verdict'])
+            for record in plain['forecasts']} == {(None, None, NOT_FORECAST)}
 
 
 @pytest.mark.parametrize(('late', 'then'), [
@@ -234,13 +226,6 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
     assert [note.partition(' ')[0]
             for note in left_out] == ['gaps@10', 'half@10', 'other@10']
     assert OTHER_TEXTS.fingerprint in left_out[2]
-    # What is refused elsewhere is not named.
-    whole = write_runs(tmp_path / 'whole', {'good': 1.8}, 3)
-    job.dumps, job.history = [whole], [tmp_path / 'half@10.safetensors']
-    assert [
-        note.partition(' ')[0] for note in job.update().notes
-        if 'is left out' in note
-    ] == ['half@10']
     for step in STEPS[:2]:
         (tmp_path / f'good@{step}.safetensors').unlink()
     with pytest.raises(InputError, match='one or more that can be used'):
@@ -282,8 +267,10 @@ def test_means_are_over_the_main_benchmarks(predictor, history, early):
 
 
 def test_records(early):
-    records = list(early.checkpoint_records())
-    assert len(records) == 12
+    plain = early.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert (plain['measure'], plain['level']) == ('steps', LEVEL)
+    records = plain['checkpoints']
     assert [record['checkpoint'] for record in records[::2]] == [
         f'{run}@{step}' for run in ('bad', 'good') for step in STEPS[:3]
     ]
@@ -299,25 +286,24 @@ def test_records(early):
         'high': cell.high,
         'extrapolated': int(cell.extrapolated)
     }
-    records = list(early.forecast_records())
-    ranking = early.rankings['easy']
-    assert [records[1][name]
-            for name in ('run', 'share', 'budget')] == ['bad', .35, 100]
-    assert [
-        records[1][name] for name in ('best_rank', 'worst_rank', 'chance_best')
-    ] == [ranking.best[1], ranking.worst[1], ranking.chance[1]]
-    assert records[1]['forecast'] == ranking.values[1]
-    assert records[1]['verdict'] == ranking.verdicts[1]
+    records, ranking = plain['forecasts'], early.rankings['easy']
     assert [record['benchmark']
             for record in records[::2]] == ['easy', 'hard', OVERALL]
-
-
-def test_plain_values(early):
-    plain = early.to_dict()
-    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    assert (plain['measure'], plain['level']) == ('steps', LEVEL)
-    assert plain['checkpoints'] == list(early.checkpoint_records())
-    assert plain['forecasts'] == list(early.forecast_records())
+    assert records[1] == {
+        'run': 'bad',
+        'benchmark': 'easy',
+        'tokens': 35.0,
+        'share': .35,
+        'budget': 100.0,
+        'forecast': ranking.values[1],
+        'low': early.expected['bad'].low[0],
+        'high': early.expected['bad'].high[0],
+        'extrapolated': 0,
+        'best_rank': ranking.best[1],
+        'worst_rank': ranking.worst[1],
+        'chance_best': ranking.chance[1],
+        'verdict': ranking.verdicts[1]
+    }
     forecasts, now = early.error_to_expect('good')
     errors = plain['error_to_expect']['good']
     assert errors['forecast'] == pytest.approx({
@@ -326,7 +312,6 @@ def test_plain_values(early):
         OVERALL: forecasts.mean()
     })
     assert errors['prediction now']['hard'] == now[1]
-    assert plain['notes'] == list(early.notes)
 
 
 def test_a_run_far_from_the_training_models_gets_no_verdict(

@@ -80,18 +80,6 @@ def test_families_are_pulled_to_the_law():
     np.testing.assert_allclose(new, (a + b) / 2)
 
 
-def test_an_exact_law_adds_nothing_to_intervals():
-    models, features = world()
-    predictor = predictor_of(models, features)
-    found = forecast_sizes(predictor, features, models, {'large': LARGE})
-    known = predictor.predict(
-        FeatureTable(('large', ), features.columns,
-                     np.array([losses_of(16.0, 4e12)])))
-    for part in ('values', 'low', 'high'):
-        np.testing.assert_allclose(
-            getattr(found, part), getattr(known, part), atol=0.01)
-
-
 def test_both_errors_make_an_interval():
     """Half of it is the root of the sum of both squares."""
     models, features = world(noise=0.02)

@@ -92,8 +92,9 @@ def test_autocast_keeps_no_weights_without_gradients():
     assert learner.transformer.h[0].attn.c_attn.weight.grad is not None
 
 
-def test_parts_of_a_model_are_refused():
+@pytest.mark.parametrize('mark', ['ds_id', 'device_mesh'])
+def test_parts_of_a_model_are_refused(mark):
     learner = model()
-    learner.lm_head.weight.ds_id = 0
+    setattr(learner.lm_head.weight, mark, 0)
     with pytest.raises(InputError, match='the whole model on one rank.*watch'):
         losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
