@@ -89,7 +89,7 @@ def _draw(args: argparse.Namespace) -> None:
     recipe = recipe_of_samples(args.sample) if args.sample else PAPER_RECIPE
     validation_set = build_validation_set(recipe, args.seed,
                                           partial(tqdm, desc='load'))
-    write_validation_set(args.out, validation_set)
+    write_validation_set(args.out, *validation_set)
     print(*_described(validation_set.manifest), sep='\n')
 
 

@@ -43,7 +43,7 @@ def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
     cells = []
     for texts in (False, True):
         planned = sum(is_texts(name) == texts for name in names)
-        missing = sum(gap.model == model and gap.texts == texts
+        missing = sum(gap.model == model and is_texts(gap.dataset) == texts
                       for gap in gaps)
         cells.append(f'{planned - missing} of {planned}' if planned else '-')
     return cells
@@ -54,8 +54,8 @@ def _lines(gaps: list[Gap]) -> list[str]:
     if not gaps:
         return ['Nothing is missing.']
     lines = []
-    key = attrgetter('model', 'texts', 'reason')
-    for (model, _, reason), alike in groupby(sorted(gaps, key=key), key):
+    key = attrgetter('model', 'reason')
+    for (model, reason), alike in groupby(sorted(gaps, key=key), key):
         names = ', '.join(gap.dataset for gap in alike)
         lines.append(f'{model}: {shortened(names, 100)}: {reason}')
     return lines

@@ -50,7 +50,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names, sole_writer
 from csv_plugin.io.model_paths import (check_tokenizers, checkpoint_folders,
-                                       name_and_path, weights_mark)
+                                       named_path, weights_mark)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 #: Settings that lead to other files of a model than those that are checked
@@ -178,7 +178,8 @@ def named_models(
     pattern of folders. With revisions of each model, names are such as
     `my/model@step1000`.
     """
-    named = [name_and_path(model) for model in models]
+    named = [(name or Path(path).name, path)
+             for name, path in map(named_path, models)]
     if revisions:
         named = [(f'{name}@{revision.replace("/", "-")}', f'{path}@{revision}')
                  for name, path in named for revision in revisions]

@@ -61,8 +61,7 @@ class Collection:
     def coverage(self, fitted: Sequence[str]) -> list[str]:
         """Return lines for the screen: one on losses, one per benchmark.
 
-        `fitted` are the models to fit to. An `InputError` if a benchmark has
-        no accuracy of any of them.
+        An `InputError` if a benchmark has no accuracy of a model to fit to.
         """
         models = self.accuracies.models
         lines = [
@@ -85,19 +84,11 @@ class Collection:
         return list(map(one_line, lines))
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Return the models of some splits, in the order of the losses.
-
-        Raises:
-            InputError: A split has no model.
-        """
+        """Return the models of some splits, in the order of the losses."""
         return models_in(splits, self.accuracies.models, self.info)
 
     def select(self, models: Sequence[str]) -> 'Collection':
-        """Return the given models, in the given order.
-
-        Raises:
-            InputError: A model is not among those of the collection.
-        """
+        """Return the given models, in the given order."""
         return replace(
             self,
             losses=self.losses.select(models),
@@ -106,11 +97,7 @@ class Collection:
                   for model in models})
 
     def write(self, folder: FilePath) -> None:
-        """Write what `read_collection` reads; files there are replaced.
-
-        The folder is made if it does not exist. An `InputError` if no file can
-        be named after a model.
-        """
+        """Write what `read_collection` reads into a folder, which is made."""
         check_file_names('model', self.info, 'Rename the model.')
         root, table = Path(folder), self.accuracies
         root.mkdir(parents=True, exist_ok=True)

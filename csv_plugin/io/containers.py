@@ -29,10 +29,7 @@ PLACEHOLDER = f'{_LABEL}{"0" * 64}'
 
 def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
                     arrays: Mapping[str, NDArray]) -> None:
-    """Write a header of JSON values, and arrays; whole or not at all.
-
-    `kind` is such as 'csv_plugin.dump'.
-    """
+    """Write a file of a kind such as 'csv_plugin.dump'."""
     text = json.dumps(
         {
             'format_version': FORMAT_VERSION,
@@ -53,10 +50,7 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
 
 def read_container(path: FilePath, kind: str,
                    remedy: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Return the header and the arrays of a container of a kind.
-
-    `remedy` is what the user can do about a damaged file.
-    """
+    """Return the header and the arrays of a container of a kind."""
     where = os.fspath(path)
     data = read_bytes(where)
     try:

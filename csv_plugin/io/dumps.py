@@ -27,11 +27,9 @@ from csv_plugin.io.model_paths import paths_by_model
 
 KIND = 'csv_plugin.dump'
 
-_INT, _FLOAT = np.dtype('<i4'), np.dtype('<f4')
 #: Columns with a number for each text, and with a number for each token.
 _OF_TEXTS = ('n_chars', 'n_bytes', 'n_tokens')
-_SPANS = ('starts', 'ends')
-_OF_TOKENS = {'starts': _INT, 'ends': _INT, 'losses': _FLOAT}
+_SPANS, _LOSSES = ('starts', 'ends'), 'losses'
 #: Types of the fields of `DumpInfo` in JSON; others are texts.
 _TYPES = {
     'context': 'a count',
@@ -60,10 +58,10 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
         'n_tokens': texts.spans.n_tokens,
         'starts': texts.spans.starts,
         'ends': texts.spans.ends,
-        'losses': texts.losses
+        _LOSSES: texts.losses
     }
     for name, column in columns.items():
-        arrays[name] = _packed(name, column, _OF_TOKENS.get(name, _INT))
+        arrays[name] = _packed(name, column)
     header = asdict(dump.info)
     header['versions'] = dict(sorted(dump.info.versions.items()))
     header['texts'] = list(texts.ids)
@@ -88,24 +86,19 @@ def read_dump(path: FilePath) -> TokenLossDump:
         raise InputError(f"{where}, 'sha256'", f'{len(names)} hashes',
                          f'the shape {hashes.shape}', _REMEDY)
     n_chars, n_bytes, n_tokens = (
-        _unpacked(where, arrays, name, len(names), _INT).astype(np.int64)
-        for name in _OF_TEXTS)
+        _unpacked(where, arrays, name, len(names)) for name in _OF_TEXTS)
     if n_tokens.min(initial=0) < 0:
         raise InputError(f"{where}, 'n_tokens'", 'numbers of 0 or more',
                          f'{n_tokens.min()}', _REMEDY)
-    columns = {
-        name: _unpacked(where, arrays, name, int(n_tokens.sum()), dtype)
-        for name, dtype in _OF_TOKENS.items()
-    }
+    starts, ends, losses = (
+        _unpacked(where, arrays, name, int(n_tokens.sum()))
+        for name in (*_SPANS, _LOSSES))
     with errors_name(where, 'token losses', _REMEDY):
-        spans = TextSpans(
-            columns.pop('starts'), columns.pop('ends'), n_tokens, n_bytes)
-        digits = hashes.tobytes().hex()
+        spans = TextSpans(starts, ends, n_tokens, n_bytes)
+        digits = tuple(row.tobytes().hex() for row in hashes)
         texts = TextLosses(
-            _shared(tuple(names)),
-            _shared(tuple(digits[i:i + 64]
-                          for i in range(0, len(digits), 64))),
-            n_chars, _shared(spans), columns['losses'])  # yapf: disable
+            _shared(tuple(names)), _shared(digits), n_chars, _shared(spans),
+            losses)
         return TokenLossDump(info, texts)
 
 
@@ -175,7 +168,7 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
 
 
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
-    """How both were made; where a part was scored makes no difference."""
+    """How both were made; the folders of parts may differ."""
     if first.folder != info.folder:
         first, info = replace(first, folder=''), replace(info, folder='')
     for name, value in vars(first).items():
@@ -204,9 +197,9 @@ def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
     return DumpInfo(**{name: header[name] for name in names})
 
 
-def _packed(name: str, values: NDArray, dtype: np.dtype) -> NDArray[np.uint8]:
+def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
     """A column, compressed; its numbers must fit into 32 bits."""
-    limit = (np.finfo if dtype.kind == 'f' else np.iinfo)(dtype).max
+    limit = (np.finfo if name == _LOSSES else np.iinfo)(_dtype(name)).max
     beyond = np.flatnonzero(np.abs(values) > limit)
     if len(beyond):
         raise InputError(f'{name} of a dump', f'at most {limit}',
@@ -214,15 +207,15 @@ def _packed(name: str, values: NDArray, dtype: np.dtype) -> NDArray[np.uint8]:
                          'Shorten the text, or score it in higher precision.')
     if name in _SPANS:
         values = np.diff(values, prepend=0)
-    if dtype.kind == 'f':
+    if name == _LOSSES:
         # NaN has many bit patterns, which all mean the same.
         values = np.where(np.isnan(values), np.nan, values)
-    planes = values.astype(dtype).view(np.uint8).reshape(-1, 4).T
+    planes = values.astype(_dtype(name)).view(np.uint8).reshape(-1, 4).T
     return np.frombuffer(zlib.compress(planes.tobytes()), np.uint8)
 
 
-def _unpacked(where: str, arrays: Mapping[str, NDArray], name: str, count: int,
-              dtype: np.dtype) -> NDArray:
+def _unpacked(where: str, arrays: Mapping[str, NDArray], name: str,
+              count: int) -> NDArray:
     """The inverse of `_packed`, for a column of so many numbers."""
     inflater = zlib.decompressobj()
     size = 4 * count
@@ -237,8 +230,14 @@ def _unpacked(where: str, arrays: Mapping[str, NDArray], name: str, count: int,
         raise InputError(f'{where}, {name!r}', f'{count} numbers', 'others',
                          _REMEDY)
     planes = np.frombuffer(data, np.uint8).reshape(4, count)
-    values = np.ascontiguousarray(planes.T).view(dtype)[:, 0]
-    return np.cumsum(values, dtype=np.int64) if name in _SPANS else values
+    values = np.ascontiguousarray(planes.T).view(_dtype(name))[:, 0]
+    if name in _SPANS:
+        return np.cumsum(values, dtype=np.int64)
+    return values if name == _LOSSES else values.astype(np.int64)
+
+
+def _dtype(name: str) -> str:
+    return '<f4' if name == _LOSSES else '<i4'
 
 
 def _bytes_of(where: str, arrays: Mapping[str, NDArray], name: str) -> NDArray:

@@ -47,8 +47,7 @@ def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
                  remedy: str) -> None:
     """Check that a JSON object has fields of the right types.
 
-    `part` is the name of the object in errors; `fields` has the type of each
-    field that it must have, a key of `_CHECKS`.
+    `part` is the name of the object in errors; `fields` has keys of `_CHECKS`.
     """
     if not isinstance(values, dict):
         raise InputError(where, f'{part} with named fields',

@@ -50,16 +50,6 @@ def named_path(text: str) -> tuple[str, str]:
     return (name, path) if sign and '/' not in name else ('', text)
 
 
-def name_and_path(text: str) -> tuple[str, str]:
-    """Return name and path of NAME=PATH, or of a path that ends with the name.
-
-    >>> name_and_path('mine=my/model'), name_and_path('my/model/')
-    (('mine', 'my/model'), ('model', 'my/model/'))
-    """
-    name, path = named_path(text)
-    return name or Path(path).name, path
-
-
 def _model_name(path: Path) -> str:
     """Without the suffix of a file; a folder's name may have dots."""
     known = ('.json', '.jsonl', '.csv', '.safetensors')
@@ -112,8 +102,7 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
 def weights_mark(path: FilePath) -> str:
     """Return a short text that changes with the files of a model's weights.
 
-    It is a hash of their names, sizes and times; empty if there are none, such
-    as for a name on the hub. An `OSError` if a file cannot be looked at.
+    It is empty if there are none, such as for a name on the hub.
     """
     root = Path(path)
     files = [root] if root.is_file() else sorted(

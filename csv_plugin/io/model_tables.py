@@ -45,12 +45,11 @@ class ModelTables:
     """Losses and accuracies, and facts about models and benchmarks.
 
     `features` have one loss column per unit, `(M, K)`; `accuracies` are of the
-    same models in the same order. `source` is the table of models, for errors.
+    same models in the same order.
     """
     features: FeatureTable
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
-    source: str = 'models'
 
     @property
     def families(self) -> dict[str, str]:
@@ -59,14 +58,14 @@ class ModelTables:
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
         """Return the models of some splits, in the order of the losses."""
-        return models_in(splits, self.features.models, self.info, self.source)
+        return models_in(splits, self.features.models, self.info)
 
     def models_to_fit(
         self, splits: Sequence[str] = (), predicted: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Return those of `tables.models_to_fit`."""
+        """Return the models of some splits, as `tables.models_to_fit`."""
         return models_to_fit(splits, self.features.models, self.info,
-                             predicted, self.source)
+                             predicted)
 
     def select(self,
                models: Sequence[str],
@@ -99,7 +98,7 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
                    features.models)
     check_weights((*read_measured(losses_path), *read_measured(scores_path)))
     return ModelTables(features, with_all_models(accuracies, features.models),
-                       info, os.fspath(models_path))
+                       info)
 
 
 def read_loss_features(path: FilePath,
@@ -138,11 +137,7 @@ def read_loss_features(path: FilePath,
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
-    """Read accuracies in 0..1: a column `model`, and one column per benchmark.
-
-    The file is CSV or Parquet. A cell is empty, and the value NaN, where the
-    model was not run on the benchmark.
-    """
+    """Read accuracies in 0..1, NaN where a benchmark was not run."""
     file = os.fspath(path)
     table = _read(file, False)
     _refuse(

@@ -19,10 +19,9 @@ _DATA = files('csv_plugin') / 'data'
 
 
 class PaperWeights(NamedTuple):
-    """Name of a model on the hub, and the number of GPUs for it.
+    """Name of a model on the hub, and number of GPUs of 80 GB for it.
 
-    They are those of 80 GB that the weights in 16 bits fill less than half of:
-    a power of two.
+    The weights in 16 bits fill less than half of their memory.
     """
     path: str
     gpus: int

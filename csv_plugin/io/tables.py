@@ -74,8 +74,7 @@ class CsvRow:
     def number(self, column: str, empty: Optional[float] = None) -> float:
         """Return the finite number in a cell, or raise `InputError`.
 
-        `empty` is taken where the cell is empty or there is no such column;
-        None if there must be a number.
+        `empty`, if it is given, stands for an empty cell or a missing column.
         """
         if empty is not None and not self.cells.get(column):
             return empty
@@ -92,17 +91,13 @@ class CsvRow:
               expected: str,
               remedy: str,
               more: str = '') -> InputError:
-        """Return the error to raise for a cell that cannot be used.
-
-        `more` is on other such cells.
-        """
+        """Return the error for a cell; `more` is on other such cells."""
         cell = self.cells[column]
         found = repr(cell) if cell else 'an empty cell'
         return InputError(f'{self.path}, {self.place(column)}', expected,
                           found + more, remedy)
 
     def place(self, column: str) -> str:
-        """Return the place of a cell, for an error."""
         return f'line {self.line}, column {column!r}'
 
 
@@ -244,10 +239,8 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
             'here.')
 
 
-def models_in(splits: Sequence[str],
-              models: Sequence[str],
-              info: Mapping[str, ModelInfo],
-              where: str = 'models') -> tuple[str, ...]:
+def models_in(splits: Sequence[str], models: Sequence[str],
+              info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
     """Return the models that are in one of the splits, in their order."""
     check_list('splits', splits)
     present = {info[model].split for model in models} - {''}
@@ -256,24 +249,25 @@ def models_in(splits: Sequence[str],
             also = " (or 'val')" * (split == split_name('val'))
             found = f'only {", ".join(sorted(present))}'
             raise InputError(
-                where, f'models in split {split!r}{also}',
+                'models', f'models in split {split!r}{also}',
                 found if present else 'no names in a column split',
                 'Name one of its splits, several with spaces between.')
     return tuple(model for model in models if info[model].split in splits)
 
 
-def models_to_fit(splits: Sequence[str],
-                  models: Sequence[str],
-                  info: Mapping[str, ModelInfo],
-                  predicted: Sequence[str] = (),
-                  where: str = 'models') -> tuple[str, ...]:
+def models_to_fit(
+    splits: Sequence[str],
+    models: Sequence[str],
+    info: Mapping[str, ModelInfo],
+    predicted: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Return the models of some splits, by default of all but the test split.
 
     Nor are those of the splits to predict among the default.
     """
     present = {info[model].split for model in models}
     rest = sorted(present - {'', 'test', *predicted})
-    return models_in(splits or rest or ('train', ), models, info, where)
+    return models_in(splits or rest or ('train', ), models, info)
 
 
 def write_csv(path: FilePath, header: Sequence[str],

@@ -1,8 +1,8 @@
 """Validation sets as JSON lines, and the one that ships."""
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from codecs import BOM_UTF8
+from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,13 @@ def read_texts(path: FilePath) -> TextSet:
     file = os.fspath(path)
     texts = []
     first_line: dict[str, int] = {}
-    for line, record in _records(file):
+    # Not splitlines(): JSON may contain other line separators, unescaped.
+    for line, content in enumerate(read_bytes(file).split(b'\n'), start=1):
         where = f'{file}, line {line}'
-        text = _text(where, record)
+        # A byte order mark is no text, either.
+        if not content.removeprefix(BOM_UTF8).strip():
+            continue
+        text = _text(where, parse_json(content, where, _REMEDY))
         earlier = first_line.setdefault(text.text_id, line)
         if earlier != line:
             raise InputError(
@@ -49,34 +53,21 @@ def read_texts(path: FilePath) -> TextSet:
     return TextSet(tuple(texts))
 
 
-def _records(file: str) -> Iterator[tuple[int, Any]]:
-    """Line number and JSON value of every line that is not blank."""
-    data = read_bytes(file)
-    # Not splitlines(): JSON may contain other line separators, unescaped.
-    lines = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
-    for line, content in enumerate(lines, start=1):
-        if content.strip():
-            yield line, parse_json(content, f'{file}, line {line}', _REMEDY)
-
-
 def _text(where: str, record: Any) -> Text:
     if isinstance(record, dict):
         record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
     answer = record['answer']
-    if answer is not None and not _is_pair(answer):
+    if answer is not None and not (isinstance(answer, list)
+                                   and len(answer) == 2 and all(
+                                       type(offset) is int
+                                       for offset in answer)):
         raise InputError(
             where, "two whole numbers as 'answer'",
             repr(answer)[:80], 'Give the positions of its first character and '
             'of the character after its last, counted from 0.')
     with errors_name(where, 'a text with a valid answer', _REMEDY):
-        return Text(record['text_id'], record['text'], record['source'],
-                    answer)
-
-
-def _is_pair(answer: Any) -> bool:
-    return (isinstance(answer, list) and len(answer) == 2
-            and all(type(offset) is int for offset in answer))
+        return Text(**{name: record[name] for name in _FIELDS}, answer=answer)
 
 
 def write_texts(path: FilePath, texts: TextSet) -> None:
@@ -85,44 +76,27 @@ def write_texts(path: FilePath, texts: TextSet) -> None:
     Raises:
         InputError: The folder does not exist.
     """
-    lines = [
-        json.dumps(_record(text), ensure_ascii=False) + '\n' for text in texts
-    ]
+    lines = []
+    for text in texts:
+        record = {name: getattr(text, name) for name in _FIELDS}
+        if text.answer is not None:
+            record['answer'] = text.answer
+        lines.append(json.dumps(record, ensure_ascii=False) + '\n')
     write_text(path, ''.join(lines))
 
 
-def _record(text: Text) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        'text_id': text.text_id,
-        'text': text.text,
-        'source': text.source,
-    }
-    if text.answer is not None:
-        record['answer'] = text.answer
-    return record
-
-
-@dataclass(frozen=True)
-class ValidationSet:
-    """Texts, in the order of source, sub-task and place in the split.
-
-    The manifest says how they were made; see docs/validation_sets.md.
-    """
-    texts: TextSet
-    manifest: dict[str, Any]
-
-
-def write_validation_set(folder: FilePath,
-                         validation_set: ValidationSet) -> None:
+def write_validation_set(folder: FilePath, texts: TextSet,
+                         manifest: Mapping[str, Any]) -> None:
     """Write `texts.jsonl` and `manifest.json`, both or none.
 
-    The folder is made if it does not exist.
+    The folder is made if it does not exist. The manifest says how the texts
+    were made; see docs/validation_sets.md.
     """
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    record = json.dumps(validation_set.manifest, indent=1, ensure_ascii=False)
+    record = json.dumps(manifest, indent=1, ensure_ascii=False)
     with file_set():
-        write_texts(out / TEXTS, validation_set.texts)
+        write_texts(out / TEXTS, texts)
         write_text(out / MANIFEST, record + '\n')
 
 

@@ -22,8 +22,7 @@ from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import file_set, sole_writer, write_text
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.io.text_sets import (ValidationSet, write_texts,
-                                     write_validation_set)
+from csv_plugin.io.text_sets import write_texts, write_validation_set
 from tests import runs
 from tests.extras.importers.outputs import LM_EVAL, TEXTS
 from tests.extras.page.pages import page_run
@@ -84,9 +83,8 @@ def train(folder: Path, seed: int) -> None:
 
 
 def texts(folder: Path, seed: int) -> None:
-    write_validation_set(folder / 'out',
-                         ValidationSet((runs.TEXTS, runs.OTHER_TEXTS)[seed],
-                                       {'seed': seed}))  # yapf: disable
+    write_validation_set(folder / 'out', (runs.TEXTS, runs.OTHER_TEXTS)[seed],
+                         {'seed': seed})
 
 
 WRITERS = fit, predict, import_losses, train, texts

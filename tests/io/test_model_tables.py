@@ -199,7 +199,7 @@ def test_tables_are_joined_by_name(read):
 def test_models_in_splits(read):
     assert read().models_in('test', 'train') == ('a', 'b', 'd')
     text = CONTENT['models'].replace('val', 'train')
-    message = (r"models.csv: expected models in split 'validation' "
+    message = (r"^models: expected models in split 'validation' "
                r"\(or 'val'\), found only test, train\. Name one")
     with pytest.raises(InputError, match=message):
         read(models=text).models_in('train', 'validation')

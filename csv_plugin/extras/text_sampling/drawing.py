@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError, check_unique
@@ -16,7 +16,7 @@ from csv_plugin.extras.text_sampling.host_datasets import (LoadError,
 from csv_plugin.extras.text_sampling.prompts import (Subtask, load_subtask,
                                                      load_worked_examples,
                                                      question, squeeze)
-from csv_plugin.io.text_sets import ValidationSet, subtask_name
+from csv_plugin.io.text_sets import subtask_name
 
 _T = TypeVar('_T')
 
@@ -76,6 +76,12 @@ def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
         recipe.append(replace(source, count=int(count)))
     check_unique('sources of --sample', [source.name for source in recipe])
     return tuple(recipe)
+
+
+class ValidationSet(NamedTuple):
+    """Texts by source, sub-task and place, and their manifest."""
+    texts: TextSet
+    manifest: dict[str, Any]
 
 
 def build_validation_set(recipe: Sequence[TextSource],

@@ -34,10 +34,7 @@ def dataset_abbr(fingerprint: str) -> str:
 
 @contextmanager
 def failure_recorded(dump: Path) -> Iterator[None]:
-    """Write errors to a file beside the dump that could not be made.
-
-    The summary of the run quotes the file. That of an earlier run is removed.
-    """
+    """Write errors to a file that the summary of the run quotes."""
     note = dump.with_suffix(_ERROR)
     note.unlink(missing_ok=True)
     try:
@@ -139,16 +136,12 @@ def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
 
 @dataclass(frozen=True)
 class DumpPlace:
-    """Place of one checkpoint's dump: a file, or the work directory of a run.
-    """
+    """A dump of one model: a file, or in the work directory of a run."""
     path: Path
     model: str
 
     def read(self, fingerprint: str) -> TokenLossDump:
-        """Read the losses; an `InputError` if that fails.
-
-        The fingerprint chooses among the validation sets of a work directory.
-        """
+        """Read the losses; a run may have those on several texts."""
         if self.path.suffix == _SUFFIX or self.path.is_file():
             return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
@@ -162,9 +155,14 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}
-    for place in places:
-        for path in matching_paths(place):
-            for dump in _dumps_in(path):
+    for name in map(os.fspath, places):
+        paths = [name] if os.path.exists(name) else glob.glob(name)
+        if not paths:
+            raise InputError(f'dumps {name!r}',
+                             'a file, a folder or a pattern', NOT_THERE,
+                             'Check the path.')
+        for path in paths:
+            for dump in _dumps_in(Path(path)):
                 first = dumps.setdefault(dump.model, dump)
                 if first.path.resolve() != dump.path.resolve():
                     raise InputError(
@@ -172,19 +170,6 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
                         f'{first.path} and {dump.path}',
                         'Rename one of the two, or name the files you mean.')
     return dict(sorted(dumps.items()))
-
-
-def matching_paths(place: FilePath) -> list[Path]:
-    """Return the paths that match a pattern, or the path itself.
-
-    An `InputError` if there is none.
-    """
-    name = os.fspath(place)
-    paths = [name] if os.path.exists(name) else sorted(glob.glob(name))
-    if not paths:
-        raise InputError(f'dumps {name!r}', 'a file, a folder or a pattern',
-                         NOT_THERE, 'Check the path.')
-    return [Path(path) for path in paths]
 
 
 def _dumps_in(path: Path) -> list[DumpPlace]:

@@ -1,11 +1,9 @@
 """The plan of an OpenCompass run, and what is missing of it."""
 import ast
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import is_file_name
@@ -27,24 +25,26 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
             str(work_dir), 'a run with configs/*.py', 'none',
             'Give the time-stamped folder of a run.')
     plan: dict[str, list[str]] = {}
-    with _written_by_opencompass(path):
-        for part in _parts(path):
+    try:
+        config = _variables(path)
+        for part in config.get('model_dataset_combinations') or [config]:
             datasets = [_abbr(dataset) for dataset in part['datasets']]
             for model in part['models']:
                 plan.setdefault(_abbr(model, True), []).extend(datasets)
+    # The last two: expressions in each other beyond all measure.
+    except (AttributeError, KeyError, SyntaxError, TypeError, ValueError,
+            MemoryError, RecursionError) as error:
+        raise InputError(
+            str(path), 'models and datasets, each with its abbr or path',
+            f'{type(error).__name__}: {error}',
+            'Give the folder of a run that OpenCompass wrote.') from error
     return {model: list(dict.fromkeys(names)) for model, names in plan.items()}
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A benchmark or a set of texts that a model was not evaluated on.
-
-    `texts` is true if losses on texts are missing, and not an accuracy;
-    `reason` is one line.
-    """
+class Gap(NamedTuple):
+    """A benchmark or a set of texts that a model was not evaluated on."""
     model: str
     dataset: str
-    texts: bool
     reason: str
 
 
@@ -64,23 +64,20 @@ def run_gaps(
     gaps = []
     for model in progress(list(plan)):
         for dataset in plan[model]:
-            texts = is_texts(dataset)
+            reason = ''
             try:
-                reason = (_of_texts if texts else _of_benchmark)(
-                    Path(work_dir), model, dataset)
+                if is_texts(dataset):
+                    read_run_dump(work_dir, model, dataset.rpartition('-')[2])
+                else:
+                    reason = _no_accuracy(Path(work_dir), model, dataset)
             except InputError as error:
                 reason = str(error)
             if reason:
-                gaps.append(Gap(model, dataset, texts, reason))
+                gaps.append(Gap(model, dataset, reason))
     return plan, gaps
 
 
-def _of_texts(work_dir: Path, model: str, dataset: str) -> str:
-    read_run_dump(work_dir, model, dataset.rpartition('-')[2])
-    return ''
-
-
-def _of_benchmark(work_dir: Path, model: str, dataset: str) -> str:
+def _no_accuracy(work_dir: Path, model: str, dataset: str) -> str:
     """The reason why there is no accuracy; empty if there is one."""
     result = work_dir / 'results' / model / f'{dataset}.json'
     answers = work_dir / 'predictions' / model / dataset
@@ -96,12 +93,6 @@ def _of_benchmark(work_dir: Path, model: str, dataset: str) -> str:
 def newest_config(work_dir: FilePath) -> Optional[Path]:
     """Return the last config that a run keeps, or None."""
     return max(Path(work_dir, 'configs').glob('*.py'), default=None)
-
-
-def _parts(path: Path) -> list[Any]:
-    """The combinations of models and datasets in a config."""
-    config = _variables(path)
-    return config.get('model_dataset_combinations') or [config]
 
 
 def _variables(path: Path) -> dict[str, Any]:
@@ -130,29 +121,11 @@ def _value(node: ast.AST) -> Any:
     return None
 
 
-@contextmanager
-def _written_by_opencompass(path: Path) -> Iterator[None]:
-    """Refuse a config whose parts are not what OpenCompass writes."""
-    try:
-        yield
-    # The last two: expressions in each other beyond all measure.
-    except (AttributeError, KeyError, SyntaxError, TypeError, ValueError,
-            MemoryError, RecursionError) as error:
-        raise InputError(
-            str(path), 'models and datasets, each with its abbr or path',
-            f'{type(error).__name__}: {error}',
-            'Give the folder of a run that OpenCompass wrote.') from error
-
-
 def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
     """The name of a model or a dataset, which is part of the paths of files.
 
     Without an `abbr`, it is the one that OpenCompass makes of the entry.
-
-    Raises:
-        KeyError: There is nothing to make it of.
-        TypeError: It is no text.
-        ValueError: It leads to another folder.
+    Errors are those of Python.
     """
     if 'abbr' in entry:
         abbr = entry['abbr']
