@@ -26,7 +26,7 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       fold_masks, held_out_predictions,
                                       predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
-from csv_plugin.core.salience_model import MOST, outside
+from csv_plugin.core.salience_model import MOST, SalienceModel, outside
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Solver of all benchmarks, or of each.
@@ -47,10 +47,7 @@ class Fitted:
     @cached_property
     def folds(self) -> FoldPredictions:
         """Predictions of its folds."""
-        task, fit = self.task, self.fit
-        return FoldPredictions.of(fit.folds, fit.masks, task.values,
-                                  task.accuracy, task.families,
-                                  task.features.rows)
+        return fold_predictions(self.task, self.fit.folds, self.fit.masks)
 
     @cached_property
     def scores(self) -> NDArray:
@@ -72,6 +69,13 @@ class Fitted:
         """Median error of families that are predicted by the others."""
         return typical_error(self.task.families,
                              self.held_out - self.task.accuracy)
+
+
+def fold_predictions(task: Task, folds: SalienceModel,
+                     masks: NDArray) -> FoldPredictions:
+    """Predict all models of a task by F models, fitted to those of masks."""
+    return FoldPredictions.of(folds, masks, task.values, task.accuracy,
+                              task.families, task.features.rows)
 
 
 def fit_predictor(features: FeatureTable,
@@ -120,11 +124,8 @@ def fit_predictor(features: FeatureTable,
                                    fit.solver, fit.penalty, fit.cv_mse,
                                    fit.model, intervals[name], fit.notes,
                                    part.typical_error, task.main))
-    versions = {
-        'csv_plugin': __version__,
-        'numpy': np.__version__,
-        'scipy': scipy.__version__
-    }
+    versions = dict(
+        csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
     return Predictor(
         features.columns,
         tuple(benchmarks),
@@ -213,10 +214,9 @@ def learn_intervals(
     Benchmarks share the shape of the variance of errors and the rate at which
     errors grow. Back-tests are those of `run_backtests`.
     """
-    variances = dict(
-        zip(fitted,
-            shared_variances([part.folds for part in fitted.values()])))
     parts = [*fitted.values()]
+    shared = shared_variances([part.folds for part in parts])
+    variances = dict(zip(fitted, shared))
     learned = [part for part in parts if not part.is_mean]
     rate = learn_rate(backtests, variances)
     distances = mean_distances([part.folds for part in learned or parts])
@@ -274,24 +274,14 @@ def run_backtests(features: FeatureTable, tasks: Mapping[str, Task],
     found = []
     loss = features.values @ features.columns.uniform
     for worse in progress(list(worse_models(loss))):
-        masks = {
-            name: worse[task.features.rows]
+        parts = {
+            name: task.select(worse[task.features.rows])
             for name, task in learned.items()
         }
-        fits = _fit_all(
-            {
-                name: task.select(masks[name])
-                for name, task in learned.items()
-            },
-            solver,
-            seed,
-            final=False)
+        fits = _fit_all(parts, solver, seed, final=False)
         found.append({
-            name:
-            FoldPredictions.of(part.fit.model[None], masks[name][None],
-                               learned[name].values, learned[name].accuracy,
-                               learned[name].families,
-                               learned[name].features.rows)
-            for name, part in fits.items() if not part.is_mean
-        })
+            name: fold_predictions(task, fits[name].fit.model[None],
+                                   worse[None, task.features.rows])
+            for name, task in learned.items() if not fits[name].is_mean
+        })  # yapf: disable
     return found

@@ -14,12 +14,11 @@ ERROR_HEADER = ('error', 'typical family', '3 times the compute', '10 times',
                 '30 times')
 ERROR_LEGEND = (
     'Errors are root mean squares over the models, in points, each predicted '
-    'by fits to other families. Half of the families have errors below that '
-    'of the typical one; where the error over all is much larger, a few '
-    'families make most of it. With fewer than three families there is no '
-    'error. The last columns are errors to expect at 3, 10 and 30 times the '
-    'compute of the best training model, with losses 6, 13 and 18 % lower. '
-    'Benchmarks at chance have none: they are not predictable yet.')
+    'by fits to other families; there is none with fewer than three families. '
+    'Half of the families have errors below that of the typical one. The last '
+    'columns are errors to expect at 3, 10 and 30 times the compute of the '
+    'best training model, with losses 6, 13 and 18 % lower; benchmarks at '
+    'chance have none, as they are not predictable yet.')
 
 
 @dataclass(frozen=True, eq=False)

@@ -251,10 +251,11 @@ def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
     text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     scored = ~np.isnan(losses)
     sums, counts = (
-        np.bincount(text[scored], weights,
-                    len(offsets) - 1) for weights in (losses[scored], None))
-    return np.divide(
-        sums, counts, where=counts > 0, out=np.full(len(sums), np.nan))
+        np.bincount(text, weights,
+                    len(offsets) - 1)
+        for weights in (np.where(scored, losses, 0), scored))
+    with np.errstate(invalid='ignore'):
+        return sums / counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ An accuracy or a loss belongs to weights, to items and to a prompt. Two
 records agree on a fact if they are the same there, or if one is silent.
 """
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +26,6 @@ SYSTEM, TURNS = 'system prompt', 'multi-turn setting'
 _PROMPTS = VERSION, TEMPLATE, SYSTEM, TURNS
 #: Facts that change numbers a little from model to model.
 _FORMATS = 'dtype', 'quantization'
-#: Facts that are reported where files are silent.
-_MISSED = ('model', 'revision', *_FORMATS, 'adapter', SHOTS, PART, VERSION,
-           TEMPLATE, SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def check_settings(records: Iterable[Measured],
 
 
 def warn_of_differences(records: Sequence[Measured]) -> None:
-    """Warn of other prompts and formats, of some items and of silence."""
+    """Warn of other prompts and formats, and of some of the items."""
     lines = [
         f'results on {shortened(", ".join(tasks), 80)} do not have one '
         f'{fact}: {values}. Leave out models, or run them alike.'
@@ -109,25 +107,17 @@ def warn_of_differences(records: Sequence[Measured]) -> None:
         tasks = ', '.join(f'{task} ({n})' for task, n in few.items())
         lines.append('results are of some of the items of '
                      f'{shortened(tasks, 80)}')
-    missed = [
-        fact for fact in _MISSED if any(
-            record.facts.get(fact) is None for record in records)
-    ]
-    if missed and len(records) > 1:
-        lines.append('not compared, as not all files state it: '
-                     f'{", ".join(missed)}.')
     for line in lines:
         warnings.warn(line, stacklevel=4)
 
 
-def differing(records: Iterable[Measured],
+def differing(records: Sequence[Measured],
               fact: str,
               owner: str = 'name') -> str:
     """Return each value of a fact with one that has it; empty if they agree.
 
     `owner` is the field that tells records apart.
     """
-    records = tuple(records)
     commits = {record.facts.get('commit') for record in records}
     if fact == 'revision' and len(commits) == 1 and None not in commits:
         return ''  # A branch and a tag may be the same commit.
@@ -145,17 +135,17 @@ def differing(records: Iterable[Measured],
 
 def _grouped(records: Iterable[Measured],
              owner: str) -> dict[str, list[Measured]]:
-    groups: dict[str, list[Measured]] = {}
+    groups: defaultdict[str, list[Measured]] = defaultdict(list)
     for record in records:
-        groups.setdefault(getattr(record, owner), []).append(record)
+        groups[getattr(record, owner)].append(record)
     return groups
 
 
 def _differences(records: Iterable[Measured],
                  fact: str) -> dict[str, list[str]]:
     """The tasks with each difference between models."""
-    found: dict[str, list[str]] = {}
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for task, group in _grouped(records, 'task').items():
         if values := differing(group, fact):
-            found.setdefault(values, []).append(task or 'the texts')
+            found[values].append(task or 'the texts')
     return found

@@ -84,25 +84,19 @@ def error_rows(study: Study) -> list[list[str]]:
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
-    rows = [[
+    judged = judged_benchmarks(study)
+    header = [
         'benchmark', 'models', *(f'MSE {method}' for method in methods), 'MAE',
         'Spearman', 'coverage', 'width'
-    ]]
-    for name in study.predictions.benchmarks:
-        errors = solver[name]
-        rows.append([
-            name,
-            str(errors.n_models),
-            *(number(1e3 * by_method[method][name].mse, '.2f')
-              for method in methods), *_measures([errors])
-        ])
-    judged = judged_benchmarks(study)
-    rows.append([
-        f'mean of {len(judged)}', '',
-        *(number(1e3 * _mean_mse(by_method[method], judged), '.2f')
-          for method in methods), *_measures([solver[b] for b in judged])
-    ])
-    return rows
+    ]
+    groups = [(name, str(errors.n_models), [name])
+              for name, errors in solver.items()]
+    groups.append((f'mean of {len(judged)}', '', judged))
+    return [header] + [[
+        *label, *(number(1e3 * _mean_mse(by_method[method], names), '.2f')
+                  for method in methods),
+        *_measures([solver[name] for name in names])
+    ] for *label, names in groups]
 
 
 def short_table(study: Study) -> str:
@@ -113,20 +107,16 @@ def short_table(study: Study) -> str:
     """
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
-    baseline = by_method['uniform']
-    solver = by_method[methods[0]]
-    rows = [['benchmark', 'models', 'error', 'of uniform', 'coverage']]
-    for name in study.predictions.benchmarks:
-        rows.append([
-            name,
-            str(solver[name].n_models), *_figures(solver, baseline, [name])
-        ])
+    baseline, solver = by_method['uniform'], by_method[methods[0]]
     judged = judged_benchmarks(study)
-    for method, errors in by_method.items():
-        rows.append([
-            f'mean of {len(judged)} by {method}', '',
-            *_figures(errors, baseline, judged)
-        ])
+    rows = [['benchmark', 'models', 'error', 'of uniform', 'coverage']]
+    rows += [[name,
+              str(errors.n_models), *_figures(solver, baseline, [name])]
+             for name, errors in solver.items()]
+    rows += [[
+        f'mean of {len(judged)} by {method}', '',
+        *_figures(errors, baseline, judged)
+    ] for method, errors in by_method.items()]
     return text_table(rows)
 
 

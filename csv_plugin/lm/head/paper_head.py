@@ -14,7 +14,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       counted_losses)
-from csv_plugin.core.fitting import Fitted, fit_predictor, learn_intervals
+from csv_plugin.core.fitting import (Fitted, fit_predictor, fold_predictions,
+                                     learn_intervals)
 from csv_plugin.core.held_out_errors import FoldPredictions
 from csv_plugin.core.intervals import BACKTEST_SHARES, worse_models
 from csv_plugin.core.losses import LossTable
@@ -115,11 +116,8 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
         for i, found in enumerate(backtests, 1):
             trained = heads[i]
             if trained and name in trained.benchmarks:
-                found[name] = FoldPredictions.of(models[i][None],
-                                                 masks[i:i + 1,
-                                                       rows], task.values,
-                                                 task.accuracy, task.families,
-                                                 task.features.rows)
+                found[name] = fold_predictions(task, models[i][None],
+                                               masks[i:i + 1, rows])
     intervals = learn_intervals(fitted, backtests)
     parts = {
         name:

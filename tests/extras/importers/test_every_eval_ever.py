@@ -12,7 +12,6 @@ from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 DATA = Path(__file__).parent / 'data/every_eval_ever'
 #: Of the only evaluation of the public record.
 CHANCE = {'demo-source.demo_bench': .25}
-pytestmark = pytest.mark.filterwarnings('ignore:not compared')
 
 
 def record(path, model='demo-org/demo-model', name='', **changes):
@@ -57,9 +56,7 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     with pytest.warns(UserWarning) as warnings:
         table = read_every_eval_ever([tmp_path])
     assert [str(w.message).partition(':')[0] for w in warnings] == [
-        'left out 1 result (arena of a)',
-        'left out 2 records (5.json, 6.json)',
-        'not compared, as not all files state it'
+        'left out 1 result (arena of a)', 'left out 2 records (5.json, 6.json)'
     ]
     assert table.models == ('a', 'b')
     assert table.benchmarks == ('gsm8k', 'mmlu')

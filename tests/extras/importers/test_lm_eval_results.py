@@ -16,8 +16,6 @@ from tests.extras.importers.outputs import (change_json, results_of,
 VERSIONS = '0.3.0', '0.4.0', '0.4.2', '0.4.3', '0.4.9', '0.4.13'
 GROUP = {'mmlu': ['mmlu_a', 'mmlu_b']}
 MMLU = {'mmlu': 0.5, 'mmlu_a': 0.4, 'mmlu_b': 0.6}
-#: Old files do not state all that is compared.
-pytestmark = pytest.mark.filterwarnings('ignore:not compared')
 
 
 def read(*paths, names=('piqa', ), **options):
@@ -212,13 +210,3 @@ def test_results_without_a_config_are_silent(tmp_path):
     record, = read(path).measured
     assert [record.facts[fact]
             for fact in ('model', SHOTS, PART)] == [None] * 3
-
-
-def test_silence_is_told_once(tmp_path):
-    for name in 'ab':
-        write_results(tmp_path / name, '0.4.2', {'piqa': .6, 'sciq': .7})
-    with pytest.warns(UserWarning) as told:
-        read(tmp_path / 'a', tmp_path / 'b', names=['piqa', 'sciq'],
-             chance={'sciq': .25})  # yapf: disable
-    line, = (str(line.message) for line in told)
-    assert line.endswith(': dtype, chat template, system prompt.')
