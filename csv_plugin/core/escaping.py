@@ -1,15 +1,4 @@
-r"""Escapes of names from elsewhere, one function for each destination.
-
-Usual names stay as they are.
-
->>> name = '=1+2\n[a](http://b.c)|\u202e'
->>> one_line(name)
-'=1+2\\n[a](http://b.c)|\\u202e'
->>> markdown(name)
-'=1+2 \\[a](http:\\//b.c)\\|\\\\u202e'
->>> csv_cell(name) == "'" + name
-True
-"""
+"""Escapes of names from elsewhere; usual names stay as they are."""
 import re
 from collections.abc import Iterable
 from unicodedata import category, normalize
@@ -36,9 +25,10 @@ _NOT_IN_FILE_NAMES = re.compile(r'^[.]|[/\x00-\x1f\x7f\ud800-\udfff]')
 
 
 def one_line(text: str, kept: str = '') -> str:
-    """Write characters without a glyph as Python escapes, all on one line.
+    r"""Write invisible characters but those of `kept` as Python escapes.
 
-    Those of `kept` stay.
+    >>> one_line('a\nb')
+    'a\\nb'
     """
     return ''.join(c if c in kept or c.isprintable() and c not in _BLANK else
                    c.encode('unicode_escape').decode()
@@ -51,10 +41,7 @@ def visible(text: str) -> str:
 
 
 def same_look(text: str) -> str:
-    """Return one form of all texts that hardly differ for a reader.
-
-    Letter case, widths of characters and spaces do not count, nor do
-    characters without a glyph.
+    """Return a text without what hardly differs for a reader.
 
     >>> same_look('Ｌla\u00adMA  2 ') == same_look('llama 2')
     True
@@ -72,8 +59,8 @@ def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
     "Did you mean 'mmlu'? "
     """
     by_look = {same_look(name): repr(name) for name in known}
-    near = [by_look[look] for look in map(same_look, missing)
-            if look in by_look]  # yapf: disable
+    looks = map(same_look, missing)
+    near = [by_look[look] for look in looks if look in by_look]
     return f'Did you mean {", ".join(near[:3])}? ' if near else ''
 
 
@@ -87,10 +74,7 @@ def markdown(text: str) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Escape a text for a CSV file, so that no program reads it as a formula.
-
-    An apostrophe goes before `=`, `+`, `-`, `@` and the like.
-    """
+    """Put an apostrophe before what a program would read as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 

@@ -36,10 +36,7 @@ def predicted_cell(value: float,
                    high: float,
                    chance: float = 0.0,
                    marks: str = '') -> str:
-    """Return a prediction in percent with interval and marks: '61.2 (43-79)*'.
-
-    '-' for NaN.
-    """
+    """Return a prediction in percent, such as '61.2 (43-79)*'; '-' for NaN."""
     if math.isnan(value):
         return '-'
     return f'{100 * value:.1f} ({interval(low, high, chance)}){marks}'

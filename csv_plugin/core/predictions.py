@@ -333,16 +333,12 @@ class Predictions:
         return self.values[:, :, self._place('methods', method)] - self.real
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
-        """Return the mask of held-out accuracies with predictions, `(M, B)`.
-        """
+        """Return True for predictions that are held out, `(M, B)`."""
         in_sample = self.in_sample[:, :, self._place('methods', method)]
         return ~np.isnan(self.difference(method)) & ~in_sample
 
     def mean_difference(self, method: str) -> NDArray[np.float64]:
-        """Return mean absolute differences on held-out models, `(B,)`.
-
-        NaN where there is none.
-        """
+        """Return mean absolute differences on held-out models, `(B,)`."""
         held_out = self.held_out(method)
         sizes = np.where(held_out, np.abs(self.difference(method)), 0)
         n_models = held_out.sum(axis=0)
@@ -357,9 +353,8 @@ class Predictions:
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.
 
-        They have `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
-        `high` (fractions); `extrapolated`, `in_sample`, `with_scores`,
-        `at_chance`, `expected_error` (None without a prediction);
+        They have `model`, `benchmark`, `method`, `real`, `predicted`, the
+        other parts of a `Prediction` but its level (None without one), and
         `missing`, the reasons.
         """
         cells = product(
@@ -370,30 +365,20 @@ class Predictions:
             cell = self.at(model, benchmark, method)
             if isinstance(cell, Prediction):
                 parts |= vars(cell)
-            reasons = [
-                self.missing[model, benchmark, column].reason
-                for column in (REAL, method)
-                if (model, benchmark, column) in self.missing
-            ]
+            reasons = [self.missing.get((model, benchmark, column))
+                       for column in (REAL, method)]  # yapf: disable
             yield {
-                'model': model,
-                'benchmark': benchmark,
-                'method': method,
+                'model': model, 'benchmark': benchmark, 'method': method,
                 REAL: None if np.isnan(real) else real,
                 'predicted': parts['value'],
-                **{
-                    part: parts[part]
-                    for part in _CUBES if part != 'values'
-                },
-                'missing': '; '.join(reasons),
-            }
+                **{part: parts[part] for part in _CUBES if part != 'values'},
+                'missing': '; '.join(part.reason for part in reasons if part)
+            }  # yapf: disable
 
     def to_dict(self) -> dict[str, Any]:
         """Return the level and all records as plain values for JSON."""
-        return {
-            'level': None if np.isnan(self.level) else self.level,
-            'predictions': list(self.records())
-        }
+        level = None if np.isnan(self.level) else self.level
+        return {'level': level, 'predictions': list(self.records())}
 
     def to_frame(self) -> Any:
         """Return a pandas table of the records; pandas must be installed."""
@@ -411,20 +396,17 @@ class Predictions:
 
 def _joined(tables: Sequence[Predictions], axis: int,
             **names: Any) -> Predictions:
-    """Cells of all tables, one behind the other along an axis.
-
-    Names and real accuracies that differ are given, others are the first's.
+    """Tables joined along an axis; names and accuracies of the first or given.
     """
     cubes = {
         part: np.concatenate([getattr(table, part) for table in tables], axis)
         for part in _CUBES
     }
+    outside = chain.from_iterable(table.outside_means for table in tables)
     return replace(
         tables[0],
         missing={**ChainMap(*(dict(table.missing) for table in tables))},
         chance={**ChainMap(*(dict(table.chance) for table in tables))},
-        outside_means=tuple(
-            dict.fromkeys(
-                chain.from_iterable(t.outside_means for t in tables))),
+        outside_means=tuple(dict.fromkeys(outside)),
         **cubes,
         **names)

@@ -87,26 +87,21 @@ def _interval(part: Difference) -> str:
 
 def _rows(parts: list[Difference]) -> list[list[str]]:
     """A header, and a row for each difference of one table."""
-    origins = [
-        origin for origin in (PREDICTOR, TEXTS, ITEMS, RUNS)
-        if any(origin in part.errors for part in parts)
-    ]
+    known = {origin for part in parts for origin in part.errors}
+    origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in known]
     rows = [[
         '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
         *(f'SE {origin}' for origin in origins)
     ]]
     for part in parts:
-        errors = [
-            _number(part, part.errors[origin], '')
-            if origin in part.errors else '-' for origin in origins
-        ]
+        errors = [part.errors.get(origin) for origin in origins]
         rows.append([
-            f'score of {part.benchmark}'
-            if part.kind == SCORE else _name(part),
-            _number(part, part.value),
-            _interval(part), f'{part.probability:.3f}', part.verdict,
-            _number(part, part.detectable, ''), *errors
-        ])
+            'score of ' * (part.kind == SCORE) + _name(part),
+            _number(part, part.value), _interval(part),
+            f'{part.probability:.3f}', part.verdict,
+            _number(part, part.detectable, ''),
+            *('-' if e is None else _number(part, e, '') for e in errors)
+        ])  # yapf: disable
     return rows
 
 
@@ -136,13 +131,12 @@ def _legend(comparison: Comparison) -> list[str]:
         'Detectable: found with a probability of 80 %. SE: standard error.'
     ]
     if comparison.of_kind(PREDICTED):
-        legend.append(
-            'SE predictor: error of differences on held-out families, with '
-            'that of the texts.')
+        legend.append('SE predictor: error of differences on held-out '
+                      'families, with that of the texts.')
     if comparison.answers:
-        legend.append(
-            'p: exact test. Needed: items that make the margin detectable. '
-            'Worth: items that are as exact as the prediction.')
+        legend.append('p: exact test. Needed: items that make the margin '
+                      'detectable. Worth: items that are as exact as the '
+                      'prediction.')
     return legend
 
 
