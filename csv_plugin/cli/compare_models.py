@@ -11,7 +11,7 @@ it is worse, 4 if there is no difference beyond noise, and 5 if these data
 cannot tell; docs/decisions.md has a loop that keeps or reverts changes.
 """
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -118,10 +118,7 @@ def _losses(place: str, predictor: Optional[Predictor],
     dumps = find_dumps([path])
     if not model and len(dumps) == 1:
         model, = dumps
-    if model not in dumps:
-        raise InputError(place, f'losses of {model or "one model"}',
-                         shortened(', '.join(dumps), 200) or 'none',
-                         'Name a model there as PLACE:MODEL.')
+    _check_model(place, model, dumps)
     return dumps[model].read(
         predictor.columns.fingerprint if predictor else '')
 
@@ -142,8 +139,8 @@ def _answers(place: str) -> Answers:
     return grades
 
 
-def _check_model(place: str, model: str, models: Sequence[str]) -> None:
+def _check_model(place: str, model: str, models: Collection[str]) -> None:
     if model not in models:
-        raise InputError(place, 'TABLE:MODEL with one of the models',
-                         shortened(', '.join(models), 200),
-                         'Name a model behind the table.')
+        raise InputError(place, 'PLACE:MODEL with one of the models',
+                         shortened(', '.join(models), 200) or 'none',
+                         'Name a model behind the place.')

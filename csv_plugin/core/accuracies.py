@@ -61,8 +61,8 @@ class AccuracyTable:
 
         An `InputError` if the table does not contain the benchmark.
         """
-        index = _position('benchmark', benchmark, self.benchmarks)
-        return self.values[:, index]
+        place = position('benchmarks', benchmark, self.benchmarks)
+        return self.values[:, place]
 
     def select(self,
                models: Optional[Sequence[str]] = None,
@@ -74,11 +74,10 @@ class AccuracyTable:
         """
         models = self.models if models is None else models
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
-        for kind, names, own in (('model', models, self.models),
-                                 ('benchmark', benchmarks, self.benchmarks)):
-            check_list(f'{kind}s', names)
+        for axis, names in (('models', models), ('benchmarks', benchmarks)):
+            check_list(axis, names)
             for name in names:
-                _position(kind, name, own)
+                position(axis, name, getattr(self, axis))
         return self.spread(models, benchmarks)
 
     def spread(self, models: Sequence[str],
@@ -117,13 +116,9 @@ class AccuracyTable:
 
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Return accuracies by model and benchmark, None where not run."""
-        return {
-            model: {
-                name: None if np.isnan(accuracy) else float(accuracy)
-                for name, accuracy in zip(self.benchmarks, row)
-            }
-            for model, row in zip(self.models, self.values)
-        }
+        rows = np.where(np.isnan(self.values), None, self.values).tolist()
+        return {model: dict(zip(self.benchmarks, row))
+                for model, row in zip(self.models, rows)}  # yapf: disable
 
     def to_frame(self) -> Any:
         """Return a pandas table, a row per model; pandas must be installed."""
@@ -165,10 +160,10 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
                          'Give NaN where there is none.') from error
 
 
-def _position(kind: str, name: str, names: tuple[str, ...]) -> int:
+def position(axis: str, name: str, names: Sequence[str]) -> int:
+    """Return the place of a name on an axis, or raise an `InputError`."""
     if name not in names:
         nearest = get_close_matches(name, names, cutoff=0)
-        raise InputError(f'AccuracyTable.{kind}s', f'a {kind} of the table',
-                         repr(name),
+        raise InputError(axis, f'one of the {axis} of the table', repr(name),
                          f'Nearest names: {", ".join(nearest) or "none"}.')
     return names.index(name)

@@ -398,11 +398,9 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
 def _decisive(found: Sequence[Difference], main: Sequence[str],
               decided_by: str) -> Difference:
     """The difference that counts, the most certain of its name."""
-    named = {
-        part.benchmark or LOSS: part
-        for kind in (LOSS, OBSERVED, PREDICTED, COMBINED)
-        for part in found if part.kind == kind
-    }
+    kinds = LOSS, OBSERVED, PREDICTED, COMBINED
+    parts = (p for kind in kinds for p in found if p.kind == kind)
+    named = {part.benchmark or LOSS: part for part in parts}
     usual = (MEAN, *main, *(name for name in named if name != LOSS), LOSS)
     decided_by = decided_by or next(name for name in usual if name in named)
     if decided_by not in named:

@@ -123,10 +123,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """'better' or 'worse' where the interval leaves 0 out.
-
-        'no difference' where it lies within the margin, else 'cannot tell'.
-        """
+        """Better or worse if the interval leaves 0 out, same in the margin."""
         low, high = self.low, self.high
         if self.of_losses:
             low, high = -high, -low
@@ -271,18 +268,14 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
 
     The noise of runs is the same in both, so it has no part in the weights.
     """
-    origins = PREDICTOR, ITEMS
-    own = predicted.noises[PREDICTOR], observed.noises[ITEMS]
-    weights = np.array([noise.error for noise in own])**-2.0
-    weights /= weights.sum()
-    noises = {
-        origin: noise._replace(error=float(weight) * noise.error)
-        for origin, noise, weight in zip(origins, own, weights)
+    own = {
+        PREDICTOR: predicted.noises[PREDICTOR],
+        ITEMS: observed.noises[ITEMS]
     }
-    if RUNS in predicted.noises:
-        noises[RUNS] = predicted.noises[RUNS]
-    return replace(
-        predicted,
-        kind=COMBINED,
-        value=float(weights @ [predicted.value, observed.value]),
-        noises=noises)
+    weights = np.array([noise.error for noise in own.values()])**-2.0
+    weights /= weights.sum()
+    noises = {**own, **predicted.noises}
+    for weight, (origin, noise) in zip(weights.tolist(), own.items()):
+        noises[origin] = noise._replace(error=weight * noise.error)
+    value = float(weights @ [predicted.value, observed.value])
+    return replace(predicted, kind=COMBINED, value=value, noises=noises)

@@ -83,16 +83,13 @@ def predict_models(predictors: Predictors,
     for label, predictor in predictors.items():
         by_label[label] = None
         names: Sequence[str] = benchmarks
+        tables = [table for table in columns[label].values()
+                  if isinstance(table, FeatureTable)]  # yapf: disable
         if isinstance(predictor, Predictor):
             names = predictor.names
-            tables = [
-                table for table in columns[label].values()
-                if isinstance(table, FeatureTable)
-            ]
-            if tables:
-                predicted = predictor.predict(FeatureTable.concatenate(tables))
-                by_label[label] = change(predictor,
-                                         predicted) if change else predicted
+        if isinstance(predictor, Predictor) and tables:
+            found = predictor.predict(FeatureTable.concatenate(tables))
+            by_label[label] = change(predictor, found) if change else found
         missing |= {
             (model, name, label): table if name in names else UNKNOWN_BENCHMARK
             for model, table in columns[label].items()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable, position
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
@@ -386,12 +386,7 @@ class Predictions:
         return pandas.DataFrame(list(self.records()))
 
     def _place(self, axis: str, name: str) -> int:
-        names: tuple[str, ...] = getattr(self, axis)
-        if name not in names:
-            raise InputError('predictions', f'one of the {axis} '
-                             f'{shortened(", ".join(names), 200)}', repr(name),
-                             'Correct the name.')  # yapf: disable
-        return names.index(name)
+        return position(axis, name, getattr(self, axis))
 
 
 def _joined(tables: Sequence[Predictions], axis: int,

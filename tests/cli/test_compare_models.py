@@ -119,8 +119,8 @@ def test_runs_of_opencompass_and_folders(folder, capsys):
 
 @pytest.mark.parametrize('places, message', [
     (['old.safetensors'], 'PLACE: expected two'),
-    (['run', 'old.safetensors'], 'one model, found a, b'),
-    (['run:c', 'old.safetensors'], 'losses of c'),
+    (['run', 'old.safetensors'], 'one of the models, found a, b'),
+    (['run:c', 'old.safetensors'], 'one of the models, found a, b'),
     (['none.safetensors', 'old.safetensors'], 'Check the path'),
     (['losses.csv:mine', 'losses.csv:old'], 'one of the models, found old'),
     (['losses.csv', 'losses.csv:old'], 'one of the models, found old'),
