@@ -1,11 +1,8 @@
 """Folders of models with code in them, which leaves a trace if it runs."""
 import json
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import torch
 
 #: Transformers imports the code of each folder once, so each has its own.
 CODE = '''from pathlib import Path
@@ -65,27 +62,4 @@ def add_code(folder: Path, way: Callable[[Path], None]) -> Path:
     trace = folder.with_suffix('.ran')
     (folder / 'own.py').write_text(CODE.format(trace=str(trace)))
     way(folder)
-    return trace
-
-
-class _Call:
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> Any:
-        return Path.write_text, (self.trace, 'ran')
-
-
-def pickled_weights(folder: Path, kind: str) -> Path:
-    """Weights that write a file when unpickled; that file."""
-    trace = folder.with_suffix('.ran')
-    (folder / 'model.safetensors').unlink()
-    path = folder / 'pytorch_model.bin'
-    if kind == 'bare':
-        path.write_bytes(pickle.dumps(_Call(trace)))
-    else:
-        weights = {'lm_head.weight': _Call(trace)}
-        zipped = kind == 'zip'
-        torch.save(weights, path, _use_new_zipfile_serialization=zipped)
     return trace

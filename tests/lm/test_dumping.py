@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import text_columns
-from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
+from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.lm import dumping
 from csv_plugin.lm.dumping import (answers_alone, dump_losses, score,
                                    score_in_chunks)
-from csv_plugin.lm.tokens.tokenization import tokenize_all
 from tests.lm import models
 from tests.lm.engines.row_engines import Exact
 from tests.lm.tokens import tokenizers
@@ -70,31 +67,6 @@ def test_parts_join_to_the_whole(tmp_path):
         assert text.sha256 == expected.sha256
         np.testing.assert_allclose(text.losses, expected.losses, atol=1e-5)
         assert text.spans == expected.spans
-
-
-def test_models_with_different_tokenizers_share_one_table(tmp_path):
-    """Algorithm 1 keeps the loss of a model on each text."""
-    paths, sums = {}, {}
-    byte_fallback = tokenizers.byte_fallback('always')
-    for name, tokenizer in (('byte-level', TOKENIZER), ('byte-fallback',
-                                                        byte_fallback)):
-        vocabulary = max(len(tokenizer), models.VOCABULARY)
-        dump = dump_losses(
-            models.make('llama', vocab_size=vocabulary), tokenizer, TEXTS)
-        paths[name] = tmp_path / f'{name}.safetensors'
-        write_dump(paths[name], dump)
-        sums[name] = [np.nansum(text.losses) for text in dump.texts]
-    spans = [t.spans for t in tokenize_all(TOKENIZER, TEXTS.texts)]
-    dumps = read_dumps(paths, TEXTS)
-    table = TargetTokens.of(TEXTS, spans).table({
-        name: dump.texts
-        for name, dump in dumps.items()
-    })
-    features = text_columns(table).features(table)
-    n_chars = np.array([len(text.text) for text in TEXTS])
-    for row, name in enumerate(table.models):
-        np.testing.assert_allclose(
-            features.values[row] * n_chars, sums[name], rtol=1e-5)
 
 
 class Stopping(Exact):

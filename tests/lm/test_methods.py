@@ -6,22 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.training import JoinedColumns, on_tokens
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.hidden_states import hidden_states
-from csv_plugin.lm.methods import (METHODS, feature_sets, fit, train_auto,
-                                   train_paper)
+from csv_plugin.lm.methods import METHODS, fit, train_auto, train_paper
 from csv_plugin.lm.tokens.tokenization import target_tokens
-from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
-                                        OTHERS, TEXTS, make_training,
+from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, OTHERS,
+                                        TEXTS, make_training,
                                         make_training_world, table_of)
 from tests.lm.models import make, tokenizer
 from tests.runs import train
@@ -41,15 +37,6 @@ def states():
     return hidden_states(make('llama'), tokenizer(), TEXTS.texts)
 
 
-@pytest.fixture(scope='module')
-def trained(states):
-    return train_auto(TRAINING, states)
-
-
-def predicted(predictor, models=OTHERS):
-    return predictor.predict(DUMPS.select(models)).values[:, 0, 0]
-
-
 def assert_same_predictions(predictor, expected, losses=DUMPS):
     predictions, reference = (
         part.predict(losses) for part in (predictor, expected))
@@ -58,74 +45,13 @@ def assert_same_predictions(predictor, expected, losses=DUMPS):
             getattr(predictions, part), getattr(reference, part))
 
 
-def on_features(states, pick):
-    """A predictor of features by a solver that `pick` finds in the columns."""
-    source = JoinedColumns(
-        feature_sets(TRAINING.losses, TEXTS, TARGETS, states))
-    predictor = fit_predictor(
-        source.features(TRAINING.losses), TO_FIT,
-        [FAMILIES[model] for model in FITTED], pick(source))
-    return predictor, source
-
-
-def assert_narrow(predictor, expected, source):
-    assert len(predictor.columns.units) < len(expected.columns.units)
-    predictions = predictor.predict(DUMPS)
-    reference = expected.predict(
-        source.features(table_of(TARGETS, DUMPS, MODELS)))
-    for part in ('values', 'low', 'high'):
-        np.testing.assert_allclose(
-            getattr(predictions, part), getattr(reference, part), atol=1e-9)
-    for part in ('extrapolated', 'in_sample'):
-        np.testing.assert_array_equal(
-            getattr(predictions, part), getattr(reference, part))
-
-
 @pytest.mark.slow
-def test_auto_chooses_among_all_blocks(states, trained):
-    expected, source = on_features(states, lambda source: source.auto('sums'))
-    benchmark, = trained.benchmarks
-    assert benchmark.solver == expected.benchmarks[0].solver != 'uniform'
-    assert benchmark.fit_models == FITTED
-    assert_narrow(trained, expected, source)
-    in_sample = trained.predict(DUMPS).in_sample[:, 0, 0]
-    assert in_sample.tolist() == [model in FITTED for model in MODELS]
-
-
-@pytest.mark.parametrize('name', ['states', 'answer states'])
-def test_scores_of_states_travel_as_columns(states, name):
-    """One column a score in place of one a direction."""
-    expected, source = on_features(
-        states, lambda source: next(
-            solver for solver in source.solvers('sums')
-            if solver.name == f'{name} ridge'))
-    benchmark, = expected.benchmarks
-    assert benchmark.penalty < np.inf
-    narrow = on_tokens(expected, TARGETS, source)
-    n_scores = 1 + len(benchmark.intervals.folds.coefficients)
-    assert narrow.columns.units[-n_scores:] == tuple(f'sums: score {i}'
-                                                     for i in range(n_scores))
-    assert_narrow(narrow, expected, source)
-    # The weights, token by token: the share of the loss and h_t . c.
-    weights = narrow.token_weights('sums')
-    per_nat = source.combine(
-        csc_array(
-            np.stack([benchmark.model.coefficients, expected.columns.uniform],
-                     axis=1)))
-    top, bottom = per_nat.toarray().T
-    np.testing.assert_allclose(weights, top / bottom, atol=1e-9)
-    part = answer_mask(TEXTS, TARGETS.spans)
-    if name == 'states':
-        part[:] = True
-    np.testing.assert_array_equal(np.abs(weights) > 1e-12, part)
-
-
-@pytest.mark.slow
-def test_auto_finds_the_tokens_that_matter(trained):
+def test_auto_finds_the_tokens_that_matter(states):
     real = ACCURACIES.select(OTHERS).values[:, 0]
     errors = [
-        np.abs(predicted(predictor) - real).mean()
-        for predictor in (trained, TRAINING.all_token_loss())
+        np.abs(predictor.predict(DUMPS.select(OTHERS)).values[:, 0, 0] -
+               real).mean() for predictor in (train_auto(TRAINING, states),
+                                              TRAINING.all_token_loss())
     ]
     assert errors[0] < .5 * errors[1]
 
@@ -277,17 +203,6 @@ def test_what_fit_refuses(losses, accuracies, families, method, message):
     validation = VALIDATION if losses is DUMPS else ()
     with pytest.raises(InputError, match=message):
         fit(losses, accuracies, families, method, validation=validation)
-
-
-@pytest.mark.parametrize(
-    'arguments, message',
-    [(dict(scoring_lm=('model', 'tokenizer')), 'found a scoring LM'),
-     (dict(validation=['m0']), 'validation models')])
-def test_fit_to_a_table_refuses_what_it_would_not_use(arguments, message):
-    tables = small_tables(n_models=8, n_units=2, n_families=4)
-    with pytest.raises(InputError, match=message):
-        fit(tables.features, tables.accuracies, tables.families, 'ridge',
-            **arguments)
 
 
 def test_fit_needs_a_model_and_losses_that_know_their_texts():

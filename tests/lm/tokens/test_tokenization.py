@@ -11,11 +11,10 @@ from transformers import PreTrainedTokenizerFast
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.tokens.token_bytes import string_of
 from csv_plugin.lm.tokens.tokenization import (TokenizedText,
                                                check_unknown_share,
                                                tokenize_all)
-from tests.lm.tokens.tokenizers import (EXACT, FAST, SLOW, SPECIAL, Pieces,
+from tests.lm.tokens.tokenizers import (FAST, SLOW, SPECIAL, Pieces,
                                         byte_fallback, byte_level, qwen1,
                                         rwkv6, tokenize, word_piece, wrap)
 
@@ -87,18 +86,6 @@ def check(tokenizer, text):
     return tokenized
 
 
-def expected_bytes(tokenizer, token):
-    """A token's bytes, computed in a second way: decoded byte by byte."""
-    if token == SPECIAL or token in tokenizer.all_special_tokens:
-        return token.encode()
-    if token.startswith('<0x'):
-        return bytes.fromhex(token[3:5])
-    if tokenizer.backend_tokenizer.decoder is None:
-        return token.replace('▁', ' ').encode()
-    table = string_of(bytes(range(256)))
-    return bytes(table.index(char) for char in token)
-
-
 def is_lost(tokenizer, text):
     ids = tokenizer(text, add_special_tokens=False)['input_ids']
     return bool(text) and not ids
@@ -127,23 +114,6 @@ def test_every_kind_tiles_every_text(kind, tmp_path, monkeypatch):
     for found, (_, alone) in zip(together, sound, strict=True):
         assert np.array_equal(found.ids, alone.ids)
         assert found.spans == alone.spans and found.unknown == alone.unknown
-
-
-@pytest.mark.parametrize('kind', EXACT)
-def test_exact_kinds_cover_their_own_bytes(kind):
-    tokenizer = fast(kind)
-    for name, text in TEXTS.items():
-        if name == 'marks of tokenizers':
-            continue
-        assert tokenize(tokenizer, text).unknown == 0
-        previous = None
-        for token, piece in pieces(tokenizer, text):
-            whole = expected_bytes(tokenizer, token)
-            if whole != piece:
-                # Only a space that was added before a word may be missing.
-                assert b' ' + piece == whole
-                assert previous in (None, SPECIAL)
-            previous = token
 
 
 @pytest.mark.parametrize('kind', [

@@ -305,17 +305,6 @@ def slow(name: str) -> type:
     return tokenizer_class
 
 
-def slow_gpt2(folder) -> PreTrainedTokenizer:
-    cls = slow('GPT2Tokenizer')
-    byte_level().backend_tokenizer.model.save(str(folder))
-    return cls(
-        folder / 'vocab.json',
-        folder / 'merges.txt',
-        unk_token=SPECIAL,
-        bos_token=SPECIAL,
-        eos_token=SPECIAL)
-
-
 @functools.lru_cache(maxsize=None)
 def _sentencepiece_model(byte_fallback: bool) -> bytes:
     with warnings.catch_warnings():
@@ -351,7 +340,7 @@ def slow_t5(folder) -> PreTrainedTokenizer:
     return cls(str(path), legacy=False, extra_ids=0)
 
 
-EXACT: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
+FAST: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     'byte level':
     byte_level,
     'byte level, prefix space':
@@ -369,19 +358,19 @@ EXACT: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     **{
         f'byte fallback, {scheme}': functools.partial(byte_fallback, scheme)
         for scheme in ('always', 'first', 'never', 'legacy')
-    }
-}
-LOSSY: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
+    },
     'byte level, NFC':
     functools.partial(byte_level, normalizer=normalizers.NFC()),
-    'byte level, NFC, trimmed': trimmed_nfc,
-    'unigram': unigram,
-    'word piece, cased': functools.partial(word_piece, False),
-    'word piece, uncased': functools.partial(word_piece, True),
+    'byte level, NFC, trimmed':
+    trimmed_nfc,
+    'unigram':
+    unigram,
+    'word piece, cased':
+    functools.partial(word_piece, False),
+    'word piece, uncased':
+    functools.partial(word_piece, True),
 }
-FAST = {**EXACT, **LOSSY}
 SLOW = {
-    'slow gpt2': slow_gpt2,
     'slow llama': slow_llama,
     'slow t5': slow_t5,
 }
