@@ -1,55 +1,72 @@
 """Accuracies that were read one by one, as a table."""
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import chain
+from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import N_ITEMS, PART, Measured
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
-from csv_plugin.io.tables import BenchmarkInfo
 
 #: An accuracy and what is stated about it.
 Cell = tuple[float, Measured]
 
 
-def chance_levels(names: Sequence[str], patterns: Iterable[str],
-                  chance: Mapping[str, float],
-                  left_out: LeftOut) -> dict[str, BenchmarkInfo]:
-    """Return what is known about benchmarks with a chance level.
+def accuracy_table(where: str, models: Optional[Sequence[str]],
+                   cells: Iterable[Cell], patterns: Sequence[str],
+                   chance: Optional[Mapping[str, float]],
+                   check: Callable[[Sequence[Measured]],
+                                   None], left_out: LeftOut) -> AccuracyTable:
+    """Return cells as a table, in the order of the patterns.
 
-    Others are left out, unless `patterns` name them in full or none has one.
+    Its rows are `models`, by default those with a cell, sorted. Benchmarks
+    without a chance level are left out, unless `patterns` name them in full or
+    none has one. The number of items is the least that is stated, else the
+    known one. `check` is called with all records. Warns of what is left out;
+    an `InputError` if there is no cell.
     """
+    found: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell[1].task, {})[cell[1].name] = cell
+    if not found:
+        raise InputError(
+            where, f'accuracies on {", ".join(patterns) or "a benchmark"}',
+            '; '.join(left_out.lines) or 'none',
+            'Name benchmarks whose metric is an accuracy.')
+    chance = chance or {}
     known = {*known_benchmarks(), *chance, *patterns}
+    names = [*dict.fromkeys(
+        name for pattern in patterns or ['*'] for name in sorted(found)
+        if fnmatchcase(name, pattern))]  # yapf: disable
     kept = [name for name in names if name in known] or names
     for name in names:
         if name not in kept:
             left_out.add('benchmark',
                          'give its chance level, --chance NAME=0.25', name)
-    return benchmark_infos(kept, chance)
-
-
-def accuracy_table(models: Sequence[str], columns: Mapping[str, Mapping[str,
-                                                                        Cell]],
-                   infos: Mapping[str, BenchmarkInfo]) -> AccuracyTable:
-    """Return cells, by benchmark and model, as a table with these rows.
-
-    The number of items is the least that is stated, else the known one.
-    """
-    silent = math.nan, Measured('')
-    values = [[cells.get(model, silent)[0] for cells in columns.values()]
-              for model in models]
+    infos = benchmark_infos(kept, chance)
+    left_out.warn()
+    if models is None:
+        models = sorted({model for name in kept for model in found[name]})
+    missing = math.nan, Measured('')
     records = {
-        name: [record for _, record in cells.values()]
-        for name, cells in columns.items()
+        name: [record for _, record in found[name].values()]
+        for name in kept
     }
-    n_items = [_n_items(n, records[n], infos[n].n_items) for n in columns]
+    every = tuple(chain.from_iterable(records.values()))
+    check(every)
+    n_items = [_n_items(n, records[n], infos[n].n_items) for n in kept]
     return AccuracyTable(
-        tuple(models), tuple(columns), np.array(values),
-        np.array([infos[name].chance for name in columns]),
-        np.array(n_items, np.int64), tuple(sum(records.values(), [])))
+        tuple(models), tuple(kept),
+        np.array([[found[name].get(model, missing)[0] for name in kept]
+                  for model in models]),
+        np.array([infos[name].chance for name in kept]),
+        np.array(n_items, np.int64), every)
 
 
 def _n_items(name: str, records: Sequence[Measured], known: int) -> int:

@@ -19,8 +19,7 @@ from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.measured import (METRIC, N_ITEMS, SHOTS, Measured,
                                       check_settings, check_weights,
                                       warn_of_differences)
-from csv_plugin.extras.importers.accuracy_cells import (Cell, accuracy_table,
-                                                        chance_levels)
+from csv_plugin.extras.importers.accuracy_cells import Cell, accuracy_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.io.files import FilePath
@@ -58,12 +57,12 @@ def read_every_eval_ever(
             is not in `io.known_benchmarks`.
 
     Returns:
-        AccuracyTable: Fractions, `(M, B)`; models, by the id in their record,
-        and benchmarks are sorted.
+        AccuracyTable: Fractions, `(M, B)`; models are sorted, by the id in
+        their record.
 
     Raises:
         InputError: A name matches no evaluation with an accuracy, or as in
-            `chance_levels`.
+            `benchmark_infos`.
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
@@ -81,23 +80,14 @@ def read_every_eval_ever(
     by_task = _by('task', chain.from_iterable(models.values()))
     columns = usable(lambda name: _column(name, by_task[name], left_out),
                      sorted(by_task), 'evaluation', left_out)
-    missing = [
-        pattern for pattern in benchmarks
-        if not any(fnmatchcase(name, pattern) for name in columns)
-    ]
-    if not columns or missing:
-        raise InputError(
-            ', '.join(str(path) for path in paths), 'accuracies on '
-            f'{", ".join(missing) or "an evaluation"}',
-            '; '.join(left_out.lines) or 'none',
-            'Name evaluations whose metric is an accuracy.')
-    infos = chance_levels([*columns], benchmarks, chance or {}, left_out)
-    left_out.warn()
-    columns = {name: columns[name] for name in infos}
-    table = accuracy_table(
-        sorted({*chain.from_iterable(columns.values())}), columns, infos)
-    warn_of_differences(table.measured)
-    return table
+    where = ', '.join(str(path) for path in paths)
+    for pattern in benchmarks:
+        if not any(fnmatchcase(name, pattern) for name in columns):
+            raise InputError(where, f'accuracies on {pattern}',
+                             '; '.join(left_out.lines) or 'none',
+                             'Name evaluations whose metric is an accuracy.')
+    return accuracy_table(where, None, chain.from_iterable(columns.values()),
+                          benchmarks, chance, warn_of_differences, left_out)
 
 
 def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
@@ -108,28 +98,30 @@ def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
 
 
 def _column(name: str, scores: Sequence[Cell],
-            left_out: LeftOut) -> dict[str, Cell]:
-    """The accuracies on an evaluation by model, all by the same metric."""
+            left_out: LeftOut) -> list[Cell]:
+    """The accuracies of models on an evaluation, all by the same metric."""
     uses = Counter(metric for _, metric in {(m.name, m.facts[METRIC])
                                             for _, m in scores})
     metric = max(sorted(uses), key=lambda metric: uses[metric])
-    cells = {}
+    cells = []
     for model, of_model in _by('name', scores).items():
         same = [s for s in of_model if s[1].facts[METRIC] == metric]
         # Without trials on a few of the items.
         most = max(map(_n_items, same), default=0)
         wanted = [score for score in same if _n_items(score) == most]
-        if len({accuracy for accuracy, _ in wanted}) == 1:
-            cells[model] = wanted[0]
+        reason = ''
+        if not same:
+            reason = f'other models have the {metric}'
+        elif len({accuracy for accuracy, _ in wanted}) > 1:
+            files = dict.fromkeys(measured.file for _, measured in wanted)
+            reason = f'scores differ, in {" and ".join(files)}'
+        else:
+            cells.append(wanted[0])
             if len(wanted) < len(same):
-                left_out.add('result', 'another record has more items',
-                             f'{name} of {model}')
-            continue
-        files = ' and '.join(dict.fromkeys(m.file for _, m in wanted))
-        reason = (f'scores differ, in {files}'
-                  if wanted else f'other models have the {metric}')
-        left_out.add('result', reason, f'{name} of {model}')
-    check_settings([measured for _, measured in cells.values()], (SHOTS, ))
+                reason = 'another record has more items'
+        if reason:
+            left_out.add('result', reason, f'{name} of {model}')
+    check_settings([measured for _, measured in cells], (SHOTS, ))
     if not cells:
         raise InputError(name, 'one score of a model', 'several',
                          'Leave out records.')

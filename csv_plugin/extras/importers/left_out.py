@@ -4,7 +4,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted, shortened
@@ -20,6 +20,19 @@ EMPTY = 'the right answer is empty'
 _SUFFIX = re.compile(r'\|\d+$|_[0-9a-f]{6,8}$')
 
 _Value = TypeVar('_Value')
+
+
+def right_answer(label: Any, n_answers: int) -> int | str:
+    """Return the index of the one right answer, or why there is none.
+
+    `label` is an index, or a list of them.
+    """
+    labels = label if isinstance(label, list) else [label]
+    if len(labels) > 1:
+        return SEVERAL_RIGHT
+    if labels and type(labels[0]) is int and 0 <= labels[0] < n_answers:
+        return labels[0]
+    return NO_RIGHT
 
 
 class LeftOut:

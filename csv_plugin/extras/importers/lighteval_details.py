@@ -9,9 +9,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.measured import (SHOTS, SYSTEM, TEMPLATE, VERSION,
                                       Measured, check_weights)
-from csv_plugin.extras.importers.left_out import (GENERATED, NO_RIGHT,
-                                                  SEVERAL_RIGHT, LeftOut,
-                                                  read_items)
+from csv_plugin.extras.importers.left_out import (GENERATED, LeftOut,
+                                                  read_items, right_answer)
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
@@ -38,7 +37,7 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     files = [*Path(path).rglob('details_*.parquet')]
     if not files:
         raise InputError(os.fspath(path), 'details_*.parquet', 'none', _REMEDY)
-    models = sorted({str(_model_folder(file)) for file in files})
+    models = sorted({str(file.parents[1]) for file in files})
     if len(models) > 1:
         raise InputError(
             os.fspath(path), 'outputs of one model', ', '.join(models),
@@ -53,12 +52,6 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
 
 def _date(file: Path) -> str:
     return file.stem.rpartition('_')[2]
-
-
-def _model_folder(file: Path) -> Path:
-    """That of the model; two organisations may have a model of one name."""
-    # Copies may lack the folder of the run, which is called after its date.
-    return file.parents[file.parent.name == _date(file)]
 
 
 def _answers(task: str, runs: Sequence[Path],
@@ -84,7 +77,7 @@ def _answers(task: str, runs: Sequence[Path],
 
 def _measured(task: str, file: Path) -> Optional[Measured]:
     """What the results of a run state, if they are beside the details."""
-    folder = _model_folder(file.absolute())
+    folder = file.absolute().parents[1]
     output = next((p for p in folder.parents if p.name == 'details'), folder)
     results = Path(output.parent, 'results', folder.relative_to(output),
                    f'results_{_date(file)}.json')
@@ -117,13 +110,9 @@ def _answer(row: JsonPart, task: str, measured: Optional[Measured]) -> Answer:
         return _ONE_OFF if 'PERPLEXITY' in methods else GENERATED
     choices = doc.get('choices', list)
     logprobs = response.get('logprobs', list)
-    gold = doc.fields.get('gold_index')
-    right = gold if isinstance(gold, list) else [gold]
-    if len(right) > 1:
-        return SEVERAL_RIGHT
-    index = right[0] if right else None
-    if type(index) is not int or not 0 <= index < len(choices):
-        return NO_RIGHT
+    index = right_answer(doc.fields.get('gold_index'), len(choices))
+    if isinstance(index, str):
+        return index
     # With SGLang, there is a number for each token.
     logprob = logprobs[index] if len(logprobs) == len(choices) else None
     parts = logprob if isinstance(logprob, list) else [logprob]

@@ -1,14 +1,13 @@
 """Accuracies on benchmarks from the results of lm-evaluation-harness."""
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import chain
+from itertools import chain, product
 from typing import Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.measured import check_measured
-from csv_plugin.extras.importers.accuracy_cells import (Cell, accuracy_table,
-                                                        chance_levels)
+from csv_plugin.extras.importers.accuracy_cells import Cell, accuracy_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          read_runs, runs_of,
@@ -59,53 +58,34 @@ def read_lm_eval_accuracies(
                              repr(benchmark), 'Correct or add the name.')
     runs = usable(lambda model: read_runs(folders[model], left_out), folders,
                   'model', left_out)
-    patterns = _by_name(benchmarks, runs, left_out)
-    infos = chance_levels([*patterns], benchmarks, chance or {}, left_out)
-    # Several weights are an error, whatever else can be used.
-    counted = {
-        name: {
-            model: found[0]
-            for model, those in runs.items()
-            if (found := runs_of(those, model, name, left_out))
-        }
-        for name in infos
-    }
-    columns = usable(
-        lambda name: _cells(name, counted[name],
-                            (metrics or {}).get(patterns[name]), left_out),
-        infos, 'benchmark', left_out)
-    left_out.warn()
-    check_measured(
-        [record for cells in columns.values() for _, record in cells.values()])
-    return accuracy_table([*runs], columns, infos)
-
-
-def _by_name(patterns: Sequence[str], runs: Mapping[str, list[Run]],
-             left_out: LeftOut) -> dict[str, str]:
+    where = f'results of {", ".join(runs)}'[:200]
     of_all = [*chain.from_iterable(runs.values())]
-    tasks = sorted({
+    tasks = {
         task
         for run in of_all
         for task, scores in run.results.items() if isinstance(scores, dict)
-    })
-    found: dict[str, str] = {}
-    for pattern in patterns:
-        matching = [task for task in tasks if fnmatchcase(task, pattern)]
+    }
+    by_task: dict[str, str] = {}
+    for pattern in benchmarks:
+        matching = {task for task in tasks if fnmatchcase(task, pattern)}
         if not matching:
             raise InputError(
-                f'results of {", ".join(runs)}'[:200],
-                f'the task {pattern!r} of a model or more',
+                where, f'the task {pattern!r} of a model or more',
                 tasks_of(of_all, left_out),
                 'Run the harness with this task, or correct the name.')
-        found |= dict.fromkeys(matching, pattern)
-    return found
-
-
-def _cells(benchmark: str, runs: Mapping[str, Run], metric: Optional[str],
-           left_out: LeftOut) -> dict[str, Cell]:
-    """Accuracies on a benchmark, and their records, by model."""
-    return usable(lambda model: _cell(runs[model], model, benchmark, metric),
-                  runs, 'result', left_out)
+        by_task |= dict.fromkeys(sorted(matching), pattern)
+    cells = []
+    for model, task in product(runs, by_task):
+        # Several weights are an error, whatever else can be used.
+        for run in runs_of(runs[model], model, task, left_out)[:1]:
+            try:
+                cells.append(
+                    _cell(run, model, task, (metrics
+                                             or {}).get(by_task[task])))
+            except InputError as error:
+                left_out.add('result', str(error), f'{task} of {model}')
+    return accuracy_table(where, [*runs], cells, benchmarks, chance,
+                          check_measured, left_out)
 
 
 def _cell(run: Run, model: str, benchmark: str, metric: Optional[str]) -> Cell:

@@ -14,9 +14,8 @@ from typing import Any, Optional
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.measured import SYSTEM, Measured
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, NO_RIGHT,
-                                                  SEVERAL_RIGHT, LeftOut,
-                                                  read_items)
+from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, LeftOut,
+                                                  read_items, right_answer)
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.json_files import (JsonPart, inside, read_json_part,
@@ -110,11 +109,9 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     if not _is_scored(row, answers):
         return GENERATED
     # A task with a single answer may have any label: its text, for example.
-    index = 0 if len(answers) == 1 else label
-    if isinstance(index, list):
-        return SEVERAL_RIGHT
-    if type(index) is not int or not 0 <= index < len(answers):
-        return NO_RIGHT
+    index = right_answer(0 if len(answers) == 1 else label, len(answers))
+    if isinstance(index, str):
+        return index
     answer = answers[index]
     text = answer.get('text', str)
     if not text:
@@ -183,32 +180,27 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     """The prompt and right answer of a document, a row for each answer."""
     if rows[0].get('request_type', str) not in _SCORED:
         return GENERATED
-    label = rows[0].fields.get('label')
-    options = _options(rows)
-    is_all = 'continuations' in rows[0].part('request').fields
-    if len(options) == 1 and (is_all or type(label) is not int):
-        prompt, answer = next(iter(options.values()))
-    elif isinstance(label, list):
-        return SEVERAL_RIGHT
-    elif type(label) is not int or label not in options:
-        return NO_RIGHT
-    else:
-        prompt, answer = options[label]
-    if not answer:
-        return EMPTY
-    text = prompt + answer
-    return Text(text_id, text, task, (len(prompt), len(text)))
-
-
-def _options(rows: Sequence[JsonPart]) -> dict[int, tuple[str, str]]:
     requests = [row.part('request') for row in rows]
-    if 'continuations' not in requests[0].fields:
-        return {
+    label = rows[0].fields.get('label')
+    if 'continuations' in requests[0].fields:  # Of a run: all in one row.
+        answers = requests[0].get('continuations', list)
+        prompts = requests[0].fields.get('continuation_prompts') or (
+            [requests[0].get('context', str)] * len(answers))
+        options = dict(enumerate(zip(prompts, answers)))
+        label = 0 if len(answers) == 1 else label
+    else:
+        options = {
             row.get('idx', int):
             (request.get('context', str), request.get('continuation', str))
             for row, request in zip(rows, requests)
         }
-    answers = requests[0].get('continuations', list)
-    prompts = requests[0].fields.get('continuation_prompts') or (
-        [requests[0].get('context', str)] * len(answers))
-    return dict(enumerate(zip(prompts, answers)))
+        if len(options) == 1 and type(label) is not int:
+            label, = options  # Its text, for example.
+    index = right_answer(label, 1 + max(options, default=-1))
+    if isinstance(index, str):
+        return index
+    prompt, answer = options.get(index, ('', ''))
+    if not answer:
+        return EMPTY
+    text = prompt + answer
+    return Text(text_id, text, task, (len(prompt), len(text)))

@@ -22,16 +22,10 @@ MOST_NATS = 100.0
 class TextLoss:
     """The loss of one model on one text, or on the end of it.
 
-    Scored: all characters from `start` on, given those before.
-
-    Args:
-        text_id (str): Which text, or which item of a benchmark.
-        text (str): The text; of an item, the question and the right answer.
-        nats (float): `-log p` of the scored characters.
-        start (int): The first of them, 0 for the whole text.
-        where (str): The file and the line, for errors.
-        measured (Optional[Measured]): What the file states about the model
-            and the task, where it states anything.
+    Scored: all characters from `start` on, given those before; their `-log p`
+    is `nats`. The text of a benchmark item, named by `text_id`, is the
+    question and the right answer. `where` is the file and the line, for
+    errors, and `measured` what the file states about the model and the task.
     """
     text_id: str
     text: str
@@ -83,22 +77,11 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
                   texts: Optional[TextSet] = None) -> FeatureTable:
     """Return the losses of M models on the same texts as feature columns.
 
-    Scored: as in `TextLoss`. Texts without a scored character are left out.
-
-    Args:
-        losses (Mapping): Losses of each model on each text, in any order.
-        texts (Optional[TextSet]): The texts that all must be on; by default
-            those of the first model, sorted by their ids.
-
-    Returns:
-        FeatureTable: A column per text, in the order of the texts: nats per
-        scored character. Its `uniform` is the text's share of all scored
-        characters, which gives the all-token loss, as in
-        `features.text_columns`.
-
-    Raises:
-        InputError: The texts of a model are not those of the set, each once,
-            or the losses of two models begin at different characters.
+    Scored: as in `TextLoss`. Columns are nats per scored character of each
+    text, in the order of `texts`, by default sorted by their ids. Texts
+    without a scored character are left out. `uniform` is the share of a text
+    in all scored characters, as in `features.text_columns`. An `InputError`
+    if models have losses on other texts, or from other characters on.
     """
     by_model = _checked(losses, texts)
     first = next(iter(by_model.values()))

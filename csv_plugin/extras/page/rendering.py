@@ -23,27 +23,10 @@ from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard
 
-#: Benchmarks side by side in one table.
-_ABREAST = 5
 #: Texts that are shown of each benchmark.
 N_TEXTS = 3
 #: Steps of colour between no weight and full weight.
 N_LEVELS = 8
-
-
-@dataclass(frozen=True)
-class MethodErrors:
-    """Errors of one predictor on held-out models.
-
-    Mean absolute differences over all cells and by benchmark, fractions, NaN
-    if no model was held out; and how many of the intervals of held-out models
-    contain the real accuracy.
-    """
-    label: str
-    overall: float
-    by_benchmark: Mapping[str, float]
-    n_inside: int
-    n_cells: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +111,7 @@ def render(page: Page) -> str:
     predictions = page.board.predictions
     several = len(predictions.benchmarks) > 1
     overall = Overall.of(predictions)
-    comparisons = [
-        method_errors(predictions, label) for label in predictions.methods
-    ]
+    comparisons = [_errors(predictions, name) for name in predictions.methods]
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
@@ -143,7 +124,6 @@ def render(page: Page) -> str:
         overall=overall if several else None,
         order=_by_mean(overall),
         comparisons=comparisons,
-        blocks=_blocks(predictions.benchmarks),
         style=style,
         style_hash=_hash(style),
         levels=range(N_LEVELS, 0, -1),
@@ -168,15 +148,15 @@ def points(number: Optional[float], sign: str = '-') -> str:
     return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
 
 
-def _finding(predictions: Predictions, errors: MethodErrors) -> str:
-    cells = predictions.held_out(errors.label)
-    if not errors.n_cells:
+def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
+    cells = predictions.held_out(errors['label'])
+    if not errors['n_cells']:
         cells = np.ones_like(cells)
     found = (f'{counted(int(cells.any(axis=1).sum()), "model")} on '
              f'{counted(int(cells.any(axis=0).sum()), "benchmark")}')
-    if errors.n_cells:
-        found += (f': {MEAN_ERROR} {points(100 * errors.overall)} points, '
-                  f'{errors.n_inside} of {errors.n_cells} inside')
+    if errors['n_cells']:
+        found += (f': {MEAN_ERROR} {points(100 * errors["overall"])} points, '
+                  f'{errors["n_inside"]} of {errors["n_cells"]} inside')
     return found
 
 
@@ -219,24 +199,21 @@ def _data_uri(svg: str) -> str:
     return f'data:image/svg+xml;base64,{content}'
 
 
-def _blocks(benchmarks: Sequence[str]) -> list[list[str]]:
-    """Benchmarks of one table each, as even as possible."""
-    n_blocks = -(-len(benchmarks) // _ABREAST)
-    return [
-        part.tolist()
-        for part in np.array_split(np.array(benchmarks, object), n_blocks)
-    ]
+def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
+    """Errors of one predictor on held-out models.
 
-
-def method_errors(predictions: Predictions, label: str) -> MethodErrors:
-    """Return the differences of one of the methods from real accuracies."""
-    held_out = predictions.held_out(label)
-    sizes = np.abs(predictions.difference(label))[held_out]
-    by_benchmark = predictions.mean_difference(label).tolist()
-    return MethodErrors(label,
-                        float(sizes.mean()) if len(sizes) else math.nan,
-                        dict(zip(predictions.benchmarks, by_benchmark)),
-                        int(predictions.covered(label).sum()), len(sizes))
+    Mean absolute differences over all cells and by benchmark, fractions, NaN
+    if no model was held out; and how many of the intervals contain the real
+    accuracy.
+    """
+    sizes = np.abs(predictions.difference(label))[predictions.held_out(label)]
+    return dict(
+        label=label,
+        overall=sizes.mean() if len(sizes) else math.nan,
+        by_benchmark=dict(
+            zip(predictions.benchmarks, predictions.mean_difference(label))),
+        n_inside=int(predictions.covered(label).sum()),
+        n_cells=len(sizes))
 
 
 def heat_sections(

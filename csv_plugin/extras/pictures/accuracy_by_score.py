@@ -16,9 +16,9 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.scaling_law import Curve
-from csv_plugin.extras.pictures.style import (GREY, Look, explain, few_ticks,
-                                              handle, looks, pad, panels,
-                                              picture, show_empty, wrapped)
+from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
+                                              looks, pad, panels, picture,
+                                              show_empty, wrapped)
 
 #: Styles of the curve where training models are, and elsewhere.
 _FITTED, _BEYOND = 'scaling law', 'beyond the fit'
@@ -117,7 +117,6 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
 def _draw_points(axes: Axes, points: CapabilityPoints,
                  look: Mapping[str, Look]) -> None:
     drawn = points.drawn
-    few_ticks(axes, 'y')
     if not drawn.any():
         axes.invert_xaxis()
         show_empty(axes)

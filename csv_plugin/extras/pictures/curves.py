@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from csv_plugin.extras.pictures.style import (GREY, Look, explain, few_ticks,
-                                              handle, looks, panels, picture,
-                                              wrapped)
+from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
+                                              looks, panels, picture, wrapped)
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 
@@ -40,7 +39,6 @@ def trajectory_picture(triage: Triage) -> Figure:
 def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
                 look: Mapping[str, Look]) -> None:
     b = triage.benchmarks.index(benchmark)
-    few_ticks(axes, 'y')
     for run in triage.runs:
         _draw_predictions(axes, triage, run, b, look[run.run])
     ahead = [

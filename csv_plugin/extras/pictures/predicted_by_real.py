@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from csv_plugin.core import metrics
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.extras.pictures.style import (GREY, Look, diagonal, explain,
-                                              few_ticks, handle, is_leftmost,
-                                              look, pad, panels, picture,
-                                              show_empty, wrapped)
+                                              handle, is_leftmost, look, pad,
+                                              panels, picture, show_empty,
+                                              wrapped)
 
 
 @picture
@@ -60,7 +60,6 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
     """Draw one method on one benchmark, and return a title with its error."""
     mask = predictions.held_out(predictions.methods[p])[:, b]
     diagonal(axes)
-    few_ticks(axes, 'xy')
     if not mask.any():
         show_empty(axes)
         return ''

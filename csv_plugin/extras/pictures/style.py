@@ -18,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
@@ -184,6 +183,9 @@ def panels(
         figure.add_subplot(grid[b // columns * n_rows + row, b % columns])
         for b in range(n_panels)
     ] for row in range(n_rows)]
+    for panel in figure.axes:
+        panel.locator_params('x', nbins=3)
+        panel.locator_params('y', nbins=4)
     return figure, axes
 
 
@@ -238,26 +240,6 @@ def pad(*values: NDArray) -> tuple[float, float]:
 def diagonal(axes: Axes) -> None:
     """Draw the line where both axes are equal."""
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
-
-
-def few_ticks(axes: Axes, shares: str = '') -> None:
-    """Set at most five round numbers on each linear axis, far apart.
-
-    `shares` are axes, such as 'y', without numbers outside of 0 to 1.
-    """
-    for name, axis in (('x', axes.xaxis), ('y', axes.yaxis)):
-        # Numbers other than shares are long and would touch.
-        most = 4 if name == 'y' or name in shares else 3
-        axis.set_major_locator(MaxNLocator(most, steps=(1, 2, 2.5, 5, 10)))
-        axis.set_major_formatter(_share if name in shares else _short)
-
-
-def _short(number: float, _: Any) -> str:
-    return f'{number:g}'.replace('e-0', 'e-')
-
-
-def _share(number: float, _: Any) -> str:
-    return _short(number, _) if 0 <= number <= 1 else ''
 
 
 def show_empty(axes: Axes) -> None:

@@ -36,19 +36,6 @@ def test_losses_of_a_real_run():
     assert loss.nats == 1.4268734455
 
 
-def test_copies_without_the_folder_of_the_run(tmp_path):
-    """As the program's own tests keep them."""
-    source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
-    (tmp_path / 'm').mkdir()
-    shutil.copy(source, tmp_path / 'm')
-    earlier = source.name.replace('2026-11-22', '2026-11-21')
-    shutil.copy(next((LIGHTEVAL / 'd-s-100').rglob('*.parquet')),
-                tmp_path / 'm' / earlier)  # yapf: disable
-    found, expected = ([loss.nats for loss in read(path)[0]]
-                       for path in (tmp_path / 'm', LIGHTEVAL / 'c-l-80'))
-    assert found == expected
-
-
 def test_details_of_two_models_are_refused():
     """Of each task, those of the model that was run last would count."""
     with pytest.raises(

@@ -173,7 +173,7 @@ def test_a_number_that_is_not_finite_harms_its_task_alone(
     change_json(path,
                 lambda old: old.update(throughput=value, max_length=10**30))
     assert read(path).values.tolist() == [[.6]]
-    with pytest.warns(UserWarning, match='1 benchmark .winogrande.*found'):
+    with pytest.warns(UserWarning, match='1 result .winogrande of .*found'):
         table = read(path, names=['winogrande', 'piqa'])
     assert table.benchmarks == ('piqa', )
     with pytest.raises(InputError, match="a fraction as 'acc"):
