@@ -31,7 +31,7 @@ def methods_picture(predictions: Predictions) -> Figure:
             if p == 0:
                 title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
-            if len(methods) > 1 and is_leftmost(b, len(names)):
+            if len(methods) > 1 and is_leftmost(b):
                 axes.set_ylabel(wrapped(method), fontweight='bold')
     explain(figure, 'real accuracy', 'predicted accuracy',
             _handles(predictions.level))

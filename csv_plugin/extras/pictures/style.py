@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, atomic_path
 
@@ -37,8 +36,8 @@ GREY = '#767676'
 _PANEL, _MARGIN = (2.2, 2.05), (0.5, 0.4)
 #: Inches, so that the labels of the axes have room beside one panel.
 _LEAST_WIDTH = 5.0
-#: Panels side by side where not all fit into one row.
-_ABREAST = (5, 4, 3)
+#: Most panels side by side.
+_ABREAST = 4
 #: Fonts that are taken where they are installed, for characters that the
 #: first one, which comes with matplotlib, does not have.
 _FONTS = ('DejaVu Sans', 'Noto Sans CJK SC', 'Noto Sans SC',
@@ -50,7 +49,6 @@ _SETTINGS = {
     'axes.edgecolor': GREY,
     'axes.formatter.useoffset': False,
     'axes.grid': True,
-    'axes.linewidth': 0.8,
     'axes.spines.right': False,
     'axes.spines.top': False,
     'axes.titlesize': 10,
@@ -59,14 +57,9 @@ _SETTINGS = {
     'figure.dpi': 150,
     'figure.labelsize': 10.5,
     'grid.color': '#e4e4e4',
-    'grid.linewidth': 0.6,
-    'legend.columnspacing': 1.5,
     'legend.fontsize': 9.5,
     'legend.frameon': False,
     'legend.handlelength': 1.7,
-    'legend.handletextpad': 0.5,
-    'lines.linewidth': 1.4,
-    'lines.markersize': 5,
     'svg.hashsalt': 'csv_plugin',
     'text.parse_math': False,
     'xtick.color': GREY,
@@ -131,18 +124,14 @@ def picture(
 
 
 def save(figure: Figure, path: FilePath) -> None:
-    """Write a picture as PNG or SVG, by the ending of the name.
+    """Write a picture in a format of matplotlib, by the ending of the name.
 
-    The file appears whole or not at all; equal pictures are equal bytes.
+    The file appears whole or not at all; equal PNG or SVG are equal bytes.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in ('.png', '.svg'):
-        raise InputError(
-            str(path), 'a name that ends with .png or .svg', repr(suffix),
-            'Choose one of these formats.')
-    metadata = {'Date': None} if suffix == '.svg' else {}
+    kind = Path(path).suffix[1:].lower()
+    metadata = {'Date': None} if kind == 'svg' else {}
     with _styled(), atomic_path(path) as temporary:
-        figure.savefig(temporary, format=suffix[1:], metadata=metadata)
+        figure.savefig(temporary, format=kind, metadata=metadata)
 
 
 def wrapped(name: str, width: int = 20) -> str:
@@ -169,7 +158,7 @@ def panels(
 
     Rows of B panels each wrap together. `size` is that of a panel, inches.
     """
-    columns = _n_columns(n_panels)
+    columns = min(n_panels, _ABREAST)
     blocks = -(-n_panels // columns)
     width = columns * size[0] + _MARGIN[0]
     # One panel or two grow in both directions.
@@ -189,16 +178,9 @@ def panels(
     return figure, axes
 
 
-def _n_columns(n_panels: int) -> int:
-    """Panels side by side: few cells of the grid stay empty."""
-    if n_panels <= _ABREAST[0]:
-        return n_panels
-    return min(_ABREAST, key=lambda n: -n_panels % n)
-
-
-def is_leftmost(index: int, n_panels: int) -> bool:
+def is_leftmost(index: int) -> bool:
     """Return whether a panel of a row stands at the left of the figure."""
-    return index % _n_columns(n_panels) == 0
+    return index % _ABREAST == 0
 
 
 def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:

@@ -101,8 +101,7 @@ def build_validation_set(recipe: Sequence[TextSource],
         drawn, passed_over = sample_texts(source, subtasks[source.name], seed,
                                           seen)
         texts += drawn
-        records.append(
-            _record(source, configs[source.name], drawn, passed_over))
+        records.append(_record(source, drawn, passed_over))
     text_set = TextSet(tuple(texts))
     manifest = dict(
         fingerprint=text_set.fingerprint,
@@ -216,20 +215,12 @@ def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
     return sorted(candidates, key=digest)
 
 
-def _record(source: TextSource, configs: dict[str, Any], texts: Sequence[Text],
+def _record(source: TextSource, texts: Sequence[Text],
             passed_over: dict[str, list[str]]) -> dict[str, Any]:
     counts = Counter(map(subtask_name, texts))
-    if source.chain_of_thought:
-        splits = ['worked examples of the prompt']
-    else:
-        splits = [
-            configs[name]['reader_cfg'].get('test_split', 'test')
-            for name in counts
-        ]
     return dict(
         name=source.name,
         dataset=source.dataset,
-        split=', '.join(dict.fromkeys(splits)),
         n_texts=len(texts),
         n_subtasks=len(counts),
         subtasks=dict(counts),

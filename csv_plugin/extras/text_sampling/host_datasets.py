@@ -98,10 +98,8 @@ def load_dataset(config: Any) -> BaseDataset:
     """Load both splits of a dataset with OpenCompass's own loader.
 
     Nothing is downloaded, and what the loader draws at random is the same
-    each time. Repetitions (`n`, `k`) are ignored.
-
-    Raises:
-        LoadError: The data is missing, or the loader fails.
+    each time. Repetitions (`n`, `k`) are ignored. A `LoadError` if the data is
+    missing or the loader fails.
     """
     once = {key: config[key] for key in config if key not in ('n', 'k')}
     with _offline(config.get('path')), _seeded():

@@ -57,13 +57,7 @@ def question(text: Text) -> str:
 
 
 def load_subtask(name: str, config: Any) -> Subtask:
-    """Load the items of a dataset's test split.
-
-    Raises:
-        LoadError: As in `host_datasets.load_dataset`.
-        InputError: The prompt template, the retriever or the references
-            cannot be used.
-    """
+    """Load the items of a dataset's test split, as `load_dataset` does."""
     prompts = _read_prompts(config)
     column = check_output_column(prompts.output_column)
     data = load_dataset(config)
@@ -225,12 +219,7 @@ def _split(template: Any, columns: Sequence[str],
                          f'one of the columns {list(columns)}', 'none of them',
                          'Name the columns of an item in braces.')
     item = '\n'.join(messages[n_before:])
-    before, rest = item[:first_field.start()], item[first_field.start():]
-    if ice_token and ice_token in rest:
-        raise InputError('prompt template',
-                         f'{ice_token!r} before all columns of the item',
-                         f'it behind {rest[:40]!r}',
-                         'Choose another dataset config.')
+    before = item[:first_field.start()]
     start = max(
         len(before) - len(before.rpartition(mark)[2])
         for mark in ('\n\n', ice_token) if mark)

@@ -83,7 +83,7 @@ def test_methods_picture():
     predictions.real[7, 2] = nan
     predictions.real[:, 5] = nan
     figure = pictures.methods_picture(predictions)
-    # Axes of a method one after the other; two blocks of three columns.
+    # Axes of a method one after the other; blocks of four columns and two.
     grid = np.array(figure.axes, dtype=object).reshape(3, 6)
     for p in range(3):
         for b in range(5):
@@ -108,7 +108,7 @@ def test_methods_picture():
             assert most > max(real.max(), values.max())
         assert 'error' not in grid[p, 5].get_title()
     labels = [[axes.get_ylabel() for axes in row] for row in grid]
-    assert labels == [[name, '', ''] * 2
+    assert labels == [[name, '', '', '', name, '']
                       for name in ('auto', 'uniform', 'constant')]
 
 

@@ -24,10 +24,6 @@ def test_same_bytes(tmp_path, suffix):
     assert b'dc:date' not in first
 
 
-@pytest.mark.parametrize('name, match', [('a.pdf', '.png or .svg'),
-                                         ('a', '.png or .svg'),
-                                         ('no/a.svg', 'existing folder')])
-def test_save_refuses(tmp_path, name, match):
-    with pytest.raises(InputError, match=match):
-        save(capability_picture([some_points()]), tmp_path / name)
-    assert not list(tmp_path.iterdir())
+def test_save_refuses_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match='existing folder'):
+        save(capability_picture([some_points()]), tmp_path / 'no/a.svg')

@@ -170,7 +170,6 @@ def test_texts_and_manifest(invented_data):
     assert manifest['versions']['opencompass']
     assert [TextSource(**s) for s in manifest['recipe']] == list(RECIPE)
     sums, bbh, chains = manifest['sources']
-    assert sums['split'] == bbh['split'] == 'test' != chains['split']
     assert sums['subtasks'] == {'gsm8k': 3}
     assert bbh['dataset'] == 'bbh_gen_98fba6'
     assert set(bbh['subtasks'].values()) == {1, 2}

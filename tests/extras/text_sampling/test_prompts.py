@@ -66,23 +66,6 @@ def test_templates_without_an_item(template):
         split_template(template, ['x'])
 
 
-@pytest.mark.parametrize('template', [
-    'Q {x}\n</E>A:',
-    {
-        'A': '</E>{x} a',
-        'B': '{x}</E> b'
-    },
-    dict(round=[
-        dict(role='HUMAN', prompt='Q {x}'),
-        dict(role='BOT', prompt='</E>A')
-    ]),
-])
-def test_examples_behind_a_column_are_refused(template):
-    with pytest.raises(
-            InputError, match="'</E>' before all .*, found it behind '{x}"):
-        split_template(template, ['x', 'y'], '</E>')
-
-
 ITEM = 'Q: {x}\nUnit: {y}\nA: Think.'
 
 
