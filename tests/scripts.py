@@ -4,8 +4,9 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from csv_plugin.cli.salience import make_parser
+from csv_plugin.cli.salience import main, make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,3 +41,12 @@ def check_end(text: str, is_last: bool = False) -> list[str]:
     for line in lines:
         assert len(line) <= 100 or line.startswith(('Written to', 'warning:'))
     return lines
+
+
+def refusal(capsys: Any, *words: str) -> str:
+    """The line of the error that a call of the command ends with."""
+    capsys.readouterr()
+    assert main(words) == 2
+    error: str = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: ')
+    return error

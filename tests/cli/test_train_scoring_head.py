@@ -1,5 +1,4 @@
 """From runs, dumps or a collection to a predictor and its report."""
-import csv
 import shutil
 from dataclasses import replace
 
@@ -7,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from csv_plugin.cli import salience, train_scoring_head
+from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.extras import training_files
-from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,
-                                      read_collection)
+from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.paper import paper_accuracies, paper_models
 from csv_plugin.io.predictors import load_predictor
@@ -24,26 +22,14 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm import loading
 from csv_plugin.lm.head.paper_head import train_paper_head
 from tests.runs import write_summary
+from tests.scripts import csv_rows, refusal
 
-SCORING = [
-    '--scoring-lm',
-    str(shipped.SCORING_LM), '--tokenizer',
-    str(shipped.SCORING_TOKENIZER)
-]
+SCORING = (f'--scoring-lm {shipped.SCORING_LM} '
+           f'--tokenizer {shipped.SCORING_TOKENIZER}')
 CHOSEN = [
     f'{series}-{size}@{percent}' for series in 'abcd' for size in ('xs', 'm')
     for percent in (35, 65, 100)
 ]
-
-
-@pytest.fixture(scope='module')
-def tool():
-    torch.set_num_threads(1)
-    return train_scoring_head
-
-
-def train(options):
-    return salience.main(['train', *options])
 
 
 @pytest.fixture
@@ -63,85 +49,65 @@ def write_parts(folder, models_of, texts):
                    TokenLossDump(info, tuple(part)))
 
 
-def write_run(folder, dumps, fingerprint, rows):
-    for model in CHOSEN:
-        path = folder / 'predictions' / model
-        path.mkdir(parents=True)
-        target = path / f'{dataset_abbr(fingerprint)}.safetensors'
-        target.hardlink_to(dumps / f'{model}.safetensors')
-    header = ('dataset', 'version', 'metric', 'mode', *CHOSEN)
-    write_summary(folder, [header, *([*map(str, row)] for row in rows)])
-
-
 @pytest.fixture(scope='module')
 def world(tmp_path_factory):
     """A run of 24 checkpoints, 12 texts and one benchmark, and its parts."""
+    torch.set_num_threads(1)
     root = tmp_path_factory.mktemp('world')
     whole = read_collection(shipped.COLLECTION)
     of_scenes = [text for text in whole.texts if text.source == 'scenes']
     texts = TextSet(tuple(of_scenes[:12]))
     scores = whole.accuracies.select(CHOSEN).column('scenes')
     write_parts(root / 'dumps', {m: m for m in CHOSEN}, texts)
-    write_run(root / 'run', root / 'dumps', texts.fingerprint,
-              [('scenes', '1f', 'accuracy', 'ppl', *(100 * scores))])
-    write_texts(root / TEXTS, texts)
+    for model in CHOSEN:
+        path = root / 'run/predictions' / model
+        path.mkdir(parents=True)
+        target = path / f'{dataset_abbr(texts.fingerprint)}.safetensors'
+        target.hardlink_to(root / f'dumps/{model}.safetensors')
+    write_summary(root / 'run', [('dataset', 'version', 'metric', 'mode',
+                                  *CHOSEN),
+                                 ('scenes', '1f', 'accuracy', 'ppl',
+                                  *map(str, 100 * scores))])  # yapf: disable
+    write_texts(root / 'texts.jsonl', texts)
     write_texts(root / 'others.jsonl', TextSet(tuple(of_scenes[1:13])))
     write_csv(
-        root / MODELS, ('model', 'family', 'split', 'params_b'),
+        root / 'models.csv', ('model', 'family', 'split', 'params_b'),
         [(m, m[0], 'test' if m[0] == 'd' else 'train', whole.info[m].params_b)
          for m in CHOSEN])
     write_csv(root / 'unsplit.csv', ('model', 'family'),
               [(m, m[0]) for m in CHOSEN])
-    write_csv(root / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
+    write_csv(root / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
               [('scenes', .25, 240)])
-    write_csv(root / SCORES, ('model', 'scenes'), zip(CHOSEN, scores))
+    write_csv(root / 'scores.csv', ('model', 'scenes'), zip(CHOSEN, scores))
     return root
 
 
-def dumps(world):
-    return [str(path) for path in sorted((world / 'dumps').iterdir())]
-
-
-def options(world, source='runs', **changes):
+def words(world, **changes):
     """Options of a call that works, some of them changed or left out."""
-    values_by_name = {
-        source: [str(world / 'run')] if source == 'runs' else dumps(world),
-        'texts': [str(world / TEXTS)],
-        'models': [str(world / MODELS)],
-        'benchmarks': [str(world / BENCHMARKS)],
-        'fit': ['train'],
-        'scoring_lm': [str(shipped.SCORING_LM)],
-        'tokenizer': [str(shipped.SCORING_TOKENIZER)],
-        **changes
-    }
-    if 'tasks' in changes:
-        values_by_name['benchmarks'] = None
-    return [
-        word for name, values in values_by_name.items() if values is not None
-        for word in (f'--{name.replace("_", "-")}', *values)
-    ]
+    given = {
+        'runs': f'{world}/run',
+        'texts': f'{world}/texts.jsonl',
+        'models': f'{world}/models.csv',
+        'benchmarks': f'{world}/benchmarks.csv',
+        'fit': 'train',
+        'scoring-lm': shipped.SCORING_LM,
+        'tokenizer': shipped.SCORING_TOKENIZER
+    } | changes
+    options = [f'--{name} {value}' for name, value in given.items() if value]
+    return ['train', *' '.join(options).replace('{}', str(world)).split()]
 
 
 @pytest.fixture(scope='module')
-def made(tool, world, tmp_path_factory):
+def made(world, tmp_path_factory):
     out = tmp_path_factory.mktemp('made') / 'new'
-    assert train([*options(world), '--keep-collection', '--out',
-                  str(out)]) == 0
+    assert main([*words(world), '--keep-collection', f'--out={out}']) == 0
     return out
 
 
 def rows_of(out):
-    lines = [(out / name).read_text('utf-8').splitlines()
-             for name in ('predictions.csv', 'in_sample.csv')]
-    return {
-        (row['model'], row['benchmark']): row
-        for part in lines
-        for row in csv.DictReader(part)
-    }
-
-
-def values_of(out):
-    return [float(row['predicted']) for row in rows_of(out).values()]
+    rows = [*csv_rows(out / 'predictions.csv'),
+            *csv_rows(out / 'in_sample.csv')]  # yapf: disable
+    return {row['model']: row for row in rows}
 
 
 @pytest.mark.slow
@@ -155,30 +121,24 @@ def test_from_runs_to_a_predictor(made):
     board = (made / 'leaderboard.md').read_text('utf-8')
     assert 'd-m@100' in board and 'a-m@100' not in board
     rows = rows_of(made)
-    assert set(rows) == {(model, 'scenes') for model in CHOSEN}
-    for (model, _), row in rows.items():
+    assert set(rows) == {*CHOSEN}
+    for model, row in rows.items():
         assert row['in_sample'] == str(int(model[0] != 'd'))
         assert row['split'] == ('test' if model[0] == 'd' else 'train')
     predictor = load_predictor(made / 'predictor.safetensors')
     assert predictor.scoring_lm == str(shipped.SCORING_LM)
     collection = read_collection(made / 'collection')
     predictions = predictor.predict(collection.losses)
-    rows = rows_of(made)
     assert predictions.values[:, 0, 0].tolist() == [
-        float(rows[model, 'scenes']['predicted'])
-        for model in predictions.models
+        float(rows[model]['predicted']) for model in predictions.models
     ]
 
 
 @pytest.mark.slow
-def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
-                                     capsys):
+def test_what_is_there_is_told_first(made, tmp_path, no_pictures, capsys):
     """And the collection of an earlier call gives the same again."""
-    assert train([
-        '--collection',
-        str(made / 'collection'), *SCORING, '--fit', 'train', '--out',
-        str(tmp_path / 'new')
-    ]) == 0
+    call = ['train', '--collection', f'{made}/collection', *SCORING.split()]
+    assert main([*call, '--fit=train', f'--out={tmp_path}/new']) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         '24 models, 18 to fit to, losses on 12 texts',
@@ -187,20 +147,17 @@ def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
     ]
     assert lines[6].startswith('scenes ')
     for name in ('predictions.csv', 'predictor.safetensors'):
-        assert (tmp_path / 'new' / name).read_bytes() == (made /
-                                                          name).read_bytes()
+        again = tmp_path / 'new' / name
+        assert again.read_bytes() == (made / name).read_bytes()
     # What would be ignored is refused.
-    line = last_line(tool, [
-        '--collection',
-        str(made / 'collection'), *SCORING, '--chance', 'scenes=0.5',
-        '--models', 'mine.csv'
-    ], tmp_path / 'other', capsys)
-    assert 'found --models, --chance' in line
+    assert 'found --models, --chance' in refusal(capsys, *call,
+                                                 '--chance=scenes=0.5',
+                                                 '--models=mine.csv',
+                                                 f'--out={tmp_path}/other')
 
 
 @pytest.mark.slow
-def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
-                               capsys):
+def test_from_dumps_and_scores(world, made, tmp_path, no_pictures, capsys):
     """Benchmarks by name, with the chance level that the table has.
 
     And what made the losses is told, if they come from several engines.
@@ -211,13 +168,14 @@ def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
         file = tmp_path / f'dumps/{model}.safetensors'
         dump = read_dump(file)
         write_dump(file, replace(dump, info=replace(dump.info, **changes)))
-    arguments = options(
-        tmp_path, 'dumps', scores=[str(world / SCORES)], tasks=['scenes'],
-        chance=['scenes=0.25'], texts=[str(world / TEXTS)],
-        models=[str(world / MODELS)])  # yapf: disable
     out = tmp_path / 'out'
-    assert train([*arguments, '--out', str(out)]) == 0
-    np.testing.assert_allclose(values_of(out), values_of(made), atol=1e-9)
+    call = words(world, runs='', dumps=f'{tmp_path}/dumps/*', benchmarks='',
+                 scores='{}/scores.csv', tasks='scenes', chance='scenes=0.25',
+                 out=out)  # yapf: disable
+    assert main(call) == 0
+    np.testing.assert_allclose(
+        *([float(row['predicted']) for row in rows_of(folder).values()]
+          for folder in (out, made)), atol=1e-9)  # yapf: disable
     assert not (out / 'collection').exists()
     screen = capsys.readouterr().out
     report = (out / 'report.md').read_text('utf-8')
@@ -247,18 +205,16 @@ def heads(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_papers_method_with_settings(tool, world, tmp_path, no_pictures,
-                                         heads):
-    table = tmp_path / MODELS
+def test_the_papers_method_with_settings(world, tmp_path, no_pictures, heads):
     split = {'35': 'train', '65': 'validation', '100': 'test'}
-    write_csv(table, ('model', 'family', 'split'),
+    write_csv(tmp_path / 'models.csv', ('model', 'family', 'split'),
               [(m, m[:2], split[m.split('@')[1]]) for m in CHOSEN])
-    arguments = options(
-        world, models=[str(table)], method=['paper'],
-        learning_rate=['0.05'], steps=['4'],
-        fit=['train', 'validation'], seed=['7'])  # yapf: disable
-    assert train([*arguments, '--out', str(tmp_path / 'new')]) == 0
-    for (model, _), row in rows_of(tmp_path / 'new').items():
+    assert main([
+        *words(world, models=tmp_path / 'models.csv', fit='train validation'),
+        *'--method paper --learning-rate .05 --steps 4 --seed 7'.split(),
+        f'--out={tmp_path}/new'
+    ]) == 0
+    for model, row in rows_of(tmp_path / 'new').items():
         assert row['split'] == split[model.split('@')[1]]
         assert row['in_sample'] == str(int(not model.endswith('@100')))
     (training, validation, settings, head), = heads
@@ -274,8 +230,7 @@ def test_the_papers_method_with_settings(tool, world, tmp_path, no_pictures,
 
 
 @pytest.mark.slow
-def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
-                                              tmp_path):
+def test_code_of_a_model_runs_only_if_told_to(monkeypatch, made, tmp_path):
     seen = []
 
     def stopped(*arguments):
@@ -283,75 +238,55 @@ def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
         raise InputError('the model', 'a model', 'none', 'Stop.')
 
     monkeypatch.setattr(loading, 'load_scoring_lm', stopped)
-    for more in ([], ['--trust-remote-code']):
-        assert train([
-            '--collection',
-            str(made / 'collection'), '--scoring-lm', 'a/b', '--fit', 'train',
-            '--out',
-            str(tmp_path), *more
-        ]) == 2
+    call = (f'train --collection {made}/collection --scoring-lm a/b '
+            f'--fit train --out {tmp_path}')
+    for more in ('', ' --trust-remote-code'):
+        assert main((call + more).split()) == 2
     assert seen == [('a/b', None, False), ('a/b', None, True)]
 
 
 @pytest.mark.slow
-def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
-                                      heads):
+def test_the_papers_models_and_scores(world, tmp_path, no_pictures, heads):
     """Losses of other models under their names: no table is needed."""
-    texts = read_collection(shipped.COLLECTION).texts
-    few = TextSet(texts.texts[:4])
+    few = TextSet(read_collection(shipped.COLLECTION).texts.texts[:4])
     scores = paper_accuracies()
     splits = {name: info.split for name, info in paper_models().items()}
     names = [model for model in splits if model in scores.models]
     zoo = [p.stem for p in sorted(shipped.COLLECTION.glob('*.safetensors'))]
     write_parts(tmp_path / 'dumps', dict(zip(names, zoo)), few)
-    write_texts(tmp_path / TEXTS, few)
-    files = [str(path) for path in (tmp_path / 'dumps').iterdir()]
-    assert train([
-        '--dumps', *files, '--texts',
-        str(tmp_path / TEXTS), '--scores', 'paper', '--models', 'paper',
-        '--tasks', 'gsm8k', *SCORING, '--method', 'paper', '--steps', '2',
-        '--out',
-        str(tmp_path / 'new')
-    ]) == 0
+    write_texts(tmp_path / 'texts.jsonl', few)
+    call = (f'train --dumps {tmp_path}/dumps/* --texts {tmp_path}/texts.jsonl '
+            '--scores paper --models paper --tasks gsm8k --method paper '
+            f'--steps 2 --out {tmp_path}/new {SCORING}')
+    assert main(call.split()) == 0
     (_, validation, settings, _), = heads
     assert settings.learning_rate == 1e-3
     assert validation == [m for m in names if splits[m] == 'validation']
     rows = rows_of(tmp_path / 'new')
-    assert set(rows) == {(m, 'gsm8k') for m in names}
-    for (model, benchmark), row in rows.items():
+    assert set(rows) == {*names}
+    for model, row in rows.items():
         assert row['split'] == splits[model]
-        accuracy = scores.select([model]).column(benchmark)[0]
+        accuracy = scores.select([model]).column('gsm8k')[0]
         assert row['observed'] == str(float(accuracy))
         assert row['in_sample'] == str(int(row['split'] != 'test'))
 
 
-def last_line(tool, arguments, out, capsys):
-    """The only line of an error; no predictor is written."""
-    assert train([*arguments, '--out', str(out)]) == 2
-    line = capsys.readouterr().err.splitlines()[-1]
-    assert line.startswith('error: ')
-    assert not (out / 'predictor.safetensors').exists()
-    return line
+FROM_DUMPS = dict(runs='', dumps='{}/dumps/*')
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('source, changes, message', [
-    ('runs', dict(texts=None), 'expected --texts, --models and --benchmarks'),
-    ('dumps', dict(texts=['{}/others.jsonl'], scores=['{}/scores.csv']),
+@pytest.mark.parametrize('changes, message', [
+    (dict(texts=''), 'expected --texts, --models and --benchmarks'),
+    (dict(FROM_DUMPS, texts='{}/others.jsonl', scores='{}/scores.csv'),
      'the validation set with fingerprint'),
-    ('dumps', {}, 'a table of accuracies beside them, found none'),
-    ('runs', dict(chance=['scenes=0.25']), 'found --chance'),
-    ('runs', dict(models=['{}/unsplit.csv']), 'no names in a column split'),
-    ('runs', dict(scoring_lm=['{}/run']), 'a causal LM and its tokenizer'),
-    ('runs', dict(method=['paper']), 'found 0 of 18 for validation'),
-    ('runs', dict(learning_rate=['3'], steps=['3']),
-     'found --learning-rate, --steps'),
+    (FROM_DUMPS, 'a table of accuracies beside them, found none'),
+    (dict(chance='scenes=0.25'), 'found --chance'),
+    (dict(models='{}/unsplit.csv'), 'no names in a column split'),
+    ({'scoring-lm': '{}/run'}, 'a causal LM and its tokenizer'),
+    (dict(method='paper'), 'found 0 of 18 for validation'),
+    ({'learning-rate': '3', 'steps': '3'}, 'found --learning-rate, --steps'),
 ])  # yapf: disable
-def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
-                               message):
-    filled = {
-        name: values and [value.format(world) for value in values]
-        for name, values in changes.items()
-    }
-    line = last_line(tool, options(world, source, **filled), tmp_path, capsys)
-    assert message in line
+def test_bad_input_is_one_line(world, tmp_path, capsys, changes, message):
+    call = words(world, **changes, out=tmp_path / 'out')
+    assert message in refusal(capsys, *call)
+    assert not (tmp_path / 'out/predictor.safetensors').exists()
