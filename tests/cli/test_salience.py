@@ -1,16 +1,16 @@
 """The command `salience`: its verbs, its errors, and how quickly it starts."""
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from csv_plugin import __version__
-from csv_plugin.cli import run_demo, salience
+from csv_plugin.cli import copy_configs, run_demo, salience
 from csv_plugin.cli.salience import VERBS, main
 from csv_plugin.demo import shipped
+from tests.scripts import refusal
 
 #: Prints what of these is loaded after the help was shown.
 HELP = """
@@ -83,13 +83,10 @@ def test_packages_that_are_missing_are_named(monkeypatch, capsys):
         "'NAME.whl[lm,report]'.\n")
 
 
-def answer(monkeypatch, verb, run):
-    monkeypatch.setattr(import_module(VERBS[verb].module), 'run', run)
-
-
 def test_the_line_that_was_typed_is_known(monkeypatch):
     lines = []
-    answer(monkeypatch, 'configs', lambda args: lines.append(args.command))
+    monkeypatch.setattr(copy_configs, 'run',
+                        lambda args: lines.append(args.command))
     assert main(['configs', 'eval_csv', '--out', 'a b']) == 0
     assert lines == ["salience configs eval_csv --out 'a b'"]
 
@@ -99,7 +96,7 @@ def test_ctrl_c(monkeypatch, capsys):
     def fail(args):
         raise KeyboardInterrupt
 
-    answer(monkeypatch, 'configs', fail)
+    monkeypatch.setattr(copy_configs, 'run', fail)
     assert main(['configs']) == 130
     assert capsys.readouterr().err.count('\n') == 1
 
@@ -108,38 +105,30 @@ def test_configs_are_copied(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(['configs']) == 0
     shown = capsys.readouterr().out
-    for path in salience_configs():
+    for path in copy_configs.RUNS.glob('*.py'):
         copy = tmp_path / path.name
         assert copy.read_text('utf-8') == path.read_text('utf-8')
         assert path.name in shown
     assert main(['configs', 'eval_csv']) == 0
     (tmp_path / 'eval_csv.py').write_text('mine')
     assert main(['configs', '--out', 'new/folder', 'eval_csv']) == 0
-    capsys.readouterr()
-    assert main(['configs']) == 2
-    assert 'eval_csv.py: expected no file, or the same' in (
-        capsys.readouterr().err)
-    assert main(['configs', 'eval']) == 2
-    assert "eval_csv_real, eval_csv_trial, found 'eval'" in (
-        capsys.readouterr().err)
-
-
-def salience_configs():
-    return sorted(import_module(VERBS['configs'].module).RUNS.glob('*.py'))
+    assert 'eval_csv.py: expected no file, or the same' in refusal(
+        capsys, 'configs')
+    assert "eval_csv_real, eval_csv_trial, found 'eval'" in refusal(
+        capsys, 'configs', 'eval')
 
 
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
     """The command that the demonstration runs, in place of a run."""
-    module = run_demo
     calls = []
 
     def run(command, env):
         calls.append((command, env['OMP_NUM_THREADS']))
         return subprocess.CompletedProcess(command, len(calls) - 1)
 
-    monkeypatch.setattr(module, 'subprocess', SimpleNamespace(run=run))
-    monkeypatch.setattr(module, 'find_spec', lambda name: name)
+    monkeypatch.setattr(run_demo, 'subprocess', SimpleNamespace(run=run))
+    monkeypatch.setattr(run_demo, 'find_spec', lambda name: name)
     monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
     monkeypatch.chdir(tmp_path)
     return calls
@@ -170,14 +159,9 @@ def test_files_of_the_demo_lie_where_it_says(demo, monkeypatch, capsys):
     assert not demo
 
 
-def test_demo_refuses_paths_that_opencompass_cannot_use(demo, capsys):
-    assert main(['demo', '--work-dir', 'a b']) == 2
-    assert 'expected a path without spaces' in capsys.readouterr().err
-    assert not demo
-
-
-def test_demo_without_opencompass(demo, monkeypatch, capsys):
+def test_demo_that_opencompass_cannot_run(demo, monkeypatch, capsys):
+    assert 'expected a path without spaces' in refusal(capsys, 'demo',
+                                                       '--work-dir', 'a b')
     monkeypatch.setattr(run_demo, 'find_spec', lambda name: None)
-    assert main(['demo']) == 2
-    assert "'.[opencompass]'" in capsys.readouterr().err
+    assert "'.[opencompass]'" in refusal(capsys, 'demo')
     assert not demo
