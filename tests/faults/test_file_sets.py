@@ -2,10 +2,9 @@
 import errno
 import multiprocessing
 import os
-import random
 import shutil
 import time
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -22,11 +21,9 @@ from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import file_set, sole_writer, write_text
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.io.text_sets import write_texts, write_validation_set
+from csv_plugin.io.text_sets import write_validation_set
 from tests import runs
 from tests.extras.importers.outputs import LM_EVAL, TEXTS
-from tests.extras.page.pages import page_run
-from tests.lm import models
 from tests.tables import small_tables, write_tables
 
 
@@ -150,39 +147,11 @@ def test_files_are_of_one_call(tmp_path, monkeypatch, write):
         shutil.copytree(kept, out)
 
 
-def report(folder: Path, seed: int) -> None:
-    shutil.rmtree(folder / 'run', ignore_errors=True)
-    page_run(folder)
-    write_texts(folder / 'texts.jsonl', runs.TEXTS)
-    (folder / 'out').mkdir(exist_ok=True)
-    options = ('--texts', folder / 'texts.jsonl') if seed else ()
-    call('report', folder / 'run', '--predictor', folder / 'p', '--out',
-         folder / 'out/page.html', *options)
-
-
-def losses(folder: Path, seed: int) -> None:
-    """Of a model that is there, nothing is written."""
-    models.make('llama').save_pretrained(folder / 'model')
-    models.tokenizer().save_pretrained(folder / 'model')
-    call('losses', f'm{seed}={folder / "model"}', '--texts', TEXTS, '--out',
-         folder / 'out')
-
-
 def whole_files(folder: Path) -> dict[str, bytes]:
-    """Files without hidden ones and chunks of losses, which calls use up."""
     return {
         name: content
-        for name, content in files(folder).items()
-        if '.tmp_' not in name and '.parts' not in name
+        for name, content in files(folder).items() if '.tmp_' not in name
     }
-
-
-def seen(is_time):
-    """Whether it is time; folders may vanish while they are looked through."""
-    try:
-        return is_time()
-    except FileNotFoundError:
-        return False
 
 
 def kill(write, folder: Path, is_time) -> None:
@@ -192,49 +161,34 @@ def kill(write, folder: Path, is_time) -> None:
     process.start()
     # A fork of threads may wait forever.
     latest = time.monotonic() + 30
-    while (process.is_alive() and not seen(is_time)
-           and time.monotonic() < latest):
+    while process.is_alive() and time.monotonic() < latest:
+        # Files may vanish while they are looked through.
+        with suppress(FileNotFoundError):
+            if is_time():
+                break
         time.sleep(.0005)
     process.kill()
     process.join()
 
 
-def moment_passed(end: float) -> bool:
-    return time.monotonic() > end
-
-
 @pytest.mark.parametrize('write', [
     import_losses, texts,
     *(pytest.param(write, marks=pytest.mark.slow)
-      for write in (fit, predict, losses)),
-    *(pytest.param(write, marks=pytest.mark.long)
-      for write in (train, report))
+      for write in (fit, predict, train))
 ])  # yapf: disable
 def test_killed_processes(tmp_path, write):
-    """Before the first file appears, among them, and at any time."""
+    """Before the first file appears, and among them."""
     out, kept = tmp_path / 'out', tmp_path / 'kept'
     write(tmp_path, 0)
     earlier = whole_files(out)
     shutil.copytree(out, kept)
-    start = time.monotonic()
     write(tmp_path, 1)
-    lasts = time.monotonic() - start
     later = whole_files(out)
     assert earlier.items() != later.items()
-
-    def is_written():
-        return [*out.rglob('.tmp_*')]
-
-    def is_renamed():
-        return whole_files(out) != earlier
-
-    draw = random.Random(0)
-    for is_time in (is_written, is_renamed, None, None):
+    for is_time in (lambda: [*out.rglob('.tmp_*')],
+                    lambda: whole_files(out) != earlier):
         shutil.rmtree(out)
         shutil.copytree(kept, out)
-        if is_time is None:
-            end = time.monotonic() + draw.random() * lasts
-            is_time = partial(moment_passed, end)
         kill(write, tmp_path, is_time)
         found = whole_files(out)
         # Killed while it removes or renames, it leaves a part of one call's

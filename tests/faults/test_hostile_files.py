@@ -26,7 +26,6 @@ from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.extras.importers.olmo_eval import read_requests
-from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_tables import (read_accuracy_columns,
@@ -35,14 +34,13 @@ from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs.run_plan import read_run_plan
 from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.io.tables import read_benchmarks, read_models
-from csv_plugin.io.text_sets import read_texts, write_texts
+from csv_plugin.io.text_sets import read_texts
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests import runs
 from tests.extras.importers import outputs
 from tests.extras.importers.test_every_eval_ever import CHANCE
 from tests.extras.importers.test_every_eval_ever import DATA as RECORDS
 from tests.extras.importers.test_olmo_eval import choice, rows, run
-from tests.io.dump_files import TEXTS, write_dumps
 
 # What damage makes of a part may be left out.
 pytestmark = pytest.mark.filterwarnings('ignore:left out')
@@ -52,18 +50,17 @@ _HUNG = 60
 
 
 class Reader(NamedTuple):
-    """A reader, and a file that it reads."""
-    #: Path of the file in a folder.
+    """A reader, and a `file` that it reads in a folder, which `write` fills.
+
+    Parts of it are `wrong`, as regular expressions, if something else is in
+    their place. It is `sealed` by a digest. Where two files contradict each
+    other, an error may name `or_else` instead.
+    """
     file: str
-    #: Fills the folder.
     write: Callable[[Path], Any]
     read: Callable[[Path], Any]
-    #: Parts of the file, as regular expressions, and what in their place
-    #: makes a file that is none.
     wrong: Sequence[tuple[str, str]] = ()
-    #: The file has a digest.
     sealed: bool = False
-    #: What an error may name instead, where two files contradict each other.
     or_else: str = '\n'
 
 
@@ -95,14 +92,6 @@ def write_tensor(folder: Path) -> None:
               folder / 't.safetensors')
     (folder / 'units.txt').write_text('x\ny\n')
     (folder / 'models.csv').write_text('model\nm\nn\n')
-
-
-def write_collection(folder: Path) -> None:
-    write_texts(folder / 'texts.jsonl', TEXTS)
-    write_dumps(folder, {'m': 1.5, 'n': 2.5})
-    (folder / 'models.csv').write_text('model,family\nm,f\nn,g\n')
-    (folder / 'scores.csv').write_text('model,b\nm,.5\nn,\n')
-    (folder / 'benchmarks.csv').write_text('benchmark,chance,n_items\nb,0,9\n')
 
 
 def write_summary(folder: Path) -> None:
@@ -235,23 +224,6 @@ READERS = {
         copied(RECORDS),
         lambda path: read_every_eval_ever([path], (), CHANCE),
         or_else='demo'),
-}
-
-#: Of the files of a collection: what an error may name in their place, and
-#: what makes a file that is none.
-COLLECTION = {
-    'm.safetensors': ('\n', ()),
-    'texts.jsonl': ("dump of 'm'", (('"a"', '"c"'), ('four', 'five'))),
-    'models.csv': ('safetensors: expected a file',
-                   (('n,', '../n,'), ('n,', 'k,'), ('n,g\n', ''))),
-    'scores.csv': ('\n', (('b', 'c'), ('n', 'k'))),
-    'benchmarks.csv': ('\n', (('b,0', 'c,0'), )),
-}
-READERS |= {
-    f'{file} of a collection':
-    Reader(file, write_collection, lambda path: read_collection(path.parent),
-           wrong, file.startswith('m.'), or_else)
-    for file, (or_else, wrong) in COLLECTION.items()
 }
 
 

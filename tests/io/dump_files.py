@@ -1,11 +1,15 @@
-"""Dumps of small models in memory, in runs and in folders."""
-from collections.abc import Mapping, Sequence
+"""Dumps of small models in memory, in runs and in folders; forged files."""
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.containers import read_container, write_container
 from csv_plugin.io.dumps import write_dump
 from tests import runs
 
@@ -52,3 +56,22 @@ def write_dumps(folder: Path,
     for path, (model, loss) in zip(paths, losses.items()):
         write_dump(path, dump(model, loss, texts))
     return paths
+
+
+def rewrite(path: Path, kind: str, change: Callable[[dict], Any],
+            arrays: Mapping[str, NDArray | None]) -> None:
+    """Change a header in place, and arrays of a file; None removes one.
+
+    The file gets the digest of its new content, as a forger would give it.
+    """
+    header, old = read_container(path, kind, '')
+    del header['format_version'], header['digest']
+    change(header)
+    write_container(
+        path, kind, header, {
+            name: array
+            for name, array in {
+                **old,
+                **arrays
+            }.items() if array is not None
+        })

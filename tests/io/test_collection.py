@@ -8,53 +8,65 @@ from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.io.collection import Collection, collect, read_collection
 from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.paper import paper_accuracies
-from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, read_benchmarks
-from csv_plugin.io.text_sets import write_texts
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
 from tests.hostile_names import LEADING_OUT
 from tests.io.dump_files import (OTHER_TEXTS, TEXTS, dump, losses_in,
                                  write_dumps, write_run)
 
-MODELS = {'m@1': 'train', 'm@2': 'validation', 'n': 'test'}
+INFO = {
+    'm@1': ModelInfo('m', 'train', .5, 3e11),
+    'm@2': ModelInfo('m', '', np.nan),
+    'n': ModelInfo('n', 'test', 70.)
+}
+MODELS = tuple(INFO)
+BENCHMARKS = {
+    'exam': BenchmarkInfo(.25, 40, True),
+    'quiz': BenchmarkInfo(0., 0, False)
+}
+VALUES = [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]]
+LOSSES = {'m@1': .5, 'm@2': 1.5, 'n': 2.5}
 
 
-def write_folder(folder, scores='model,exam\nm@1,0.5\nn,0.75\n', split=True):
-    write_texts(folder / 'texts.jsonl', TEXTS)
-    rows = [
-        f'{model},{model[0]}' + f',{name}' * split
-        for model, name in MODELS.items()
-    ]
-    (folder / 'models.csv').write_text('\n'.join(
-        ['model,family' + ',split' * split, *rows]))
-    (folder / 'scores.csv').write_text(scores)
-    (folder /
-     'benchmarks.csv').write_text('benchmark,chance,n_items\nexam,0.25,40\n')
-    write_dumps(folder, {m: i + .5 for i, m in enumerate(MODELS)})
+def made(info=INFO):
+    accuracies = AccuracyTable(
+        MODELS,
+        tuple(BENCHMARKS),
+        VALUES, [.25, 0], [40, 0],
+        outside_means=('quiz', ))
+    dumps = {
+        model: merge_dumps([dump(model, loss)], TEXTS)
+        for model, loss in LOSSES.items()
+    }
+    return Collection(ModelLosses(TEXTS, dumps), accuracies, info)
 
 
-def test_everything_is_joined_by_model(tmp_path):
-    write_folder(tmp_path)
+def test_written_collections_are_read_back(tmp_path):
+    """Files of an earlier one are replaced."""
+    folder = tmp_path / 'new/collection'
+    folder.mkdir(parents=True)
+    for name in ('texts.jsonl', 'scores.csv', 'n.safetensors'):
+        (folder / name).touch()
+    made().write(folder)
+    # Models that were not run may have no row.
+    scores = (folder / 'scores.csv').read_text().splitlines()
+    (folder / 'scores.csv').write_text('\n'.join(
+        [scores[0], scores[3], scores[1]]))
     wrapped = []
     collection = read_collection(
-        tmp_path, lambda models: wrapped.extend(models) or models)
+        folder, lambda models: wrapped.extend(models) or models)
     assert wrapped == list(MODELS)
-    assert collection.texts.fingerprint == TEXTS.fingerprint
-    assert [text.text_id for text in collection.losses['n'].texts
-            ] == ['a', 'b']  # yapf: disable
-    assert losses_in(collection.losses) == {'m@1': .5, 'm@2': 1.5, 'n': 2.5}
-    assert collection.accuracies.models == tuple(MODELS)
-    np.testing.assert_array_equal(
-        collection.accuracies.column('exam'), [.5, np.nan, .75])
+    assert collection.texts == TEXTS
+    assert repr(collection.info) == repr(INFO)
+    assert collection.losses['n'].texts.ids == ('a', 'b')
+    assert losses_in(collection.losses) == LOSSES
+    np.testing.assert_equal(
+        vars(collection.accuracies), vars(made().accuracies))
     assert collection.families == {'m@1': 'm', 'm@2': 'm', 'n': 'n'}
-    assert collection.models_in('train', 'test') == ('m@1', 'n')
+    assert collection.models_in('test', 'train') == ('m@1', 'n')
 
 
-def test_coverage_names_models_without_accuracy(tmp_path):
-    write_folder(
-        tmp_path, scores='model,exam,quiz\nm@1,0.5,\nm@2,,\nn,0.75,1\n')
-    with (tmp_path / 'benchmarks.csv').open('a') as file:
-        file.write('quiz,0,\n')
-    collection = read_collection(tmp_path)
-    assert collection.coverage(['m@1', 'n']) == [
+def test_coverage_names_models_without_accuracy():
+    assert made().coverage(['m@1', 'n']) == [
         '3 models, 2 to fit to, losses on 2 texts',
         'exam: accuracies of 2 of 3 models, 2 of them to fit to; none of m@2',
         'quiz: accuracies of 1 of 3 models, 1 of them to fit to; '
@@ -62,72 +74,38 @@ def test_coverage_names_models_without_accuracy(tmp_path):
     ]
     with pytest.raises(
             InputError, match="'quiz': expected that of a model to fit to"):
-        collection.coverage(['m@1', 'm@2'])
-
-
-INFO = {
-    'm@1': ModelInfo('m', 'train', .5, 3e11),
-    'm@2': ModelInfo('m', '', np.nan),
-    'n': ModelInfo('n', 'test', 70.)
-}
-BENCHMARKS = {
-    'exam': BenchmarkInfo(.25, 40, True),
-    'quiz': BenchmarkInfo(0., 0, False)
-}
-SCORES = AccuracyTable(
-    tuple(INFO),
-    tuple(BENCHMARKS), [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]], [.25, 0],
-    [40, 0],
-    outside_means=('quiz', ))
-
-
-def write(folder):
-    """Files that are there already are replaced."""
-    folder.mkdir(parents=True)
-    write_folder(folder)
-    losses = ModelLosses(
-        TEXTS, {
-            model: merge_dumps([dump(model, i + .5)], TEXTS)
-            for i, model in enumerate(INFO)
-        })
-    Collection(losses, SCORES, INFO).write(folder)
-
-
-def test_written_collections_are_read_back(tmp_path):
-    write(tmp_path / 'new/collection')
-    collection = read_collection(tmp_path / 'new/collection')
-    assert collection.texts == TEXTS
-    assert repr(collection.info) == repr(INFO)
-    described = read_benchmarks(tmp_path / 'new/collection/benchmarks.csv')
-    assert described == BENCHMARKS and collection.accuracies.outside_means == (
-        'quiz', )
-    assert losses_in(collection.losses) == {'m@1': .5, 'm@2': 1.5, 'n': 2.5}
-    table = collection.accuracies
-    assert table.benchmarks == tuple(BENCHMARKS)
-    # Models that were not run have a row too.
-    np.testing.assert_array_equal(
-        table.values, [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]])
-    np.testing.assert_array_equal(table.chance, [.25, 0])
-    np.testing.assert_array_equal(table.n_items, [40, 0])
+        made().coverage(['m@1', 'm@2'])
 
 
 @pytest.mark.parametrize('name', LEADING_OUT)
 def test_no_model_leads_out_of_the_folder(tmp_path, name):
     """Neither in the tables of a stranger nor in one's own."""
     inside = tmp_path / 'in/side'
-    inside.mkdir(parents=True)
-    write_folder(inside)
+    made().write(inside)
     (inside / 'models.csv').write_text(f'model,family\n{name},a\n')
-    (inside / 'scores.csv').write_text(f'model,exam\n{name},0.5\n')
     before = sorted(tmp_path.rglob('*'))
     with pytest.raises(InputError, match='models.csv.*without slashes'):
         read_collection(inside)
     with pytest.raises(InputError, match='without slashes'):
-        Collection(
-            ModelLosses(TEXTS, {}), SCORES, {
-                name: ModelInfo('a', '', 1.)
-            }).write(inside / 'new')
+        made({name: INFO['n']}).write(inside / 'new')
     assert sorted(tmp_path.rglob('*')) == before
+
+
+@pytest.mark.parametrize('file, part, other, message', [
+    ('texts.jsonl', '"a"', '"c"', "dump of 'm@1'"),
+    ('texts.jsonl', 'four', 'five', "dump of 'm@1'"),
+    ('models.csv', '\nn,', '\nk,',
+     'scores.csv: expected models of .*models.csv'),
+    ('scores.csv', 'exam', 'exan', "benchmarks of .*found 'exan'"),
+    ('benchmarks.csv', 'quiz', 'quix', "benchmarks of .*found 'quiz'"),
+])
+def test_files_that_contradict_each_other(tmp_path, file, part, other,
+                                          message):
+    made().write(tmp_path)
+    path = tmp_path / file
+    path.write_text(path.read_text('utf-8').replace(part, other, 1), 'utf-8')
+    with pytest.raises(InputError, match=message):
+        read_collection(tmp_path)
 
 
 TRAINED = {model: ModelInfo(model[0], 'train', np.nan) for model in MODELS}
@@ -166,22 +144,13 @@ def test_runs_become_a_collection(tmp_path, runs):
     """The last dump on these texts and the last accuracy count."""
     write_run(tmp_path / 'run3', {'n': 9.}, texts=OTHER_TEXTS)
     runs.append(tmp_path / 'run3')
-    wrapped = []
-    benchmarks = {**QUIZ, **EXAM}
-    collection = collect(
-        TEXTS,
-        TRAINED,
-        benchmarks,
-        runs,
-        progress=lambda models: wrapped.extend(models) or models)
-    assert wrapped == list(collection.losses) == list(MODELS)
+    collection = collect(TEXTS, TRAINED, {**QUIZ, **EXAM}, runs)
+    assert list(collection.losses) == list(MODELS)
     assert collection.info == TRAINED
     assert collection.accuracies.outside_means == ('quiz', )
     np.testing.assert_array_equal(collection.accuracies.values,
                                   [[.1, 1], [np.nan, .5], [np.nan, .75]])
     assert losses_in(collection.losses) == {'m@1': 4., 'm@2': 2., 'n': 3.}
-    assert [text.text_id
-            for text in collection.losses['n'].texts] == ['a', 'b']
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 """The shipped table of benchmarks, and chance levels beside it."""
-import csv
 import json
 import re
 from importlib.util import find_spec
@@ -21,23 +20,13 @@ FREE_ANSWERS = ('dyck_languages', 'multistep_arithmetic_two',
                 'object_counting', 'word_sorting')
 
 
-def test_benchmarks_of_the_paper():
+def test_chance_levels():
     shipped = known_benchmarks()
-    assert {
-        name: shipped[name].chance
-        for name in list(shipped)[:7]
-    } == {
-        'mmlu': 0.25,
-        'bbh': 0.266,
-        'gsm8k': 0,
-        'hellaswag': 0.25,
-        'ceval': 0.25,
-        'ceval-test': 0.25,
-        'cmmlu': 0.25
-    }
-    assert all(info.main for info in shipped.values())
-    for name in ('math', 'gsm-hard', 'openai_humaneval', 'mbpp', 'triviaqa'):
+    for name in ('mmlu', 'hellaswag', 'ceval', 'ceval-test', 'cmmlu'):
+        assert shipped[name].chance == .25
+    for name in ('gsm8k', 'math', 'openai_humaneval', 'mbpp', 'triviaqa'):
         assert shipped[name].chance == 0
+    assert all(info.main for info in shipped.values())
 
 
 def test_names_are_those_of_opencompass():
@@ -83,18 +72,6 @@ def _task_chance(task: str, questions: list[str]) -> float:
         for question in questions
     ]
     return float(np.mean(1 / np.array(n_options)))
-
-
-def test_items_of_other_benchmarks():
-    known = known_benchmarks()
-    for name, n_header_lines in (('mmlu', 0), ('cmmlu', 1)):
-        n_items = 0
-        for path in (_shared(name) / 'test').glob('*.csv'):
-            with path.open(encoding='utf-8', newline='') as file:
-                n_items += len(list(csv.reader(file))) - n_header_lines
-        assert known[name].n_items == n_items
-    lines = (_shared('gsm8k') / 'test.jsonl').read_text('utf-8').splitlines()
-    assert known['gsm8k'].n_items == len(lines)
 
 
 def test_given_levels_come_before_known_ones():

@@ -51,15 +51,9 @@ def test_columns_of_one_name_are_refused(path):
 
 def test_changed_pages_are_noticed_where_they_have_checksums(path):
     values = np.random.default_rng(0).random(1000)
-    pq.write_table(
-        pa.table({
-            'model': map(str, range(1000)),
-            'a': values
-        }),
-        path,
-        compression='none',
-        use_dictionary=False,
-        write_page_checksum=True)
+    table = pa.table({'model': map(str, range(1000)), 'a': values})
+    options = dict(compression='none', use_dictionary=False)
+    pq.write_table(table, path, write_page_checksum=True, **options)
     data = path.read_bytes()
     place = data.index(values[500].tobytes())
     path.write_bytes(data[:place] + b'x' + data[place + 1:])

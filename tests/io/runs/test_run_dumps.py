@@ -36,13 +36,6 @@ def test_no_model_leads_out_of_the_run(tmp_path, model):
         read_run_dump(tmp_path / 'run', model, FINGERPRINT)
 
 
-def test_models_of_a_run(tmp_path):
-    for model in ('b', 'a'):
-        write_losses(tmp_path, model, LOSSES)
-    (tmp_path / 'predictions' / 'file').write_text('')
-    assert run_models(tmp_path) == ['a', 'b']
-
-
 def test_parts_are_joined(tmp_path):
     write_losses(tmp_path, 'm', LOSSES[3:], part='_10')
     write_losses(tmp_path, 'm', LOSSES[:2], part='_0')
@@ -60,7 +53,10 @@ def test_other_files_do_not_matter(tmp_path):
         path.with_name(f'{path.stem}{name}.safetensors').write_bytes(b'')
     path.with_name(f'.0123.{path.name}').write_bytes(b'')
     path.with_name('mmlu.safetensors').write_bytes(b'')
+    (tmp_path / 'predictions/file').touch()
     assert len(read_ids(tmp_path)) == 5
+    write_losses(tmp_path, 'a', LOSSES)
+    assert run_models(tmp_path) == ['a', 'm']
 
 
 def test_two_validation_sets_in_one_run(tmp_path):

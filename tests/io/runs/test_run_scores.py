@@ -15,25 +15,6 @@ def summary(tmp_path, *lines, time='2'):
     return tmp_path
 
 
-def test_fractions_by_model(tmp_path):
-    run = summary(tmp_path, 'failed,1f,accuracy,gen,nan,-',
-                  'exam,1f,accuracy,gen,50.00,-',
-                  'exam,1f,other,gen,1.00,2.00',
-                  'exam,-,predicted,losses,49.0 ±3.0,12.5 ±1.0>')
-    assert read_run_accuracies(run, ['exam', 'failed', 'never run']) == {
-        'a': {
-            'exam': .5
-        },
-        'b': {}
-    }
-
-
-def test_the_average_of_a_group_counts(tmp_path):
-    run = summary(tmp_path, 'mmlu,-,some,gen,10,20',
-                  'mmlu,-,weighted_average,gen,30,40')
-    assert read_run_accuracies(run, ['mmlu'])['b'] == {'mmlu': .4}
-
-
 def test_the_newest_summary_counts(tmp_path):
     summary(tmp_path, 'exam,1f,accuracy,gen,10,20', time='1')
     run = summary(tmp_path, 'exam,1f,accuracy,gen,30,40')
@@ -55,6 +36,7 @@ TABLE = [
     ['easy', '9c32f6', 'extract_rate', 'gen', '99.00', '98.00'],
     ['easy', '-', 'predicted', 'losses', '31.2 ±4.0', '98.1 ±9.0>'],
     ['hard', '1f0b2c', 'score', 'ppl', '30.00', '-'],
+    ['failed', '1f', 'accuracy', 'gen', 'nan', '-'],
     ['all', '-', 'accuracy', 'mixed', '12.00', '13.00'],
     ['all', '-', 'naive_average', 'mixed', '29.58', '50.25'],
 ]  # yapf: disable
@@ -65,13 +47,14 @@ SCORES = {
 
 
 def read(run):
-    return read_run_accuracies(run, ['easy', 'hard', 'all', 'none'])
+    return read_run_accuracies(run, ['easy', 'hard', 'failed', 'all', 'none'])
 
 
-def test_a_summary_that_was_cut_off_is_refused(tmp_path):
+def test_the_main_scores_count(tmp_path):
+    """The first of a dataset, the last of a group, and no prediction."""
     path = write_summary(tmp_path, TABLE)
-    data = path.read_bytes()
     assert read(tmp_path) == SCORES
+    data = path.read_bytes()
     path.write_bytes(data.replace(b'\n', b'\r\n'))
     assert read(tmp_path) == SCORES
     for size in range(0, len(data), 3):
