@@ -30,7 +30,6 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
 from csv_plugin.cli.options import SPLITS, add_shared
-from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
@@ -110,6 +109,19 @@ def _first(run: RunTrajectory, n: int) -> RunTrajectory:
                          run.budget, run.exponents[:n], run.mean_loss[:n])
 
 
+def _share_in_order(real: NDArray, predicted: NDArray) -> float:
+    """Share of pairs with different real accuracies that are in order.
+
+    Equal predictions count one half; NaN are left out.
+    """
+    known = ~np.isnan(real + predicted)
+    i, j = np.triu_indices(known.sum(), k=1)
+    orders = [np.sign(part[known][i] - part[known][j])
+              for part in (real, predicted)]  # yapf: disable
+    agreement = np.prod(orders, axis=0)[orders[0] != 0]
+    return float((1 + agreement).mean() / 2) if agreement.size else np.nan
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """What is learned, and what is forecast by it."""
@@ -156,7 +168,7 @@ class Forecasts:
     def in_order(self, method: str) -> NDArray:
         """Share of pairs of runs in order, mean over benchmarks, `(C,)`."""
         return np.array([[
-            metrics.pairwise_accuracy(self.real[:, b], values[:, b])
+            _share_in_order(self.real[:, b], values[:, b])
             for b in range(len(self.benchmarks))
         ] for values in self.ends[method][:, 0]]).mean(axis=1)
 
