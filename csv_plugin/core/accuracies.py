@@ -40,12 +40,8 @@ class AccuracyTable:
             check_list(f'AccuracyTable.{field}', names)
             check_unique(f'AccuracyTable.{field}', names)
             object.__setattr__(self, field, tuple(names))
-        n_benchmarks = len(self.benchmarks)
-        shapes = {
-            'values': (len(self.models), n_benchmarks),
-            'chance': (n_benchmarks, ),
-            'n_items': (n_benchmarks, )
-        }
+        n = (len(self.benchmarks), )
+        shapes = {'values': (len(self.models), *n), 'chance': n, 'n_items': n}
         for field, shape in shapes.items():
             array = _numbers(f'AccuracyTable.{field}', getattr(self, field))
             if array.shape != shape:

@@ -69,10 +69,7 @@ class Comparison:
         'needed' items would make the margin detectable, 'worth' items would
         be as exact as the prediction; None without one.
         """
-        parts = {
-            (part.kind, part.benchmark): part
-            for part in self.differences
-        }
+        parts = {(p.kind, p.benchmark): p for p in self.differences}
         rows = []
         for pair in self.answers:
             name, error = pair.benchmark, pair.noise.error
@@ -151,8 +148,7 @@ def compare(a: Optional[Losses] = None,
                          'no predictor and no runs', 'one of these',
                          'Give the losses of A and B, too.')
     models = 'A', 'B'
-    found: list[Difference] = []
-    notes: list[str] = []
+    found, notes = list[Difference](), list[str]()
     main = predictor.main if predictor else ()
     if a is not None and b is not None:
         models = _name(a), _name(b)
@@ -337,16 +333,15 @@ def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
     if predictor.training_scores is None:
         notes.append('the predictor contains no held-out errors, as with '
                      '--method paper, so accuracies are not compared')
-    if fitted := [
-            name for name in models
-            if any(name in part.fit_models for part in predictor.benchmarks)
-    ]:
+    parts = predictor.benchmarks
+    fitted = [n for n in models if any(n in part.fit_models for part in parts)]
+    if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
                      'the predictor, so the interval is too narrow')
-    if beyond := [
-            part.benchmark for part in predictor.benchmarks
-            if part.intervals.distance(part.model.scores(features)).any()
-    ]:
+    distances = (part.intervals.distance(part.model.scores(features))
+                 for part in parts)  # yapf: disable
+    beyond = [p.benchmark for p, away in zip(parts, distances) if away.any()]
+    if beyond:
         notes.append(f'{shortened(", ".join(beyond), 60)}: scores outside the '
                      'range of the training models')
     return notes
@@ -372,9 +367,8 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
                   margin: float) -> list[Difference]:
     """Observed differences, and their means with predicted ones.
 
-    Seeds move predicted and observed accuracies alike, so both have the same
-    noise of runs. The mean over benchmarks is compared with that of the main
-    ones alone.
+    Seeds move both alike, so they have the same noise of runs. The mean over
+    benchmarks is compared with that of the main ones alone.
     """
     predicted = {p.benchmark: p for p in found if p.kind == PREDICTED}
     if {pair.benchmark for pair in pairs} != {*main}:

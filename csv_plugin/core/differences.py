@@ -210,14 +210,11 @@ def predict_jointly(predictor: Predictor,
     the models, by default all different; `main` are the benchmarks of the
     mean, by default the main ones.
     """
-    features = predictor.features(losses)
-    scores = [part.model.scores(features.values)
-              for part in predictor.benchmarks]  # yapf: disable
+    features, benchmarks = predictor.features(losses), predictor.benchmarks
+    scores = [part.model.scores(features.values) for part in benchmarks]
     found = joint_of_scores(predictor, np.array(scores), families
                             or features.models, main or predictor.main)
-    beyond = [
-        part.intervals.beyond(features.values) for part in predictor.benchmarks
-    ]
+    beyond = [p.intervals.beyond(features.values) for p in benchmarks]
     return replace(found, larger=np.where(beyond, np.inf, found.larger))
 
 
@@ -230,9 +227,8 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
     names, benchmarks = predictor.names, predictor.benchmarks
     chosen = np.isin(names, main)
     columns = [[b] for b in range(len(names))]
-    values = np.array([part.model.curve.accuracies(row)
-                       for part, row in zip(benchmarks, scores)
-                       ])  # yapf: disable
+    curves = [part.model.curve for part in benchmarks]
+    values = np.array([c.accuracies(row) for c, row in zip(curves, scores)])
     n_items = np.array([[part.n_items] for part in benchmarks])
     noise = OWN_SHARE * item_variance(values, n_items) * inverse(n_items)
     distances = predictor.distances(scores)

@@ -43,9 +43,8 @@ _PRINTED = 20
 def check_labels(where: str, labels: Sequence[str]) -> None:
     """Raise an `InputError` if labels are not unique, or one is `REAL`."""
     if REAL in labels:
-        raise InputError(where, 'labels of predictors', f'{REAL!r}, which is '
-                         'what the real accuracies are called',
-                         'Choose another label.')  # yapf: disable
+        raise InputError(where, 'labels of predictors', repr(REAL),
+                         'Choose another: real accuracies are called so.')
     check_unique(where, labels)
 
 

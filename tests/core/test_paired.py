@@ -28,7 +28,8 @@ def difference(value, kind=OBSERVED, level=.95, margin=1, **noises):
 def test_noise_of_texts_is_that_of_a_stratified_mean():
     rng = np.random.default_rng(0)
     sources = np.repeat(['a', 'b', 'c'], [3, 30, 7])
-    differences = rng.normal(size=40) + 10 * (sources == 'b')
+    differences = rng.normal(size=40) * np.repeat([9, 1], [3, 37])
+    differences += 10 * (sources == 'b')
     variance = sum(n * differences[sources == source].var(ddof=1)
                    for source, n in (('a', 3), ('b', 30), ('c', 7)))
     noise = noise_of(differences, sources)
@@ -42,6 +43,7 @@ def test_noise_of_texts_is_that_of_a_stratified_mean():
 def test_sources_of_a_single_text_are_pooled(sources, pooled):
     values = [0.3, 0.1, 0.7, 0.2]
     assert noise_of(values, [*sources]) == noise_of(values, [*pooled])
+    assert noise_of(values, [*'aabb']).freedom == 2
 
 
 def test_long_texts_count_more():

@@ -91,7 +91,7 @@ def test_a_cell_is_a_prediction():
     (lambda table: table.covered('no'), "one of the methods.*found 'no'"),
     (lambda table: table.select({'a': 'no'}), "the models.*found 'no'"),
     (lambda table: cube(models=('a', 'b', 'a')), "predictions: .*'a' twice"),
-    (lambda table: cube(methods=('ridge', REAL)), "'real', which is what"),
+    (lambda table: cube(methods=('ridge', REAL)), "found 'real'. Choose"),
 ])
 def test_wrong_names_are_refused(look, message):
     with pytest.raises(InputError, match=message):

@@ -405,7 +405,7 @@ def test_unusable_predictor(run, predictors, tmp_path, torn):
 @pytest.mark.parametrize('pairs, message', [
     ([], 'found none'),
     ([('p', 'x'), ('p', 'y')], "'p' twice"),
-    ([('real', 'x')], "'real', which is what"),
+    ([('real', 'x')], "'real'. Choose another"),
     (['p'], 'expected pairs, such as'),
 ])
 def test_bad_config(run, pairs, message):
