@@ -80,10 +80,9 @@ def _accuracy(score: NDArray, middle: float) -> NDArray:
 
 def write_tables(folder: Path, tables: Tables, splits: dict[str,
                                                             str]) -> list[str]:
-    """Write the four files of a study, 'easy' and 'hard' its main benchmarks.
+    """Write the files of a study, with main benchmarks 'easy' and 'hard'.
 
-    Returns:
-        list[str]: The command-line arguments that name the files.
+    The arguments of the command line that name them.
     """
     features, accuracies = tables.features, tables.accuracies
     files = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.split_studies import leave_families_out, split_study
+from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.io.model_tables import ModelTables
 from tools.studies.options import tables_in
@@ -76,11 +76,3 @@ def test_larger_runs_from_item_losses():
     study = split(read_main(REAL / 'gemstones'), DEFAULT_SOLVER)
     assert mean_mse(study, 'averaged') <= 0.13e-3
     assert cell_coverage(study) >= 0.86
-
-
-@pytest.mark.long
-def test_ridge_leaving_families_out(tables):
-    study = leave_families_out(tables.features, tables.accuracies,
-                               tables.families, SOLVERS['ridge'])
-    assert mean_mse(study, 'ridge') <= 0.94e-3
-    assert 0.86 <= cell_coverage(study) <= 0.97

@@ -24,14 +24,9 @@ _SETTING = re.compile(r'[A-Z]=|export ')
 
 
 class Block(NamedTuple):
-    """A block of a page, indented or between fences.
+    """A block of a page, by its path, indented or between fences.
 
-    Args:
-        page (str): Path of the page from the root of the repository.
-        line (int): Its first line.
-        text (str): Without the indentation.
-        run (bool): Whether a test runs it: no comment `not run: REASON`
-            stands above it.
+    A test runs it unless a comment `not run: REASON` stands above it.
     """
     page: str
     line: int

@@ -1,6 +1,7 @@
 """The modules, files and public names that README and docs name."""
 import re
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
@@ -57,23 +58,15 @@ def test_modules_of_the_reading_order_exist():
             assert (ROOT / f'csv_plugin/{room}/{name}.py').is_file(), name
 
 
-#: Names in file formats that look like modules.
-FORMATS = ('csv_plugin.predictor', 'csv_plugin.dump', 'csv_plugin.states')
-
-
 def exists(name):
-    """Whether a dotted name is a module, or in one."""
-    if name in FORMATS:
+    """Whether a dotted name is a module, or in one; or a file format."""
+    parent, _, last = name.rpartition('.')
+    if last in ('predictor', 'dump'):
         return True
-    parts = name.split('.')
-    path = ROOT.joinpath(*parts)
-    if path.with_suffix('.py').exists() or path.is_dir():
-        return True
-    parent = ROOT.joinpath(*parts[:-1])
-    if not (parent.with_suffix('.py').exists() or
-            (parent / '__init__.py').exists()):
-        return False
-    return hasattr(import_module('.'.join(parts[:-1])), parts[-1])
+    try:
+        return bool(find_spec(name))
+    except ModuleNotFoundError:  # A module is no package.
+        return hasattr(import_module(parent), last)
 
 
 def test_functions_of_equations_are_where_the_page_has_them():

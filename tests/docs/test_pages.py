@@ -49,21 +49,17 @@ def problems(command):
         word for word in shlex.split(command)
         if not re.match('[A-Z_]+=', word)
     ]
-    if words[:1] == [
-            'make'
-    ] and not re.search(f'^{words[1]}:',
-                        (ROOT / 'Makefile').read_text(), re.M):
-        yield words[1]
+    if words[:1] == ['make']:
+        if f'\n{words[1]}:' not in (ROOT / 'Makefile').read_text():
+            yield words[1]
     for word in words:
         if re.match(r'(tools|tests|configs)/[\w/.]+\.(py|sh)$', word):
             if not (ROOT / word).is_file():
                 yield word
         elif re.match(r'(tools|tests)(\.\w+)+$', word):
             path = ROOT / word.replace('.', '/')
-            path = (
-                path /
-                '__main__.py' if path.is_dir() else path.with_suffix('.py'))
-            if not path.is_file() or '__main__' not in path.read_text():
+            if not (path / '__main__.py').is_file() and '__main__' not in \
+                    path.with_suffix('.py').read_text():
                 yield word
     if 'salience' in words[:-1]:
         yield from unknown_options(*words[words.index('salience') + 1:])
@@ -81,9 +77,8 @@ def unknown_options(verb, *words):
     except cp.InputError:  # a package is not installed
         return
     known = parser._subparsers._group_actions[0].choices[verb]
-    yield from (
-        word for word in words
-        if word.startswith('--') and word not in known._option_string_actions)
+    options = [word for word in words if word.startswith('--')]
+    yield from set(options) - set(known._option_string_actions)
 
 
 @pytest.fixture(scope='module')
