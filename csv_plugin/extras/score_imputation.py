@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.intervals import at_least_noise, inverse, item_variance
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -50,8 +49,6 @@ class ScoreImputation:
     totals: NDArray[np.float64]
     errors: NDArray[np.float64]
     widening: NDArray[np.float64]
-
-    __repr__ = short_repr
 
     def complete(self, predicted: NDArray, known: NDArray,
                  noise: NDArray) -> tuple[NDArray, NDArray]:

@@ -170,7 +170,7 @@ def _cells(path: Path, wanted: Sequence[str],
 
 def _weights(path: Path, model: JsonPart) -> Measured:
     stated = partial(inside, model.fields, 'additional_details')
-    args = arguments({'model_args': stated('model_args')})
+    args = arguments(stated('model_args'))
     return Measured(
         model.get('id', str), '', str(path), {
             'revision': stated('revision') or args.get('revision'),

@@ -94,7 +94,7 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
             'model': config('model_name'),
             'revision': config('revision'),
             'dtype': config('dtype'),
-            'quantization': quantization(arguments({'model_args': config()})),
+            'quantization': quantization(arguments(config())),
             'adapter': config('base_model') or 'none',
             SHOTS: task.rpartition('|')[2],
             VERSION: version,

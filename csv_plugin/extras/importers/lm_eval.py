@@ -19,8 +19,7 @@ from csv_plugin.extras.importers.left_out import (EMPTY, NO_RIGHT,
                                                   SEVERAL_RIGHT, LeftOut,
                                                   read_items, usable)
 from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
-                                                         read_runs, samples_of,
-                                                         tasks_of)
+                                                         read_runs, samples_of)
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.json_files import (JsonPart, inside, is_number,
@@ -103,7 +102,7 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     if not any(task in run.results for run in runs):
         raise InputError(
             os.fspath(path), f'results with the task {task!r}',
-            tasks_of(runs, left_out),
+            '; '.join(left_out.lines) or 'none',
             f'Run the harness with --tasks {task} --output_path.')
     samples, measured = samples_of(runs, Path(path).name, task, left_out)
     measured = replace(measured, task='')

@@ -10,8 +10,7 @@ from csv_plugin.core.measured import check_measured
 from csv_plugin.extras.importers.accuracy_cells import Cell, accuracy_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
-                                                         read_runs, runs_of,
-                                                         tasks_of)
+                                                         read_runs, run_of)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import JsonPart, is_number
 from csv_plugin.io.model_paths import paths_by_model
@@ -59,10 +58,9 @@ def read_lm_eval_accuracies(
     runs = usable(lambda model: read_runs(folders[model], left_out), folders,
                   'model', left_out)
     where = f'results of {", ".join(runs)}'[:200]
-    of_all = [*chain.from_iterable(runs.values())]
     tasks = {
         task
-        for run in of_all
+        for run in chain.from_iterable(runs.values())
         for task, scores in run.results.items() if isinstance(scores, dict)
     }
     by_task: dict[str, str] = {}
@@ -71,19 +69,19 @@ def read_lm_eval_accuracies(
         if not matching:
             raise InputError(
                 where, f'the task {pattern!r} of a model or more',
-                tasks_of(of_all, left_out),
+                '; '.join([', '.join(sorted(tasks)), *left_out.lines]),
                 'Run the harness with this task, or correct the name.')
         by_task |= dict.fromkeys(sorted(matching), pattern)
     cells = []
     for model, task in product(runs, by_task):
         # Several weights are an error, whatever else can be used.
-        for run in runs_of(runs[model], model, task, left_out)[:1]:
-            try:
-                cells.append(
-                    _cell(run, model, task, (metrics
-                                             or {}).get(by_task[task])))
-            except InputError as error:
-                left_out.add('result', str(error), f'{task} of {model}')
+        run = run_of(runs[model], model, task, left_out)
+        metric = (metrics or {}).get(by_task[task])
+        try:
+            if run is not None:
+                cells.append(_cell(run, model, task, metric))
+        except InputError as error:
+            left_out.add('result', str(error), f'{task} of {model}')
     return accuracy_table(where, [*runs], cells, benchmarks, chance,
                           check_measured, left_out)
 

@@ -82,7 +82,7 @@ class Run:
     @cached_property
     def _weights(self) -> dict[str, Optional[str]]:
         config = self.content.get('config')
-        args = arguments(config)
+        args = arguments(inside(config, 'model_args'))
         dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
         revision = inside(config, 'model_revision') or args.get('revision')
         if not revision and 'pretrained' in args:
@@ -177,13 +177,13 @@ def _read_run(root: Path, file: Path) -> Run:
     return Run(file, content)
 
 
-def runs_of(runs: Iterable[Run], name: str, task: str,
-            left_out: LeftOut) -> list[Run]:
-    """Return the runs of a task, the one that counts first.
+def run_of(runs: Iterable[Run], name: str, task: str,
+           left_out: LeftOut) -> Optional[Run]:
+    """Return the run of a task that counts, if there is one.
 
     Whole runs count before those of some items, and newer ones before older.
     The runs are those of the model `name`, the newest last; `left_out` takes
-    all but the first. An `InputError` if they are of several weights.
+    all others. An `InputError` if they are of several weights.
     """
     found = [(run, run.measured(name, task)) for run in runs
              if isinstance(run.results.get(task), dict)]
@@ -196,22 +196,19 @@ def runs_of(runs: Iterable[Run], name: str, task: str,
                   if place >= len(alike) else 'the newest run counts; name '
                   'the file of another as NAME=FILE')
         left_out.add('run', reason, f'{task} in {run.path.name}')
-    return [run for run, _ in found]
+    return found[0][0] if found else None
 
 
 def samples_of(runs: Sequence[Run], name: str, task: str,
                left_out: LeftOut) -> tuple[Path, Measured]:
-    """Return the samples of the run that counts among those that have some.
-
-    Args as in `runs_of`.
-    """
+    """Return the samples of the run that counts among those that have some."""
     logged = [run for run in runs if os.path.lexists(run.samples(task))]
-    found = runs_of(logged, name, task, left_out)
-    if not found:
+    run = run_of(logged, name, task, left_out)
+    if run is None:
         raise InputError(
             f'results of {name!r}', 'samples_*.jsonl of the task beside them',
             'none', 'Run the harness, 0.4.3 or later, with --log_samples.')
-    return found[0].samples(task), found[0].measured('', task)
+    return run.samples(task), run.measured('', task)
 
 
 def _cut(record: Measured) -> float:
@@ -220,15 +217,8 @@ def _cut(record: Measured) -> float:
     return 1 / (record.facts[N_ITEMS] or 1) if is_cut else 0
 
 
-def tasks_of(runs: Iterable[Run], left_out: LeftOut) -> str:
-    """Return the names of all tasks, and what is left out, for errors."""
-    tasks = {task for run in runs for task in run.results}
-    return '; '.join((', '.join(sorted(tasks)) or 'no task', *left_out.lines))
-
-
-def arguments(config: Any) -> dict[str, str]:
+def arguments(args: Any) -> dict[str, str]:
     """Return `model_args`: a text until 0.4.9, then perhaps an object."""
-    args = inside(config, 'model_args')
     with suppress(SyntaxError, TypeError, ValueError):
         args = ast.literal_eval(args)  # Of an object, converted to a text.
     if isinstance(args, str):

@@ -81,9 +81,6 @@ class Page:
     families: Mapping[str, str]
     pictures: Sequence[Picture] = ()
 
-    def __repr__(self) -> str:
-        return f'Page({self.title!r}, {self.board})'
-
 
 def render(page: Page) -> str:
     """Return the page as one HTML document.

@@ -6,10 +6,9 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core import metrics
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.extras.pictures.style import (GREY, Look, diagonal, explain,
-                                              handle, is_leftmost, look, pad,
-                                              panels, picture, show_empty,
-                                              wrapped)
+from csv_plugin.extras.pictures.style import (ABREAST, GREY, Look, explain,
+                                              handle, look, pad, panels,
+                                              picture, show_empty, wrapped)
 
 
 @picture
@@ -31,7 +30,7 @@ def methods_picture(predictions: Predictions) -> Figure:
             if p == 0:
                 title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
-            if len(methods) > 1 and is_leftmost(b):
+            if len(methods) > 1 and b % ABREAST == 0:
                 axes.set_ylabel(wrapped(method), fontweight='bold')
     explain(figure, 'real accuracy', 'predicted accuracy',
             _handles(predictions.level))
@@ -59,7 +58,7 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
                 own: Look) -> str:
     """Draw one method on one benchmark, and return a title with its error."""
     mask = predictions.held_out(predictions.methods[p])[:, b]
-    diagonal(axes)
+    axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
     if not mask.any():
         show_empty(axes)
         return ''

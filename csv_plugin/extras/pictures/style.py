@@ -37,7 +37,7 @@ _PANEL, _MARGIN = (2.2, 2.05), (0.5, 0.4)
 #: Inches, so that the labels of the axes have room beside one panel.
 _LEAST_WIDTH = 5.0
 #: Most panels side by side.
-_ABREAST = 4
+ABREAST = 4
 #: Fonts that are taken where they are installed, for characters that the
 #: first one, which comes with matplotlib, does not have.
 _FONTS = ('DejaVu Sans', 'Noto Sans CJK SC', 'Noto Sans SC',
@@ -158,7 +158,7 @@ def panels(
 
     Rows of B panels each wrap together. `size` is that of a panel, inches.
     """
-    columns = min(n_panels, _ABREAST)
+    columns = min(n_panels, ABREAST)
     blocks = -(-n_panels // columns)
     width = columns * size[0] + _MARGIN[0]
     # One panel or two grow in both directions.
@@ -176,11 +176,6 @@ def panels(
         panel.locator_params('x', nbins=3)
         panel.locator_params('y', nbins=4)
     return figure, axes
-
-
-def is_leftmost(index: int) -> bool:
-    """Return whether a panel of a row stands at the left of the figure."""
-    return index % _ABREAST == 0
 
 
 def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
@@ -217,11 +212,6 @@ def pad(*values: NDArray) -> tuple[float, float]:
     low, high = float(numbers.min()), float(numbers.max())
     room = 0.06 * (high - low) or 0.05 * abs(low) or 0.05
     return low - room, high + room
-
-
-def diagonal(axes: Axes) -> None:
-    """Draw the line where both axes are equal."""
-    axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
 
 
 def show_empty(axes: Axes) -> None:

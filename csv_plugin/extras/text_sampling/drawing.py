@@ -10,8 +10,7 @@ from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.extras.text_sampling.host_datasets import (LoadError,
-                                                           benchmark_name,
+from csv_plugin.extras.text_sampling.host_datasets import (benchmark_name,
                                                            read_config)
 from csv_plugin.extras.text_sampling.prompts import (Subtask, load_subtask,
                                                      load_worked_examples,
@@ -128,7 +127,7 @@ def _load(recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
             load_worked_examples if source.chain_of_thought else load_subtask)
         try:
             loaded[source.name].append(load(name, config))
-        except (InputError, LoadError) as error:
+        except InputError as error:
             failed[source.name] = f'{name}: {error}'
     if failed:
         reasons = '; '.join(f'{name} ({why})' for name, why in failed.items())

@@ -19,12 +19,6 @@ from opencompass.utils.build import build_dataset_from_cfg
 from csv_plugin.core.conventions import InputError
 
 _FOLDER = Path(opencompass.__file__).parent / 'configs' / 'datasets'
-#: Folders in it that contain configs of several benchmarks.
-_SHARED_FOLDERS = ('collections', 'demo', 'subjective')
-
-
-class LoadError(Exception):
-    """The data is not on this machine, or OpenCompass's loader fails on it."""
 
 
 def find_config(dataset: str) -> Path:
@@ -49,11 +43,7 @@ def benchmark_name(dataset: str) -> str:
     """Return the folder of a config of OpenCompass, of others the file's name.
     """
     path = find_config(dataset)
-    if _FOLDER not in path.parents:
-        return path.stem
-    folders = path.relative_to(_FOLDER).parts[:-1]
-    return next((name for name in folders if name not in _SHARED_FOLDERS),
-                path.stem)
+    return path.parent.name if _FOLDER in path.parents else path.stem
 
 
 def read_config(dataset: str) -> dict[str, Any]:
@@ -98,38 +88,39 @@ def load_dataset(config: Any) -> BaseDataset:
     """Load both splits of a dataset with OpenCompass's own loader.
 
     Nothing is downloaded, and what the loader draws at random is the same
-    each time. Repetitions (`n`, `k`) are ignored. A `LoadError` if the data is
-    missing or the loader fails.
+    each time. Repetitions (`n`, `k`) are ignored. An `InputError` if the data
+    is not on this machine or the loader fails.
     """
     once = {key: config[key] for key in config if key not in ('n', 'k')}
     with _offline(config.get('path')), _seeded():
         try:
             return build_dataset_from_cfg(once)
-        except LoadError:
+        except InputError:
             raise
         except Exception as error:  # loaders raise errors of any type
-            absent = isinstance(error, (FileNotFoundError, ConnectionError))
-            reason = str(error).partition('\n')[0]
-            raise LoadError(f'{"missing" if absent else "failed to load"}: '
-                            f'{type(error).__name__}: {reason}') from error
+            raise InputError(
+                'data', 'what the loader of OpenCompass reads',
+                f'{type(error).__name__}: {error}'.partition('\n')[0],
+                'Fetch or repair it.') from error
 
 
 @contextmanager
 def _offline(path: Optional[str]) -> Iterator[None]:
     """Let a loader that reaches for the network fail at once."""
 
-    # Neither function raises an OSError: libraries would take it for a fault
-    # of the network and try again.
+    # An OSError would look like a fault of the network, and be tried again.
     def find(data_path: str, *args: Any, **kwargs: Any) -> str:
         default = os.path.join(host.DEFAULT_DATA_FOLDER, data_path)
         if os.path.exists(default):
             return default
-        raise LoadError(f'missing: {path} is neither in COMPASS_DATA_CACHE '
-                        'nor in ~/.cache/opencompass')
+        raise InputError(
+            str(path), 'data in COMPASS_DATA_CACHE or ~/.cache/opencompass',
+            'none', 'Fetch it.')
 
     def refuse(address: Any, *args: Any, **kwargs: Any) -> None:
-        raise LoadError(f'missing: {path} is not on this machine, and is not '
-                        f'fetched from {address}')
+        raise InputError(
+            str(path), 'data on this machine', f'a request to {address}',
+            'Fetch it beforehand.')
 
     # The logger would announce every look-up on the screen.
     with mock.patch.multiple(
