@@ -39,14 +39,8 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
     default its path. Losses are in nats, one `TokenLosses` per scored text.
 
     Raises:
-        InputError: As in `token_losses`, or the tokenizer is not one of
-            `transformers`.
+        InputError: As in `token_losses`.
     """
-    if not hasattr(tokenizer, 'name_or_path'):
-        raise InputError(
-            'tokenizer', 'a tokenizer of transformers',
-            f'a {type(tokenizer).__name__}',
-            'Load it by transformers.AutoTokenizer.from_pretrained(path).')
     engine = as_engine(model)
     facts = engine.facts
     limit = facts.context if context is None else context
@@ -105,7 +99,7 @@ def score(model: Union[PreTrainedModel, Engine],
         several models.
 
     Raises:
-        InputError: As in `dump_losses`.
+        InputError: As in `token_losses`.
     """
     dump = dump_losses(model, tokenizer, texts, name=name, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})
@@ -119,13 +113,11 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
 
     `score` scores some texts; for no texts it returns the information about
     the scoring. The folder gets a small dump for every chunk of texts. Dumps
-    that are damaged, or of another model, engine or version, or of other
-    texts, are replaced. The caller deletes the folder once the losses are
-    safe. `progress` wraps the chunks.
+    that are damaged, or were made otherwise, are replaced. The caller deletes
+    the folder once the losses are safe. `progress` wraps the chunks.
 
-    Losses are in nats, in the order of the texts and as exact as in a dump;
-    the same to the last bit as if the run had not been interrupted. Errors are
-    as in `score` and `io.dumps.write_dump`.
+    Losses are in nats, in the order of the texts; the same to the last bit as
+    if the run had not been interrupted.
     """
     info = score(()).info
     n_chunks = -(-len(texts) // CHUNK)

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.lm import dumping
@@ -43,12 +42,6 @@ def test_a_dump_says_how_it_was_made():
         dump_losses(model, TOKENIZER, TEXTS).info, model='mine')
     own = dump_losses(model.bfloat16(), TOKENIZER, TEXTS).info
     assert (own.dtype, own.context) == ('bfloat16', models.CONTEXT)
-
-
-def test_only_tokenizers_of_transformers():
-    """One of the package `tokenizers` tells nothing to record."""
-    with pytest.raises(InputError, match='transformers, found a Tokenizer'):
-        dump_losses(models.make('llama'), TOKENIZER.backend_tokenizer, TEXTS)
 
 
 def test_parts_join_to_the_whole(tmp_path):

@@ -68,10 +68,8 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
 
     None if the head is quantised, offloaded or no `nn.Linear`, and if the
     model changes its logits further (Gemma-2 caps them, Cohere scales them).
-    Such a change shows on the first tokens of an input; a cap, which changes
-    large logits only, is also looked up in the model's config.
-
-    The model is in evaluation mode; inputs are token ids, `(1, n)`.
+    Such a change shows on the first tokens of the inputs, `(1, n)`; a cap,
+    which changes large logits only, is also looked up in the model's config.
     """
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear or head.weight.is_meta \

@@ -47,14 +47,11 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
                 context: int) -> list[Window]:
     """Windows that score each token of a text, by its index, once.
 
-    Scored: every token, or all but the first without a prefix. A text that
-    fits the context is one window. A longer text is cut into windows of full
-    length that overlap by half, each behind the prefix: every token after the
-    first window has at least half a context to its left.
-
-    Token ids, `(n,)`, are without special tokens; `context` is the most inputs
-    that the model takes, 0 for no limit. An `InputError` if the context has
-    room for fewer than 2 inputs.
+    Scored: every token, or all but the first without a prefix. A text longer
+    than the context, the most inputs of the model (0: no limit), is cut into
+    windows of full length that overlap by half, each behind the prefix: every
+    token after the first window has at least half a context to its left. Token
+    ids, `(n,)`, are without special tokens.
     """
     lead = np.array([] if prefix is None else [prefix], np.int64)
     row = np.append(lead, ids)

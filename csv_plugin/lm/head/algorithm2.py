@@ -29,9 +29,9 @@ from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
 class Evaluation:
     """Heads and the scaling laws fitted to their capability scores.
 
-    Preactivations are `(T, B)`, scores (Eq. 1) and predicted accuracies `(M,
-    B)`. `lines` are intercept and slope in standardised scores, the next
-    step's first guess, `(B, 2)`. Curves are of scores in nats per character.
+    Preactivations are `(T, B)`, scores (Eq. 1, nats per character) and
+    predicted accuracies `(M, B)`. `lines` are intercept and slope in
+    standardised scores, the next step's first guess, `(B, 2)`.
     """
     head: ScoringHead
     preactivations: Tensor
@@ -156,9 +156,8 @@ def train_heads(states: Tensor,
     tokens that every model of the table scored count.
 
     States at the tokens of the table, `(T, H)`, have any floating type. From
-    all benchmarks something can be learned (`scaling_law.diagnose`). To train
-    to convergence, the models of `validation`, which choose the step, are
-    those of `train`.
+    all benchmarks something can be learned (`scaling_law.diagnose`). Models of
+    `validation` choose the step.
     """
     objective = HeadObjective.of(states, table, accuracies, train, validation)
     head = ScoringHead.uniform(states.shape[1], len(objective.floor),

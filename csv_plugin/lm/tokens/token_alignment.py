@@ -24,11 +24,9 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
     text; combining marks stay with the character before them. A space that the
     tokenizer added before a word has no bytes.
 
-    `is_unknown`, `(n,)`, marks tokens outside the vocabulary, whose strings do
-    not spell their text. Offsets, `(n, 2)`, are the first character of each
-    token and the character after its last. Spans tile the text; None if
-    offsets are out of order, contradict the letters of the tokens or leave out
-    a visible character.
+    `is_unknown`, `(n,)`, marks tokens outside the vocabulary. Offsets, `(n,
+    2)`, are the first character of each token and that after its last. None if
+    they are out of order, contradict letters or leave out a visible character.
     """
     starts, ends = np.reshape(np.array(offsets, np.int64), (-1, 2)).T
     if not _in_order(starts, ends, len(text)):
@@ -48,11 +46,8 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
 
     Text and tokens are compared in compatibility form (NFKD), casefolded; if
     they differ, without spaces and invisible characters; and if they still
-    differ, without combining marks.
-
-    In place of an unknown token stands the part of the text that it stands
-    for; `added` are tokens added to the vocabulary. Spans tile the text; None
-    if the tokens, joined, do not spell it.
+    differ, without combining marks. `added` are tokens added to the
+    vocabulary. None if the tokens, joined, do not spell the text.
     """
     for ignored in ('', 'CZ', 'CZM'):
         chars = [_fold_char(char, ignored) for char in text]
