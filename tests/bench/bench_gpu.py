@@ -19,16 +19,14 @@ from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
 from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
-                                make_parser, make_tokenizer, random_texts)
+                                make_parser, make_tokenizer, one_at_a_time,
+                                random_texts)
 
 
 def make_model(size, device):
     torch.manual_seed(0)
     with torch.device(device):
-        torch.set_default_dtype(torch.bfloat16)
-        model = LlamaForCausalLM(llama_config(SIZES[size]))
-        torch.set_default_dtype(torch.float32)
-    return model.eval()
+        return LlamaForCausalLM(llama_config(SIZES[size])).bfloat16().eval()
 
 
 def seconds_of(function, device):
@@ -60,17 +58,6 @@ def ideal_forward(model, n_tokens, device):
             model.model(ids, use_cache=False)
 
 
-def one_at_a_time(model, tokenizer, texts, device):
-    """The plain way: a text, its logits in fp32, a cross entropy."""
-    with evaluating(model):
-        for text in texts:
-            ids = torch.tensor([[0, *tokenizer(text.text).input_ids]],
-                               device=device)
-            logits = model(ids, use_cache=False).logits[0, :-1].float()
-            torch.nn.functional.cross_entropy(
-                logits, ids[0, 1:], reduction='none').cpu()
-
-
 def bench_losses(size, n_texts, device):
     model = make_model(size, device)
     tokenizer = make_tokenizer(SIZES[size][-1])
@@ -88,7 +75,7 @@ def bench_losses(size, n_texts, device):
         'ideal forward':
         lambda: ideal_forward(model, n_tokens, device),
         'one text at a time':
-        lambda: one_at_a_time(model, tokenizer, texts, device),
+        lambda: one_at_a_time(model, tokenizer, [t.text for t in texts]),
     }
     seconds = {}
     for name, way in ways.items():

@@ -1,7 +1,7 @@
 """CPU time and memory of token losses, beside others who compute them.
 
     OMP_NUM_THREADS=1 python -m tests.bench.bench_token_losses
-        [--sizes smoke 23M 60M 100M 174M] [--texts 24]
+        [--sizes smoke 23M 60M] [--texts 24]
     python -m tests.bench.bench_token_losses --sizes smollm2 --set FILE
 
 Random-weight Llama models read random texts, of 50 to 1191 tokens or of
@@ -12,6 +12,7 @@ after a warm-up, and the most memory in use during them beyond what was in use
 before (Linux only). Contenders that are not installed are named.
 """
 import argparse
+import functools
 import json
 import sys
 import tempfile
@@ -27,7 +28,7 @@ from csv_plugin.io.text_sets import read_texts, shipped_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from tests.bench.common import (CONTEXT, LENGTHS, PASSES, SIZES, llama_config,
                                 make_parser, make_tokenizer, measure,
-                                random_texts, run_apart)
+                                one_at_a_time, random_texts, run_apart)
 from tests.lm import smollm2
 
 BATCH = 8
@@ -79,24 +80,8 @@ def csv_plugin(folder):
     return score
 
 
-def one_at_a_time(folder):
-    """The plain way: a text, its logits, a cross entropy."""
-    model, tokenizer = load(folder)
-
-    @torch.inference_mode()
-    def score(texts):
-        losses = []
-        for text in texts:
-            ids = tokenizer(text, add_special_tokens=False).input_ids
-            ids = torch.tensor([[tokenizer.bos_token_id, *ids]])
-            mask = torch.ones_like(ids)
-            logits = model(ids, mask, use_cache=False).logits[0, :-1]
-            losses.append(
-                torch.nn.functional.cross_entropy(
-                    logits, ids[0, 1:], reduction='none').numpy())
-        return losses
-
-    return score
+def plain(folder):
+    return functools.partial(one_at_a_time, *load(folder))
 
 
 def opencompass(folder):
@@ -137,7 +122,7 @@ def lm_eval(folder):
 
 CONTENDERS = {
     'csv_plugin': ('csv_plugin', csv_plugin),
-    'one text at a time': ('transformers', one_at_a_time),
+    'one text at a time': ('transformers', plain),
     f'OpenCompass get_ppl, batches of {BATCH}': ('opencompass', opencompass),
     f'lm-eval rolling, batches of {BATCH}': ('lm_eval', lm_eval),
 }

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, PreTrainedTokenizerFast
 
@@ -23,8 +24,6 @@ SIZES = {
     'smoke': (64, 2, 4, 2, 128, 4000),
     '23M': (384, 6, 6, 6, 1024, 32000),
     '60M': (384, 6, 6, 6, 1024, 128256),
-    '100M': (768, 12, 12, 4, 2048, 32000),
-    '174M': (768, 12, 12, 4, 2048, 128256),
     '1.8B': (2048, 24, 16, 8, 8192, 92544),
     '7B': (4096, 32, 32, 8, 14336, 92544),
 }
@@ -83,6 +82,21 @@ def random_texts(vocabulary, n_texts, lengths=LENGTHS):
                 for piece in draw.choices(pieces, k=draw.randint(*lengths)))
         for _ in range(n_texts)
     ]
+
+
+def one_at_a_time(model, tokenizer, texts):
+    """The plain way to losses: a text, its logits in fp32, a cross entropy."""
+    losses = []
+    for text in texts:
+        ids = tokenizer(text, add_special_tokens=False).input_ids
+        ids = torch.tensor([[tokenizer.bos_token_id, *ids]],
+                           device=model.device)
+        with torch.inference_mode():
+            logits = model(ids, use_cache=False).logits[0, :-1].float()
+        losses.append(
+            torch.nn.functional.cross_entropy(
+                logits, ids[0, 1:], reduction='none').cpu().numpy())
+    return losses
 
 
 def _memory(field):
