@@ -21,9 +21,7 @@ OpenCompass looks for the data in $COMPASS_DATA_CACHE and in
 ~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from tqdm import tqdm
 
@@ -32,7 +30,6 @@ from csv_plugin.cli.options import (add_flag, add_option, add_shared,
                                     whole_number)
 from csv_plugin.io.text_sets import (TEXTS, read_texts, shipped_texts,
                                      write_texts, write_validation_set)
-from csv_plugin.report.screen import text_table
 
 #: A small model in the next command that is printed.
 MODEL = 'HuggingFaceTB/SmolLM2-135M'
@@ -90,18 +87,10 @@ def _draw(args: argparse.Namespace) -> None:
     validation_set = build_validation_set(recipe, args.seed,
                                           partial(tqdm, desc='load'))
     write_validation_set(args.out, *validation_set)
-    print(*_described(validation_set.manifest), sep='\n')
-
-
-def _described(manifest: Mapping[str, Any]) -> list[str]:
-    columns = ('name', 'dataset', 'n_texts', 'n_subtasks')
-    rows = [[str(source[column]) for column in columns]
-            for source in manifest['sources']]
-    lines = [text_table([columns, *rows]), '']
+    manifest = validation_set.manifest
     for source in manifest['sources']:
+        print(f'{source["name"]}: {source["n_texts"]} texts')
         for reason, ids in source['passed_over'].items():
-            lines.append(f'{source["name"]}: {len(ids)} passed over: {reason}')
-    return [
-        *lines, f'{manifest["n_texts"]} texts, fingerprint '
-        f'{manifest["fingerprint"]}'
-    ]
+            print(f'{source["name"]}: {len(ids)} passed over: {reason}')
+    print(f'{manifest["n_texts"]} texts, fingerprint '
+          f'{manifest["fingerprint"]}')

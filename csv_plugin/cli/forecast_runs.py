@@ -31,13 +31,13 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import shortage_notes
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            last_checkpoints, read_checkpoints)
 from csv_plugin.triage.judging import judge
 from csv_plugin.triage.size_laws import (check_sizes, forecast_sizes,
                                          log_compute, targets_of)
 
-#: What a table states about checkpoints, by model.
 _Points = Optional[Mapping[str, Checkpoint]]
 #: How many times more compute errors were measured for, on few models beyond.
 FAR = 30
@@ -107,10 +107,8 @@ def _forecast_size(args: argparse.Namespace, tables: ModelTables,
     targets = targets_of(models, args.params / 1e9, args.tokens)
     predictor = _fitted(tables, past, [tables.families[m] for m in past])
     predictions = forecast_sizes(predictor, tables.features, models, targets)
-    notes = [
-        f'{name}: left out, as no model to fit to was run there.'
-        for name in tables.accuracies.main if name not in predictor.names
-    ]
+    main = tables.accuracies.select(benchmarks=tables.accuracies.main)
+    notes = shortage_notes(main, tables.families, past)
     notes.append(
         f'The law of losses was fitted to {counted(len(models), "model")}' +
         ', the last checkpoints of runs' * (len(last) < len(past)) + '.')

@@ -55,16 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'of lm-eval, losses on the right answers of --tasks '
         'beside accuracies, from samples_*.jsonl (default: where neither '
         '--texts nor --tasks is given)')
-    parser.add_argument(
-        '--tasks',
-        '--benchmarks',  # as scripts of users call it
-        nargs='+',
-        default=(),
-        metavar='NAME[=METRIC]',
-        help='of lm-eval, tasks and groups whose accuracies to import, '
-        'perhaps with a metric, such as gsm8k=exact_match,strict-match '
-        '(default: no task; acc_norm, else acc, else exact_match); of others, '
-        "tasks (default: all); patterns such as 'arc*' match several")
+    # Scripts of users call it --benchmarks.
+    add_option(
+        parser, '--tasks --benchmarks', 'NAME[=METRIC]', 'of lm-eval, tasks '
+        'and groups whose accuracies to import, perhaps with a metric, such '
+        'as gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
+        "acc, else exact_match); of others, tasks (default: all); patterns "
+        "such as 'arc*' match several", str, (), '+')
     add_shared(parser, '--chance', '--out')
 
 
@@ -117,11 +114,11 @@ def _of_models(
 
 def _named_paths(paths: list[str]) -> dict[str, Path]:
     """Paths by the names given, else their own."""
-    named = [*map(named_path, paths)]
-    rest = paths_by_model([path for name, path in named if not name])
-    named = [(name, path) for name, path in named if name]
-    check_unique('names of models', [*rest, *(name for name, _ in named)])
-    return rest | {name: Path(path) for name, path in named}
+    named = [(name or [*paths_by_model([path])][0], Path(path))
+             for name, path in map(named_path, paths)]
+    check_unique('names of models', [name for name, _ in named],
+                 'Give one a name, as in NAME=PATH.')
+    return dict(named)
 
 
 def _write_tables(out: Path, features: Optional[FeatureTable],

@@ -26,7 +26,7 @@ def add_option(group: Any,
                default: Any = None,
                nargs: Optional[str] = None,
                **settings: Any) -> None:
-    """Add an option or a positional argument.
+    """Add an option, of one name or several, or a positional argument.
 
     `text` says what holds without it; an option whose text ends with
     '(required)' has to be given. Settings are others of `add_argument`.
@@ -34,7 +34,7 @@ def add_option(group: Any,
     if name.startswith('--') and text.endswith('(required)'):
         settings['required'] = True
     group.add_argument(
-        name,
+        *name.split(),
         metavar=metavar,
         help=text,
         type=kind,

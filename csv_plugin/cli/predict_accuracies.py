@@ -8,11 +8,9 @@ pattern of any of them.
 """
 import argparse
 import shlex
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 import numpy as np
 from tqdm import tqdm
@@ -25,7 +23,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
-from csv_plugin.core.predicting import Change, collect_features
+from csv_plugin.core.predicting import Change, RealScores, collect_features
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
@@ -66,19 +64,18 @@ def run(args: argparse.Namespace) -> None:
                          'Say where the losses of the models are.')
     label, file = args.predictor
     predictor = load_predictor(file)
-    infos: dict[str, DumpInfo] = {}
-    if args.losses:
-        tables = _of_table(predictor, args.losses)
-    else:
-        tables, infos = _of_dumps(predictor, args.places)
-    real, change, notes = {}, None, ()
+    tables, remarks = (
+        _of_table(predictor, args.losses) if args.losses else _of_dumps(
+            predictor, args.places))
+    real: RealScores = {}
+    change: Optional[Change] = None
     if args.known:
-        real, change, notes = _known(args.known, predictor, tables)
-    board = predict_columns({label: tables},
-                            {model: model
-                             for model in tables}, {label: predictor},
-                            {label: file}, real, mixed_engines(infos), change)
-    show_leaderboard(args, replace(board, notes=(*board.notes, *notes)))
+        real, change, unused = _known(args.known, predictor, tables)
+        remarks += unused
+    board = predict_columns({label: tables}, dict(zip(tables, tables)),
+                            {label: predictor}, {label: file}, real, remarks,
+                            change)
+    show_leaderboard(args, board)
 
 
 def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
@@ -94,14 +91,11 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.out:
         print_end(args.out)
     else:
-        # Behind the verb, as options may end before the places.
-        salience, verb, *rest = shlex.split(args.command)
-        print_next(salience, verb, '--out', 'outputs/predictions', *rest)
+        print_next(*shlex.split(args.command), '--out', 'outputs/predictions')
 
 
-def _known(
-        path: str, predictor: Predictor, tables: _Tables
-) -> tuple[dict[tuple[str, str], float], Change, list[str]]:
+def _known(path: str, predictor: Predictor,
+           tables: _Tables) -> tuple[RealScores, Change, list[str]]:
     """Known scores, what they change, and notes on the unused ones."""
     from csv_plugin.extras.score_imputation import (unused_notes,
                                                     with_known_scores)
@@ -123,18 +117,18 @@ def _known(
             [*unused_notes(path, known, predictor, [*tables])])
 
 
-def _of_table(predictor: Predictor, path: str) -> _Tables:
+def _of_table(predictor: Predictor, path: str) -> tuple[_Tables, list[str]]:
     """Columns of the models of a table, which may have more units."""
     columns = predictor.columns
     # Tokens are no units.
     losses = read_loss_features(
         path, units=columns.units if columns.scored is None else None)
-    return {model: losses.select([model]) for model in losses.models}
+    return {model: losses.select([model]) for model in losses.models}, []
 
 
 def _of_dumps(predictor: Predictor,
-              places: list[str]) -> tuple[_Tables, Mapping[str, DumpInfo]]:
-    """Columns of all models with losses in some places, and their settings."""
+              places: list[str]) -> tuple[_Tables, list[str]]:
+    """Columns of all models with losses in some places, and notes on them."""
     predictor.check_tokens()
     dumps = find_dumps(places)
     infos: dict[str, DumpInfo] = {}
@@ -154,4 +148,4 @@ def _of_dumps(predictor: Predictor,
         raise InputError('dumps', 'losses that the predictor can use',
                          reasons[0] if reasons else 'none',
                          'Give losses on the texts of the predictor.')
-    return tables, infos
+    return tables, mixed_engines(infos)

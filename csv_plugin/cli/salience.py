@@ -17,10 +17,7 @@ from csv_plugin.core.conventions import InputError
 
 
 class _Verb(NamedTuple):
-    """File, help and extra of the package of `salience VERB`.
-
-    The module has `add_arguments(parser)` and `run(args)`.
-    """
+    """File in `cli`, help and extra of the package of `salience VERB`."""
     file: str
     words: str
     extra: str = ''

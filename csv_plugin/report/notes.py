@@ -20,12 +20,9 @@ from csv_plugin.core.study import outliers
 _NAMED = 8
 #: Most single predictions that a line names.
 _OUTSIDE = 4
-#: Default level of `Predictor.predict`.
-_LEVEL = 0.9
-#: Fewest models for intervals that do not reach from 0 to 100 %: CV+ takes the
-#: smallest of n errors that a share `level (n + 1) / n` of them does not
-#: exceed. Less a rounding error: 0.9 / (1 - 0.9) is a little more than 9.
-_ENOUGH = math.ceil(_LEVEL / (1 - _LEVEL) - 1e-9)
+#: Fewest models for 90 % intervals other than 0 to 100 %: CV+ takes the least
+#: of n errors that a share `0.9 (n + 1) / n` of them does not exceed.
+_ENOUGH = 9
 #: Advice where models or families are too few; one family leaves nothing to
 #: hold out.
 _WOULD_DO = (f'{_ENOUGH} models of 2 families would do, some dozens are '
@@ -250,7 +247,7 @@ def _too_few(n: int, n_families: int) -> str:
         result = ('nothing can be held out, so that settings are not chosen '
                   'and all intervals are 0 to 100 %')
     elif n < _ENOUGH:
-        result = f'all {_LEVEL:.0%} intervals are 0 to 100 %'
+        result = 'all 90% intervals are 0 to 100 %'
     else:
         return ''
     noun = 'family' if n_families == 1 else 'families'

@@ -22,36 +22,32 @@ def full_width(wide: bool) -> float:
     return math.inf if wide else WIDTH
 
 
-def side_by_side(groups: Iterable[Sequence[Sequence[str]]],
+def side_by_side(names: Sequence[str],
+                 groups: Iterable[Sequence[Sequence[str]]],
                  n_headers: int = 1,
                  width: float = WIDTH) -> str:
     """Return columns of a table as text, below each other where too wide.
 
     Args:
-        groups (Iterable): Columns that stay together where they fit. Each
-            column begins with its lines of header. The very first column is
-            repeated on the left of each part.
-        n_headers (int): Lines of header.
+        names (Sequence[str]): The column on the left of each part.
+        groups (Iterable): Columns that stay together where they fit.
+        n_headers (int): Lines of header that each column begins with.
         width (float): Most characters of a line. The middle of long cells is
             left out if it is finite, and the cells of a column stay different.
     """
+    left = _shown(names, width)
     blocks: list[list[list[str]]] = []
-    names: list[str] = []
     room = 0.0
     for group in groups:
-        columns = [list(map(one_line, column)) for column in group]
-        if width <= WIDTH:
-            columns = list(map(_cut, columns))
-        if not names:
-            names = columns.pop(0)
+        columns = [_shown(column, width) for column in group]
         parts = [columns]
-        if _total(columns) > width - _width(names):
-            above = columns[0][:n_headers - 1] if columns else []
+        if _total(columns) > width - _width(left):
+            above = columns[0][:n_headers - 1]
             parts = [[[*above, *column[n_headers - 1:]]] for column in columns]
         for part in parts:
             if _total(part) > room or not blocks:
-                blocks.append([names])
-                room = width - _width(names)
+                blocks.append([left])
+                room = width - _width(left)
             blocks[-1] += part
             room -= _total(part)
     return '\n\n'.join(_ruled(block, n_headers) for block in blocks)
@@ -64,10 +60,10 @@ def text_table(rows: Sequence[Sequence[str]],
 
     The first `n_fixed` columns stay together.
     """
-    columns = list(zip(*rows))
+    names, *columns = zip(*rows)
+    fixed, rest = columns[:n_fixed - 1], columns[n_fixed - 1:]
     return side_by_side(
-        [columns[:n_fixed], *([column] for column in columns[n_fixed:])],
-        width=width)
+        names, [fixed, *([column] for column in rest)], width=width)
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
@@ -81,13 +77,15 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
         disable_numparse=True)
 
 
-def _cut(column: list[str]) -> list[str]:
-    """The column with shorter cells, or as it is if two became equal."""
+def _shown(column: Iterable[str], width: float) -> list[str]:
+    """The cells, shorter in a finite width if no two become equal."""
+    cells = list(map(one_line, column))
     short = [
         cell if len(cell) <= _CELL else f'{cell[:_CELL - 16]}...{cell[-13:]}'
-        for cell in column
+        for cell in cells
     ]
-    return short if len(set(short)) == len(set(column)) else column
+    is_cut = width <= WIDTH and len(set(short)) == len(set(cells))
+    return short if is_cut else cells
 
 
 def _width(column: Sequence[str]) -> int:

@@ -59,8 +59,8 @@ def test_the_same_call_with_files_is_next(folder, capsys):
     assert main('predict --predictor p.safetensors dumps'.split()) == 0
     shown = capsys.readouterr().out
     check_end(shown)
-    assert shown.endswith('\nNext: salience predict --out outputs/predictions '
-                          '--predictor p.safetensors dumps\n')
+    assert shown.endswith('\nNext: salience predict --predictor p.safetensors '
+                          'dumps --out outputs/predictions\n')
 
 
 def test_a_label_names_the_predictions(folder, capsys):
