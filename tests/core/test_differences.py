@@ -148,17 +148,6 @@ def test_families_share_errors(predictor):
     assert far.freedom[0] == MOST_FREEDOM
 
 
-def test_parts_of_the_variance():
-    """Found again in independent errors of known scales."""
-    rng = np.random.default_rng(1)
-    n, expected = 100_000, np.array([1e-4, 3e-4, 2e-3])
-    between, sizes = rng.random(n) < .5, rng.exponential(.2, n)
-    scales = np.sqrt(np.stack([np.ones(n), between, sizes], 1) @ expected)
-    errors = scales * rng.standard_t(MOST_FREEDOM, n)
-    parts = differences._fit_parts(sizes, errors**2, between, np.ones(n))
-    assert parts == pytest.approx(expected, rel=.1)
-
-
 def test_most_likely_scale():
     """Against a general optimiser of the weighted likelihood."""
     parts = differences._Pairs.of(
@@ -238,11 +227,16 @@ def test_errors_of_the_mean():
     assert variance == pytest.approx(.01 * (.02 + .16 + .03) / .09 + 1 / 16)
 
 
-def test_losses_beyond_the_training(predictor):
-    """Nothing is known of a model with a loss above all of training."""
+def test_unbounded_errors(predictor):
+    """Of a loss above all of training, and of a benchmark of one family."""
     values = TABLES.features.values
     found = differences_of(predictor, np.array([values[0] * 10, values[9]]))
     assert found.deviation[0] == 1
+    part, *rest = predictor.benchmarks
+    single = replace(part, intervals=replace(part.intervals, n_families=1))
+    alone = replace(predictor, benchmarks=(single, *rest))
+    larger = predict_jointly(alone, TABLES.features).larger
+    assert np.isinf(larger).all(axis=1).tolist()[:2] == [True, False]
 
 
 def test_nothing_held_out(predictor):

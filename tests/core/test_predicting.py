@@ -109,8 +109,6 @@ def test_a_dump_is_read_and_mapped_once(run, predictor, monkeypatch):
         lambda targets, losses: mapped.append(0) or table(targets, losses))
     seen = []
     predicted(
-        run,
-        predictors,
-        progress=lambda models: map(lambda m: seen.append(m) or m, models))
+        run, predictors, progress=lambda names: seen.extend(names) or names)
     assert seen == list(MODELS)
     assert len(read) == len(mapped) == len(MODELS)

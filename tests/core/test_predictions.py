@@ -10,7 +10,7 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Missing,
-                                         Prediction, Predictions)
+                                         Predictions)
 
 NAN = float('nan')
 MODELS = ('a', 'b', 'c')
@@ -48,15 +48,6 @@ def cube(**changes):
     return Predictions(**(parts | changes))
 
 
-def method_of(cube, method):
-    """Predictions of the method alone, as `Predictor.predict` returns them."""
-    return replace(
-        cube.select(methods=[method]),
-        methods=('predicted', ),
-        real=np.array(NAN),
-        missing={})
-
-
 def assert_same(left, right):
     assert (left.models, left.benchmarks,
             left.methods) == (right.models, right.benchmarks, right.methods)
@@ -69,17 +60,11 @@ def assert_same(left, right):
 def test_a_cell_is_a_prediction():
     table = cube()
     cell = table.at('b', 'hard', 'uniform')
-    assert cell == Prediction(
-        table.values[1, 1, 1],
-        table.low[1, 1, 1],
-        table.high[1, 1, 1],
-        0.9,
-        table.extrapolated[1, 1, 1],
-        False,
-        at_chance=table.at_chance[1, 1, 1])
-    assert {type(value)
-            for value in vars(cell).values()} == {float, bool,
-                                                  type(None)}
+    value, *parts = (getattr(table, part)[1, 1, 1] for part in CUBES)
+    assert (cell.value, cell.level, cell.expected_error) == (value, .9, None)
+    assert [getattr(cell, part) for part in CUBES[1:]] == parts
+    assert {type(part) for part in vars(cell).values()
+            } == {float, bool, type(None)}  # yapf: disable
     # The first method is meant unless another is named.
     assert table.at('b', 'hard').value == table.values[1, 1, 0]
 
@@ -147,8 +132,8 @@ def test_models_and_benchmarks_that_a_method_lacks():
     table = cube(values=halves, low=halves, high=halves, missing={})
     wide = Predictions.side_by_side(
         {
-            'ridge': method_of(table, 'ridge'),
-            'other': method_of(table, 'uniform').select(['c', 'a'], ['hard']),
+            'ridge': table.select(methods=['ridge']),
+            'other': table.select(['c', 'a'], ['hard'], ['uniform']),
             'broken': None
         }, ('d', *MODELS), ('hard', 'more', 'easy'), {
             ('a', 'hard', 'broken'): REASON,
@@ -172,16 +157,13 @@ def test_models_and_benchmarks_that_a_method_lacks():
 
 
 def test_real_accuracies_are_matched_by_name():
-    table = cube()
     accuracies = AccuracyTable(('c', 'x', 'b', 'a'), ('hard', 'easy'),
-                               np.array([[.1, .2], [.9, .9], [.3, .4],
-                                         [NAN, .6]]), np.zeros(2),
-                               np.zeros(2, int))
-    beside = table.with_real(accuracies)
-    np.testing.assert_array_equal(beside.real, [[.6, NAN], [.4, .3], [.2, .1]])
-    np.testing.assert_array_equal(beside.values, table.values)
+                               [[.1, .2], [.9, .9], [.3, .4], [NAN, .6]],
+                               [0, 0], [0, 0])
+    beside = cube().with_real(accuracies)
+    assert_same(beside, cube(real=np.array([[.6, NAN], [.4, .3], [.2, .1]])))
     with pytest.raises(InputError, match="found 'b'"):
-        table.with_real(accuracies.select(['c', 'a']))
+        cube().with_real(accuracies.select(['c', 'a']))
 
 
 @pytest.mark.parametrize('method', METHODS)
