@@ -58,7 +58,8 @@ def test_a_plain_table_has_none_where_a_benchmark_was_not_run() -> None:
     (lambda: replace(TABLE, values=[[0, 0, -1], [0, 0, 0]]),
      "of 'small' on 'bbh': .* found -1"),
     (lambda: replace(TABLE, chance=[0, 1, 0]), "level on 'mmlu': .* found 1"),
-    (lambda: replace(TABLE, n_items=[0, 0, NAN]), "items on 'bbh': .* nan"),
+    (lambda: replace(TABLE, n_items=[0, 0, -1]), "items on 'bbh': .* -1"),
+    (lambda: replace(TABLE, n_items=[0, .5, 0]), "items on 'mmlu': .* 0.5"),
     (lambda: AccuracyTable(['a'], ['x'], [['n/a']], [.25], [10]),
      'AccuracyTable.values: .* numbers'),
 ])  # yapf: disable

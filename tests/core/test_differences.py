@@ -229,9 +229,11 @@ def test_errors_of_the_mean():
 
 def test_unbounded_errors(predictor):
     """Of a loss above all of training, and of a benchmark of one family."""
-    values = TABLES.features.values
-    found = differences_of(predictor, np.array([values[0] * 10, values[9]]))
-    assert found.deviation[0] == 1
+    values = TABLES.features.values[[0, 9]] * [[10], [1]]
+    table = FeatureTable(('a', 'b'), predictor.columns, values)
+    found = predict_jointly(predictor, table)
+    assert np.isinf(found.larger[0]).tolist() == [True, False]
+    assert found.differences(0, 1).deviation[0] == 1
     part, *rest = predictor.benchmarks
     single = replace(part, intervals=replace(part.intervals, n_families=1))
     alone = replace(predictor, benchmarks=(single, *rest))
@@ -253,6 +255,22 @@ def test_noise_of_items_is_least(predictor):
         predictor,
         benchmarks=tuple(
             replace(part, n_items=10) for part in predictor.benchmarks))
-    accuracies = predictor.predict(TABLES.features).values[[4, 4], 0, 0]
-    least = np.sqrt(OWN_SHARE * 2 * item_variance(accuracies, 10)[0] / 10)
-    assert pair(few, 4, 4).deviation[0] == pytest.approx(least)
+    accuracies = predictor.predict(TABLES.features).values[4, :, 0]
+    least = OWN_SHARE * 2 * item_variance(accuracies, 10) / 10
+    found = predict_jointly(few, TABLES.features, main=few.names[:2])
+    error = found.differences(4, 4).deviation
+    assert error[0] == pytest.approx(np.sqrt(least[0]))
+    assert error[-1] == pytest.approx(np.sqrt(least[:2].sum()) / 2)
+
+
+def test_benchmarks_share_a_shape():
+    """Of errors of any size, which grow with the predicted difference."""
+    rng = np.random.default_rng(1)
+    sizes = rng.exponential(.2, 500)
+    squares = (1e-4 + 2e-3 * sizes) * rng.standard_normal(500)**2
+    parts = differences._Pairs(sizes, squares,
+                               rng.random(500) < .5, np.full(500, 1 / 500), 2)
+    larger = parts._replace(sizes=3 * sizes, squares=9 * squares)
+    found = differences._fit([parts, larger])
+    assert found[1] == pytest.approx(found[0] * [9, 9, 3])
+    assert found[0, 2] == pytest.approx(2e-3, rel=.5)
