@@ -1,8 +1,16 @@
-"""Byte spans of the tokens of any Hugging Face tokenizer."""
+"""Byte spans of the tokens of any Hugging Face tokenizer.
+
+transformers 5 makes some tokenizers anew, from parts of their
+`tokenizer.json` and the class that the folder names. If that is not the right
+class, other ids come out without an error: they are compared with the file's.
+"""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
+from huggingface_hub.constants import HF_HUB_CACHE
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
@@ -13,13 +21,14 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
-from csv_plugin.lm.tokens.tokenizer_checks import (check_against_file, file_of,
-                                                   named)
 
 # Texts in one call of a tokenizer: enough for its threads, little memory.
 _BATCH = 256
 # The largest share of unknown tokens in all texts.
 _MOST_UNKNOWN = 0.01
+# Options by which transformers changes the tokenizer of the file.
+_OPTIONS = ('do_lower_case', 'strip_accents', 'tokenize_chinese_chars',
+            'fix_mistral_regex', 'from_slow')
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +56,7 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
     added. Truncation and padding that are on in its fast backend end up off,
     as after any call of it.
     """
-    file = file_of(tokenizer)
+    file = _file_of(tokenizer)
     tokenized = []
     for first in range(0, len(texts), _BATCH):
         tokenized += _tokenize_batch(tokenizer, file,
@@ -74,7 +83,7 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
     total = sum(len(text.ids) for text in tokenized)
     if unknown > _MOST_UNKNOWN * total:
         raise InputError(
-            named(tokenizer), f'at most {_MOST_UNKNOWN:.0%} unknown tokens',
+            _named(tokenizer), f'at most {_MOST_UNKNOWN:.0%} unknown tokens',
             f'{unknown} of {total}',
             'Check that all files of the tokenizer are there and that its '
             'class is the right one, or leave this model out.')
@@ -88,7 +97,7 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
                         return_token_type_ids=False,
                         verbose=False)
     if file is not None:
-        check_against_file(tokenizer, file, texts, encoded['input_ids'])
+        _check_against_file(tokenizer, file, texts, encoded['input_ids'])
     added = tokenizer.get_added_vocab().keys()
     all_ids = [np.array(ids, np.int64) for ids in encoded['input_ids']]
     tokenized: list[TokenizedText] = []
@@ -121,7 +130,7 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
                           tokenizer.get_added_vocab().keys(), text.text)
     if spans is None:
         raise InputError(
-            f'text {text.text_id!r}, {named(tokenizer)}',
+            f'text {text.text_id!r}, {_named(tokenizer)}',
             'tokens that account for every byte of the text',
             f'{len(tokens)} tokens that do not, {tokens[:8]} first',
             'Load the fast tokenizer of this model, or leave the text out.')
@@ -143,3 +152,86 @@ def _token_strings(tokenizer: PreTrainedTokenizerBase,
             if i not in special and isinstance(kept.get(i), bytes)
         }
     return [[string_of(entries[i]) for i in ids.tolist()] for ids in all_ids]
+
+
+def _named(tokenizer: PreTrainedTokenizerBase) -> str:
+    """A tokenizer in errors."""
+    return f'{type(tokenizer).__name__} {tokenizer.name_or_path!r}'
+
+
+def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
+    """The tokenizer in the `tokenizer.json` of its folder or on the hub.
+
+    None if there is no such file, or several from the hub, if the tokenizer
+    is one in python, which may differ from the file in spaces and rare
+    characters, or if options of transformers changed it.
+    """
+    if (not tokenizer.is_fast or not tokenizer.name_or_path
+            or any(option in tokenizer.init_kwargs for option in _OPTIONS)):
+        return None
+    name = tokenizer.name_or_path
+    paths = {Path(name, 'tokenizer.json')}
+    if not Path(name).is_dir():
+        cached = Path(HF_HUB_CACHE, f'models--{name.replace("/", "--")}')
+        found = cached.glob('snapshots/*/tokenizer.json')
+        paths = {path.resolve() for path in found}
+    # Revisions on the hub may have different files.
+    if len(paths) != 1 or not (path := paths.pop()).is_file():
+        return None
+    return _read(path, path.stat().st_mtime_ns)
+
+
+# Sets are scored in chunks, and reading takes as long as scoring a text.
+@lru_cache(maxsize=1)
+def _read(path: Path, changed: int) -> Tokenizer:
+    file = Tokenizer.from_file(str(path))
+    file.no_truncation()
+    file.no_padding()
+    return file
+
+
+def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
+                        texts: Sequence[Text],
+                        all_ids: Sequence[list[int]]) -> None:
+    """Refuse ids that are not those of the tokenizer's own file.
+
+    Options of transformers may change whether there is a space before the
+    text, and the tokens around special and added ones. The file is from
+    `_file_of`, the ids of the texts are without special tokens.
+    """
+    encodings = file.encode_batch([text.text for text in texts],
+                                  add_special_tokens=False)
+    for text, ids, right in zip(texts, all_ids, encodings):
+        if ids == right.ids or _may_differ(tokenizer, file, text.text):
+            continue
+        first = next(
+            (i for i, (a, b) in enumerate(zip(ids, right.ids)) if a != b),
+            min(len(ids), len(right.ids)))
+        raise InputError(
+            f'text {text.text_id!r}, {_named(tokenizer)}',
+            f'the tokens of its tokenizer.json, {right.tokens[first:][:5]} '
+            f'from number {first} on',
+            f'{tokenizer.convert_ids_to_tokens(ids[first:first + 5])}',
+            'Load it by transformers.PreTrainedTokenizerFast.from_pretrained, '
+            'or name that class in its tokenizer_config.json.')
+
+
+def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
+                text: str) -> bool:
+    """Return whether options explain that the ids of a text differ."""
+    own = set(tokenizer.added_tokens_decoder.items())
+    written = set(file.get_added_tokens_decoder().items())
+    if any(
+            token.content in text and (token.special or (index, token) in own
+                                       ^ written)
+            for index, token in own | written):
+        return True
+    # Equal if either puts a space before the text.
+    variants = text, f' {text}'
+    of_file = [
+        file.encode(variant, add_special_tokens=False).ids
+        for variant in variants
+    ]
+    return any(
+        tokenizer(variant, add_special_tokens=False, verbose=False)
+        ['input_ids'] in of_file for variant in variants)

@@ -4,7 +4,7 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.lm.tokens import tokenizer_checks
+from csv_plugin.lm.tokens import tokenization
 from tests.lm.tokens.tokenizers import (FAST, SPECIAL, Pieces, byte_fallback,
                                         byte_level, tokenize, word_piece)
 
@@ -48,7 +48,7 @@ def test_other_ids_than_those_of_the_file_are_refused(added, tmp_path):
 
 def test_the_file_of_a_tokenizer_from_the_hub(tmp_path, monkeypatch):
     """Unless revisions have different ones."""
-    monkeypatch.setattr(tokenizer_checks, 'HF_HUB_CACHE', tmp_path)
+    monkeypatch.setattr(tokenization, 'HF_HUB_CACHE', tmp_path)
     snapshots = tmp_path / 'models--lab--tiny/snapshots'
     tokenizer = load(snapshots / 'main', byte_level(vocab_size=600))
     load(snapshots / 'same', byte_level())
