@@ -232,8 +232,7 @@ def _predicted(predictor: Predictor, features: NDArray,
                same_family: bool) -> list[_Row]:
     """Accuracies on each benchmark and, of several, their mean.
 
-    The error of the predictor was measured on the same texts, so their noise
-    is a part of it.
+    The error of the predictor contains the noise of texts.
     """
     accuracies = [
         part.model.curve.accuracies(part.model.scores(features))

@@ -3,8 +3,7 @@
 Token losses of two models on the same texts rise and fall together, so their
 difference has far less noise than either mean. Its standard error is from a
 bootstrap of whole texts, drawn within their sources with one text fewer than
-there are (Rao and Wu, Journal of the American Statistical Association 83,
-1988).
+there are (Rao and Wu, JASA 83, 1988).
 
 The half-length of an interval is the root of the sum of the squared ones from
 each origin of noise (Banerjee, Sankhya 22, 1960).

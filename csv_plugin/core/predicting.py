@@ -74,10 +74,7 @@ def predict_models(predictors: Predictors,
                    columns: Columns,
                    benchmarks: Sequence[str],
                    change: Optional[Change] = None) -> Predictions:
-    """Return predictions of all models by all predictors, or reasons for gaps.
-
-    `change` is applied to the predictions of each predictor.
-    """
+    """Return predictions by all predictors, changed, or reasons for gaps."""
     by_label: dict[str, Optional[Predictions]] = {}
     missing = {}
     for label, predictor in predictors.items():

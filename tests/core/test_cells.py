@@ -12,8 +12,7 @@ def test_cells():
     assert predicted_cell(0.4, 0.3, 0.45, marks='*>') == '40.0 (30-45)*>'
     assert predicted_cell(0.4, nan, nan) == '40.0 (?)'
     assert predicted_cell(nan, nan, nan) == '-'
-    assert number(nan) == '-'
-    assert number(61.66) == '61.7'
+    assert (number(nan), number(61.66)) == ('-', '61.7')
 
 
 @pytest.mark.parametrize('low, high, chance, shown', [

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from csv_plugin.core import paired
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.paired import (LOSS, OBSERVED, PREDICTED, Difference,
                                     Noise, PairedAnswers, combine, run_noise,
@@ -60,20 +59,6 @@ def test_long_texts_count_more():
 def test_a_single_text_has_no_noise_to_measure():
     with pytest.raises(InputError, match='two or more'):
         noise_of([0.1], ['a'])
-
-
-def test_intervals_of_few_texts_hold_in_95_of_100_cases(monkeypatch):
-    """Twelve texts of two sources with errors of different size."""
-    monkeypatch.setattr(paired, 'N_RESAMPLES', 200)
-    rng = np.random.default_rng(3)
-    scale = np.repeat([1, 3], [4, 8])
-    held = 0
-    for _ in range(400):
-        differences = scale * rng.normal(size=12)
-        noise = noise_of(differences, [*'aaaabbbbbbbb'])
-        part = difference(differences.mean(), LOSS, texts=noise)
-        held += part.low < 0 < part.high
-    assert 0.9 < held / 400 < 0.98
 
 
 def test_noise_of_runs():
