@@ -16,8 +16,9 @@ class Server(ThreadingHTTPServer):
     """Answers like vLLM, from the tests' reference; others override it."""
     daemon_threads = True
 
-    def __init__(self, model=None):
+    def __init__(self, model=None, always=None):
         super().__init__(('127.0.0.1', 0), _Handler)
+        self.always = always
         self.model = model or make('llama')
         self.paths, self.requests, self.keys = [], [], set()
 
@@ -45,14 +46,12 @@ class Server(ThreadingHTTPServer):
         assert path == '/v1/completions'
         assert request['model'] == 'tiny'
         assert (request['max_tokens'], request['prompt_logprobs']) == (1, 0)
-        return 200, self.completion(request['prompt']), {}
-
-    def completion(self, ids):
-        return {
+        pairs = self.pairs(request['prompt'])
+        return self.always or (200, {
             'choices': [{
-                'prompt_logprobs': [None, *map(_entry, self.pairs(ids))]
+                'prompt_logprobs': [None, *map(_entry, pairs)]
             }]
-        }
+        }, {})
 
     def parts(self, body):
         """What is sent at a time."""
@@ -131,41 +130,6 @@ class Infinite(Server):
         return [(index, -9999.0) for index in ids[1:]]
 
 
-class Silent(Server):
-    """Leaves the log-probabilities out."""
-
-    def completion(self, ids):
-        return {'choices': [{'text': 'a', 'prompt_logprobs': None}]}
-
-
-class Page(Server):
-    """Something else listens there."""
-
-    def answer(self, path, request):
-        return 200, '<html>Welcome</html>', {}
-
-
-class Away(Server):
-    """Sends its visitors to another machine."""
-
-    def answer(self, path, request):
-        return 302, '', {'Location': 'http://192.0.2.1/v1/completions'}
-
-
-class Failing(Server):
-    """Fails whatever it is asked."""
-
-    def answer(self, path, request):
-        return 500, 'out of memory', {}
-
-
-class Refusing(Server):
-    """Wants another key."""
-
-    def answer(self, path, request):
-        return 401, '{"error": "Unauthorized"}', {}
-
-
 class Busy(Server):
     """Answers every other request, asks for an hour."""
 
@@ -173,20 +137,6 @@ class Busy(Server):
         if len(self.requests) % 2:
             return 429, 'slow down', {'Retry-After': '3600'}
         return super().answer(path, request)
-
-
-class Bomb(Server):
-    """Packs a lot of nothing."""
-    status = 200
-
-    def answer(self, path, request):
-        packed = gzip.compress(b'[' + b' ' * 2 * LARGEST, 1)
-        return self.status, packed, {'Content-Encoding': 'gzip'}
-
-
-class BusyBomb(Bomb):
-    """The same with a status that asks for another try."""
-    status = 503
 
 
 class Dripping(Server):
@@ -198,15 +148,23 @@ class Dripping(Server):
             yield body[i:i + 1]
 
 
-#: What the error about each of them must say.
-WRONG = {
-    Tokenizing: 'log-probabilities of the ids',
-    Infinite: 'finite log-probabilities, 0 or less, found -inf',
-    Silent: 'log-probabilities of all ids of the prompt, found .*None',
-    Page: 'expected JSON in UTF-8',
-    Away: 'found status 302',
-    Failing: "found status 500: 'out of memory'",
-    Bomb: 'at most 100,000 bytes, found a larger one',
-    BusyBomb: 'at most 100,000 bytes, found a larger one',
-    Refusing: 'found status 401: .*give the key in CSV_PLUGIN_API_KEY',
+_BOMB = gzip.compress(b'[' + b' ' * 2 * LARGEST, 1), {
+    'Content-Encoding': 'gzip'
 }
+#: Status, body and headers of servers that always answer the same.
+FAILING = 500, 'out of memory', {}
+REFUSING = 401, '{"error": "Unauthorized"}', {}
+AWAY = 302, '', {'Location': 'http://192.0.2.1/v1/completions'}
+#: Servers that answer wrongly, and what the error about each must say.
+WRONG = [
+    (Tokenizing, 'log-probabilities of the ids'),
+    (Infinite, 'finite log-probabilities, 0 or less, found -inf'),
+    ((200, {'choices': [{'text': 'a', 'prompt_logprobs': None}]}, {}),
+     'log-probabilities of all ids of the prompt, found .*None'),
+    ((200, '<html>Welcome</html>', {}), 'expected JSON in UTF-8'),
+    (AWAY, 'found status 302'),
+    (FAILING, "found status 500: 'out of memory'"),
+    ((200, *_BOMB), 'at most 100,000 bytes, found a larger one'),
+    ((503, *_BOMB), 'at most 100,000 bytes, found a larger one'),
+    (REFUSING, 'found status 401: .*give the key in CSV_PLUGIN_API_KEY'),
+]  # yapf: disable

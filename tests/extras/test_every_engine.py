@@ -5,7 +5,6 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.completions import CompletionsEngine
 from csv_plugin.lm.engines.token_losses import token_losses
@@ -68,10 +67,3 @@ def test_losses_are_those_of_transformers(named):
     facts = engine.facts
     assert (facts.engine, facts.dtype, facts.cache_dtype) == recorded
     assert facts.context == CONTEXT and set(facts.versions) == versions
-
-
-def test_a_missing_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'vllm', None)
-    with pytest.raises(
-            InputError, match='the package vllm, found.*docs/engines.md'):
-        VLLMEngine(stand_ins.LLM())

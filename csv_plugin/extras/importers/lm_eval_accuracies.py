@@ -94,16 +94,13 @@ def _cell(run: Run, model: str, benchmark: str, metric: Optional[str]) -> Cell:
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(where, f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-    # 0.3 has no filters.
-    named = key if ',' in key else f'{key},none'
-    return accuracy, run.measured(model, benchmark, named)
+    return accuracy, run.measured(model, benchmark, key)
 
 
 def _metric(scores: JsonPart, metric: Optional[str]) -> str:
     """The key that counts, such as 'acc,none': a metric and a filter."""
     keys = [
-        key for key, value in scores.fields.items()
-        if (isinstance(value, float) or ',' in key) and '_stderr' not in key
+        key for key in scores.fields if ',' in key and '_stderr' not in key
     ]
     for wanted in (metric, ) if metric else METRICS:
         matching = [

@@ -1,8 +1,7 @@
-"""Result files of lm-evaluation-harness, versions 0.3 to 0.4.13.
+"""Result files of lm-evaluation-harness, versions 0.4.0 to 0.4.13.
 
-0.3 and 0.4.0 to 0.4.2 write one file of any name; later versions put the date
-into its name. 0.3 has metrics without filters and one number of few-shot
-examples for all tasks; 0.4.0 does not list the tasks of a group.
+Until 0.4.2 there is one file of any name; later versions put the date into its
+name. 0.4.0 does not list the tasks of a group.
 """
 import ast
 import os
@@ -112,10 +111,10 @@ class Run:
         ]
 
     def _shots(self, task: str) -> Optional[str]:
-        shots = inside(self.content, 'config', 'num_fewshot')  # 0.3
-        if inside(self.content, 'configs', task):  # It is 0 for groups.
-            shots = inside(self.content, 'n-shot', task)
-        return None if shots is None else str(shots)
+        # It is 0 for groups, which have no config.
+        shots = inside(self.content, 'n-shot', task)
+        is_known = inside(self.content, 'configs', task) and shots is not None
+        return str(shots) if is_known else None
 
     def _version(self, task: str) -> Optional[str]:
         version = inside(self.content, 'versions', task)
@@ -173,7 +172,7 @@ def _read_run(root: Path, file: Path) -> Run:
         # The same for all such files, which are listed together.
         raise InputError(
             str(root), "'results' and 'config' of lm-evaluation-harness",
-            'other JSON', 'Files of 0.3 to 0.4.13 are read.')
+            'other JSON', 'Files of 0.4.0 to 0.4.13 are read.')
     return Run(file, content)
 
 

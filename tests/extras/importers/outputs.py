@@ -99,20 +99,16 @@ def results_of(version,
     key, groups = version_key(version), dict(groups)
     tasks = [task for task in scores if task not in groups]
     config = dict(model='hf', model_args=f'pretrained={model}', limit=limit)
-    suffix = ',none' * (key >= (0, 4))
     n = min(items, int(limit)) if limit and limit >= 1 else items
     results = {
         name: {
-            f'acc{suffix}': mean,
-            f'acc_stderr{suffix}': abs(mean * (1 - mean) / max(n - 1, 1))**.5
+            'acc,none': mean,
+            'acc_stderr,none': abs(mean * (1 - mean) / max(n - 1, 1))**.5
         }
         for name, mean in scores.items()
     }
     content = dict(
         results=results, versions=dict.fromkeys(tasks, 1.0), config=config)
-    if key < (0, 4):
-        config['num_fewshot'] = shots
-        return content | more
     below = {task for group in groups.values() for task in group}
     for name, part in results.items():
         part['alias'] = ' - ' * (name in below) + name

@@ -80,17 +80,6 @@ def test_what_is_no_accuracy_is_refused(tmp_path, changes, expected):
         read_every_eval_ever([path], (), CHANCE)
 
 
-def test_two_scores_of_a_model_have_to_agree(tmp_path):
-    first, second = DATA / 'record.json', tmp_path / 'second.json'
-    record(second)
-    assert len(read_every_eval_ever([first, second], (), CHANCE).models) == 1
-    record(second, score=.5)
-    record(tmp_path / 'third.json', 'other')
-    with pytest.warns(UserWarning, match='record.json.* and .*second.json'):
-        table = read_every_eval_ever([first, tmp_path], (), CHANCE)
-    assert table.models == ('other', )
-
-
 # Configs as its converters of lm-evaluation-harness, HELM, Inspect and
 # leaderboards wrote them, the last two in versions 0.2 and 0.1.
 @pytest.mark.parametrize('name, config', [
@@ -148,85 +137,70 @@ def named(path, name, config):
     return record(path, name=name, metric_config=bounds | config)
 
 
-def test_all_models_have_the_same_metric(tmp_path):
-    """As lm-evaluation-harness has two accuracies of a task."""
-    for model, metric, score in (('a', 'acc', .5), ('a', 'acc_norm', .6),
-                                 ('b', 'acc', .4), ('c', 'exact_match', .3),
-                                 ('d', 'acc', float('nan')), ('d', 'acc_norm',
-                                                              .2)):
-        config = dict(evaluation_description=metric, max_score=1)
-        record(tmp_path / f'{model}_{metric}.json', model, 'piqa',
-               metric_config=config, score=score)  # yapf: disable
-    with pytest.warns(UserWarning) as warnings:
-        table = read_every_eval_ever([tmp_path])
-    assert table.models == ('a', 'd')
-    assert table.values.tolist() == [[.6], [.2]]
-    lines = '\n'.join(str(warning.message) for warning in warnings)
-    assert '(piqa of b, piqa of c): other models have the acc norm' in lines
-    assert 'a finite number' in lines
+def scored(model, score=.5, metric='acc', n_items=None, samples=None, **more):
+    """Changes of the public record: a model on hellaswag."""
+    details = dict(score=score, uncertainty=dict(num_samples=n_items))
+    return dict(
+        model=model,
+        name=more.pop('name', 'hellaswag'),
+        score_details=details,
+        source_data=dict(samples_number=samples),
+        metric_config=dict(evaluation_description=metric, max_score=1),
+        **more)
 
 
-def test_records_of_several_weights_are_no_model(tmp_path):
-    """Every record is as the converter of lm-evaluation-harness writes it."""
-    for name, model, task, details in (
-        ('1', 'a', 'piqa', dict(revision='main', dtype='bfloat16')),
-        ('2', 'a', 'sciq', dict(revision='step1000', dtype='bfloat16')),
-        ('3', 'b', 'piqa', dict(model_args="{'load_in_4bit': True}")),
-        ('4', 'c', 'piqa', dict(model_args='pretrained=c,dtype=float16')),
-    ):  # yapf: disable
-        record(tmp_path / f'{name}.json', model, task,
-               additional_details=details)  # yapf: disable
-    with pytest.warns(UserWarning) as warnings:
+def weights(**details):
+    return dict(additional_details=details)
+
+
+@pytest.mark.parametrize('records, models, values, n_items, lines', [
+    # The metric of most models.
+    ([scored('a'), scored('a', .6, 'acc_norm'), scored('b', .4),
+      scored('c', .3, 'exact_match'), scored('d', float('nan')),
+      scored('d', .2, 'acc_norm')], 'ad', [.6, .2], 10042,
+     ['(hellaswag of b, hellaswag of c): other models have the acc norm',
+      'a finite number']),
+    # The same score twice, and two that differ.
+    ([scored('a'), scored('a'), scored('b'), scored('b', .6)], 'a', [.5],
+     10042, ['(hellaswag of b): scores differ, in ']),
+    # Several weights; the revision is missing elsewhere.
+    ([scored('a', **weights(revision='main', dtype='bfloat16')),
+      scored('a', name='piqa', **weights(revision='step1', dtype='bfloat16')),
+      scored('b', **weights(model_args="{'load_in_4bit': True}")),
+      scored('c', **weights(model_args='pretrained=c,dtype=float16'))],
+     'bc', [.5, .5], 10042,
+     ['left out 1 model (a)', 'step1', 'load_in_4bit=True of b, none of c']),
+    # Numbers of items; the least counts.
+    ([scored('a', n_items=1000), scored('b', n_items=1000)], 'ab', [.5, .5],
+     1000, []),
+    ([scored('a', n_items=1000), scored('b', n_items=0)], 'ab', [.5, .5],
+     1000, []),
+    ([scored('a', n_items=10), scored('b', samples=1000)], 'ab', [.5, .5],
+     10, ['are of 10 to 1000 items']),
+    # A trial on a few items.
+    ([scored('a', n_items=1838), scored('a', .9, n_items=10)], 'a', [.5],
+     1838, ['another record has more items']),
+])  # yapf: disable
+def test_models_are_compared(tmp_path, records, models, values, n_items,
+                             lines):
+    for number, changes in enumerate(records):
+        record(tmp_path / f'{number}.json', **changes)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter('always')
         table = read_every_eval_ever([tmp_path])
-    assert table.models == ('b', 'c')
-    lines = '\n'.join(str(warning.message) for warning in warnings)
-    assert 'left out 1 model (a)' in lines and 'step1000' in lines
-    assert 'load_in_4bit=True of b, none of c' in lines
+    assert table.models == tuple(models)
+    assert table.values[:, 0].tolist() == values
+    assert table.n_items.tolist() == [n_items]
+    words = '\n'.join(str(warning.message) for warning in told)
+    assert all(line in words for line in lines)
 
 
 def test_models_with_other_numbers_of_examples(tmp_path):
     for model, shots in (('a', '0'), ('b', '5')):
-        config = dict(additional_details=dict(num_fewshot=shots))
-        record(tmp_path / f'{model}.json', model, 'piqa',
-               generation_config=config)  # yapf: disable
+        record(tmp_path / f'{model}.json',
+               **scored(model, generation_config=weights(num_fewshot=shots)))
     with pytest.raises(InputError, match='0 of a, 5 of b'):
         read_every_eval_ever([tmp_path])
-
-
-@pytest.mark.parametrize('stated, expected', [
-    ((1000, 1000), 1000),
-    ((1000, None), 1000),
-    ((None, None), 10042),
-    ((0, 0), 10042),
-])
-def test_numbers_of_items_are_those_of_the_records(tmp_path, stated, expected):
-    for model, n_items in zip('ab', stated):
-        sized(tmp_path, model, n_items)
-    assert read_every_eval_ever([tmp_path]).n_items == [expected]
-
-
-def sized(folder, model, n_items, **source_data):
-    details = dict(score=.5, uncertainty=dict(num_samples=n_items))
-    record(folder / f'{model}.json', model, 'hellaswag',
-           score_details=details, source_data=source_data)  # yapf: disable
-
-
-def test_a_trial_on_a_few_items_does_not_count(tmp_path):
-    sized(tmp_path, 'a', 1838)
-    few = dict(score=.9, uncertainty=dict(num_samples=10))
-    trial = tmp_path / 'trial.json'
-    record(trial, 'a', 'hellaswag', score_details=few)
-    with pytest.warns(UserWarning, match='another record has more items'):
-        table = read_every_eval_ever([tmp_path])
-    assert table.values.tolist() == [[.5]] and table.n_items == [1838]
-    assert read_every_eval_ever([trial]).values.tolist() == [[.9]]
-
-
-def test_different_numbers_of_items_are_a_warning(tmp_path):
-    sized(tmp_path, 'a', 10)
-    sized(tmp_path, 'b', None, samples_number=1000)
-    with pytest.warns(UserWarning, match='are of 10 to 1000 items'):
-        assert read_every_eval_ever([tmp_path]).n_items == [10]
 
 
 def test_evaluations_that_are_not_there_are_named():

@@ -231,12 +231,9 @@ def test_samples_that_were_not_logged(tmp_path):
     next(path.parent.glob('samples_*')).unlink()
     with pytest.raises(InputError, match='0.4.3 or later, with --log_samples'):
         read(path)
-    for version, message in (('0.3.0', 'a task with answers'),
-                             ('0.4.0', '0.4.3 or later'), ('0.4.2',
-                                                           '0.4.3 or later')):
-        path = write_results(tmp_path / version, version, {'piqa': .6})
-        with pytest.raises(InputError, match=message):
-            read(path)
+    path = write_results(tmp_path / 'old', '0.4.2', {'piqa': .6})
+    with pytest.raises(InputError, match='0.4.3 or later'):
+        read(path)
 
 
 def test_a_later_run_without_samples_takes_no_place(tmp_path):
@@ -265,12 +262,6 @@ def write_grades(folder, right, shots=0, metric='acc', **others):
             metric: grade
         } for grades in (right, [1 - grade for grade in right])
          for i, grade in enumerate(grades)])
-
-
-def test_the_first_filter_counts(tmp_path):
-    write_grades(tmp_path / 'm', [1.0, 0.0, 1.0])
-    answers = read_lm_eval_answers(tmp_path / 'm')
-    assert [*answers['piqa'].values()] == [1, 0, 1]
 
 
 def test_a_decision(tmp_path, capsys):

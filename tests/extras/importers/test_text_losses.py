@@ -5,12 +5,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import text_columns
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.demo import shipped
 from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
-from csv_plugin.io.dumps import read_dumps
-from csv_plugin.io.text_sets import read_texts
 
 TEXTS = TextSet((Text('a', 'one text'), Text('b', '潮井'), Text('c', '')))
 
@@ -30,26 +26,6 @@ def test_a_column_is_a_text_in_nats_per_character():
     assert table.columns.fingerprint == TEXTS.fingerprint
     assert table.values.tolist() == [[0.5, 3.0], [1.0, 3.0]]
     assert np.allclose(table.mean_loss, [10 / 10, 14 / 10])
-
-
-def test_the_columns_are_those_of_token_losses_by_text():
-    texts = read_texts(shipped.TEXTS)
-    dumps = read_dumps([shipped.COLLECTION / 'd-s@100.safetensors'], texts)
-    dump = dumps['d-s@100']
-    table = dumps.tokens_of('d-s@100').table({'d-s@100': dump.texts})
-    expected = text_columns(table).features(table)
-    imported = feature_table(
-        {
-            'd-s@100': [
-                TextLoss(text.text_id, text.text, float(scored.losses.sum()))
-                for text, scored in zip(texts, dump.texts)
-            ]
-        }, texts)
-    assert imported.columns.units == expected.columns.units
-    assert np.allclose(imported.values, expected.values, rtol=1e-12)
-    assert np.allclose(imported.columns.uniform, expected.columns.uniform)
-    with pytest.raises(InputError, match='token losses.* found a table of'):
-        imported.columns.check_same(expected.columns)
 
 
 def test_the_end_of_a_text_is_another_unit():
