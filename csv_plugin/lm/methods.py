@@ -184,9 +184,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     losses = losses.select(accuracies.models)
     if validation or method == 'paper':  # Before the states, which take long.
         check_validation(validation, accuracies.models)
+    name = ''
+    states: Optional['Tensor'] = None
     if scoring_lm is None:
         # The tokens of the first model get the weights.
-        name, states = '', None
         targets = losses.tokens_of(next(iter(losses)))
     else:
         from csv_plugin.lm.hidden_states import hidden_states

@@ -28,24 +28,17 @@ MMLU = '''\
     from opencompass.configs.datasets.mmlu.mmlu_ppl_ac766d import \\
         mmlu_datasets
 '''
-#: Configs that a page changes, by the first words of the change, and what
-#: comes after it there.
-WHOLE = {
-    'models = [base_model(': ('eval_csv_real', 'datasets = ['),
-}
 
 pytestmark = [pytest.mark.host, pytest.mark.slow]
 
 
 def around(block):
     """The source of a config with a part from a page."""
-    for start, (name, after) in WHOLE.items():
-        if block.text.startswith(start):
-            whole = (RUNS / f'{name}.py').read_text('utf-8')
-            # As readers are told to do who trust the code of the models.
-            whole = whole.replace('own_code = False', 'own_code = True')
-            place = whole.index(after)
-            return f'{whole[:place]}\n{block.text}\n{whole[place:]}'
+    if block.text.startswith('models = [base_model('):
+        whole = (RUNS / 'eval_csv_real.py').read_text('utf-8')
+        # As readers are told to do who trust the code of the models.
+        whole = whole.replace('own_code = False', 'own_code = True')
+        return whole.replace('datasets = [', f'{block.text}\n\ndatasets = [')
     if block.text.startswith('dict('):
         return f'{START}\nmodels = [{block.text}]\n'
     if 'salience_texts(' in block.text and 'read_base' not in block.text:
