@@ -7,7 +7,7 @@ import pytest
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predicting import (collect_features, or_missing,
                                         predict_models, predictable_benchmarks)
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs import run_dumps
@@ -58,7 +58,9 @@ def test_one_bad_dump_leaves_the_others(run, predictor):
     name = f'{dataset_abbr(TEXTS.fingerprint)}.safetensors'
     path = run / 'predictions' / 'new' / name
     path.write_bytes(b'PAR1')
-    table = predicted(run, {'p': predictor}, [*MODELS, 'none'])
+    predictors = {'p': predictor, 'q': train(('hard', ))}
+    table = predicted(run, predictors, [*MODELS, 'none'])
+    assert table.at('new', 'easy', 'q') == UNKNOWN_BENCHMARK
     reason = table.at('new', 'easy')
     assert reason == table.at('new', 'hard')
     assert str(path) in reason.reason
