@@ -20,7 +20,7 @@ def test_usual_names_stay_as_they_are():
 
 
 def test_no_cell_is_a_formula():
-    for name in FORMULAS:
+    for name in (*FORMULAS, '\ta', '\na'):
         assert csv_cell(name) == f"'{name}" and from_csv_cell(
             f"'{name}") == name
 

@@ -15,6 +15,11 @@ def test_spearman_is_scipys_with_ties() -> None:
     assert np.isnan([spearman([1, 1], [0, 1]), spearman([0, 1], [1, 1])]).all()
 
 
+def test_errors() -> None:
+    errors = mse([.5, .5], [.3, .5]), mae([.5, .5], [.3, .5])
+    assert errors == pytest.approx((.02, .1))
+
+
 @pytest.mark.parametrize('measure', MEASURES)
 def test_pairs_with_nan_on_either_side_are_left_out(measure) -> None:
     observed, predicted = [0.1, 0.4, 0.3, 0.8], [0.2, 0.3, 0.4, 0.7]

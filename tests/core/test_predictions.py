@@ -95,7 +95,6 @@ def test_select_keeps_the_order_that_is_asked_for():
             getattr(table, name)[[2, 0], 1:, ::-1])
     np.testing.assert_array_equal(part.real, table.real[[2, 0], 1:])
     assert part.missing == {('a', 'hard', REAL): NOT_RUN}
-    assert table.select(['b']).missing == {('b', 'easy', 'uniform'): REASON}
     assert_same(table.select(), table)
 
 
