@@ -109,16 +109,13 @@ class Collection:
                       ('model', 'family', 'params_b', 'split', 'tokens'),
                       ((model, row.family, row.params_b, row.split, row.tokens)
                        for model, row in self.info.items()))
+            write_csv(root / SCORES, ('model', *table.benchmarks),
+                      zip(table.models, *table.values.T.tolist()))
+            main = [int(name in table.main) for name in table.benchmarks]
             write_csv(
-                root / SCORES, ('model', *table.benchmarks),
-                ((model, *row)
-                 for model, row in zip(table.models, table.values.tolist())))
-            write_csv(root / BENCHMARKS,
-                      ('benchmark', 'chance', 'n_items', 'main'),
-                      ((name, chance, n_items, int(name in table.main))
-                       for name, chance, n_items in zip(
-                           table.benchmarks, table.chance.tolist(),
-                           table.n_items.tolist())))
+                root / BENCHMARKS, ('benchmark', 'chance', 'n_items', 'main'),
+                zip(table.benchmarks, table.chance.tolist(),
+                    table.n_items.tolist(), main))
 
 
 def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:

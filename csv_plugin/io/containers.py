@@ -30,14 +30,8 @@ PLACEHOLDER = f'{_LABEL}{"0" * 64}'
 def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
                     arrays: Mapping[str, NDArray]) -> None:
     """Write a file of a kind such as 'csv_plugin.dump'."""
-    text = json.dumps(
-        {
-            'format_version': FORMAT_VERSION,
-            'digest': PLACEHOLDER,
-            **header
-        },
-        allow_nan=False,
-        ensure_ascii=False)
+    start = {'format_version': FORMAT_VERSION, 'digest': PLACEHOLDER}
+    text = json.dumps({**start, **header}, ensure_ascii=False)
     # safetensors writes arrays with strides wrongly, and raises no error.
     contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
     with atomic_path(path) as temporary:

@@ -192,8 +192,7 @@ def _opened(path: FilePath) -> Iterator[BinaryIO]:
 
 
 def read_text(path: FilePath) -> str:
-    """Return the text of a file in UTF-8, with or without a byte order mark.
-    """
+    """Return the text of a file in UTF-8."""
     data = read_bytes(path)
     try:
         return data.decode('utf-8-sig')  # Excel writes a byte order mark

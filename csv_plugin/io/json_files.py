@@ -38,9 +38,9 @@ def _refuse(constant: str) -> None:
     raise ValueError(f'the number {constant}')
 
 
-def read_json(path: FilePath, remedy: str, finite: bool = True) -> Any:
+def read_json(path: FilePath, remedy: str) -> Any:
     """Return the value in a JSON file, as `parse_json` does."""
-    return parse_json(read_bytes(path), os.fspath(path), remedy, finite)
+    return parse_json(read_bytes(path), os.fspath(path), remedy)
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
@@ -141,8 +141,10 @@ def inside(value: Any, *names: str) -> Any:
 
 def read_json_part(path: FilePath, remedy: str) -> JsonPart:
     """Return the object in a JSON file, which may contain NaN."""
-    return JsonPart.of(
-        os.fspath(path), read_json(path, remedy, finite=False), remedy)
+    where = os.fspath(path)
+    return JsonPart.of(where,
+                       parse_json(read_bytes(path), where, remedy,
+                                  False), remedy)
 
 
 def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:

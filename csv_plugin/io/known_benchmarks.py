@@ -11,12 +11,11 @@ from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """Return the table of benchmarks that comes with this package.
 
-    Names are those of OpenCompass 0.5.4: the abbreviation of a dataset or the
-    name of a summary group. The chance level is 1/k if questions have k
-    options, and 0 if answers are free. That of bbh is the mean over its 27
-    tasks of the mean of 1/k, or 1/2 where two answers are not listed as (A)
-    and (B). Items are those of the split on which OpenCompass evaluates, 0
-    where it is not certain.
+    Names are those of OpenCompass 0.5.4, of datasets or summary groups. The
+    chance level is 1/k if questions have k options, and 0 if answers are free.
+    That of bbh is the mean over its 27 tasks of the mean of 1/k, or 1/2 where
+    two answers are not listed as (A) and (B). Items are those of the split on
+    which OpenCompass evaluates, 0 where it is not certain.
     """
     with as_file(files('csv_plugin') / 'data' / 'benchmarks.csv') as path:
         return read_benchmarks(path)
@@ -30,6 +29,7 @@ def benchmark_infos(names: Sequence[str],
     that replace those there. The number of items is 0 where it is unknown.
     """
     check_list('benchmarks', names)
+    infos = known_benchmarks()
     for name, level in chance.items():
         where = f'chance level of {name!r}'
         if name not in names:
@@ -39,9 +39,9 @@ def benchmark_infos(names: Sequence[str],
         if not 0 <= level < 1:
             raise InputError(where, 'a number in 0..1, below 1', f'{level:g}',
                              'With k choices the level is 1/k.')
-    shipped = known_benchmarks()
-    unknown = BenchmarkInfo(chance=0, n_items=0)
-    missing = [name for name in names if name not in {**shipped, **chance}]
+        unknown = BenchmarkInfo(level, 0)
+        infos[name] = replace(infos.get(name, unknown), chance=level)
+    missing = [name for name in names if name not in infos]
     if missing:
         options = shlex.join(f'{name}=0.25' for name in missing)
         raise InputError(
@@ -49,8 +49,4 @@ def benchmark_infos(names: Sequence[str],
             f'none for {", ".join(missing)}',
             'Give the accuracy of random guessing, such as --chance '
             f'{options}.')
-    return {
-        name: replace(info, chance=chance.get(name, info.chance))
-        for name in names
-        for info in [shipped.get(name, unknown)]
-    }
+    return {name: infos[name] for name in names}

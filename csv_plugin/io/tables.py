@@ -174,11 +174,7 @@ def _records(file: str) -> list[tuple[int, list[str]]]:
 
 
 def split_name(text: str) -> str:
-    """Return the name of a split, of which one has two.
-
-    >>> split_name('val'), split_name('seen')
-    ('validation', 'seen')
-    """
+    """Return the name of a split: 'val' is 'validation'."""
     return 'validation' if text == 'val' else text
 
 

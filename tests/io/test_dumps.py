@@ -192,14 +192,6 @@ def test_merged_texts_stand_in_the_order_of_the_set():
     assert_same(merge_dumps([*shards, shards[0], by_name]), by_name)
 
 
-def test_an_unscored_token_is_the_same_in_every_shard():
-    other_nan = -np.array([NAN, -0.125])
-    shards = [dump(row('en')), dump(row('en', losses=other_nan))]
-    bits = {shard.texts[0].losses.tobytes() for shard in shards}
-    assert len(bits) == 2
-    assert len(merge_dumps(shards).texts) == 1
-
-
 @pytest.mark.parametrize('changes', [
     dict(losses=[NAN, np.nextafter(0.125, 1)]),
     dict(spans=TokenSpans([0, 2], [2, 5], 5)),

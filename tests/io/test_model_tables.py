@@ -198,6 +198,9 @@ def test_tables_are_joined_by_name(read):
 
 def test_models_in_splits(read):
     assert read().models_in('test', 'train') == ('a', 'b', 'd')
+    assert read().models_to_fit() == ('a', 'b', 'c')
+    assert read().models_to_fit((), ('validation', )) == ('a', 'b')
+    assert read().models_to_fit(['test'], ('test', )) == ('d', )
     text = CONTENT['models'].replace('val', 'train')
     message = (r"^models: expected models in split 'validation' "
                r"\(or 'val'\), found only test, train\. Name one")

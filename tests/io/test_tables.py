@@ -98,6 +98,7 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
     ('losses', 'model,t0\na,1\nb,2\na,3\n',
      "line 4, column 'model': .* found 'a'. Line 2 has it too"),
     ('losses', 'model,t0,t1\na,1,2\nb,1\n', 'line 3: expected 3 cells'),
+    ('losses', 'model,t0\na,1,2\n', 'line 2: .* 2 cells, .* found 3'),
     ('losses', 'model,t0\n"a\nb",1\n\nc,x\n', "line 5, .* found 'x'"),
     ('losses', b'model,t0\n\xc3\xa9,1\ncaf\xe9,1\n',
      'line 3: expected UTF-8 text, found the byte 0xe9'),

@@ -39,23 +39,12 @@ def failure_recorded(dump: Path) -> Iterator[None]:
     note.unlink(missing_ok=True)
     try:
         yield
-    except OSError as error:
-        failure = InputError(
-            str(dump), 'a file that can be written',
-            f'the error {str(error)!r}',
-            'Make room on the disk and run again with -r.')
-        _write(note, str(failure))
-        raise failure from error
     except Exception as error:
         kind = '' if isinstance(error, InputError) else type(error).__name__
-        _write(note, f'{kind} {error}')
+        # On a full disk, or without the folder, there is no file.
+        with suppress(OSError, InputError):
+            write_text(note, ' '.join(f'{kind} {error}'.split()))
         raise
-
-
-def _write(note: Path, reason: str) -> None:
-    # On a full disk, or without the folder, the error is raised all the same.
-    with suppress(OSError, InputError):
-        write_text(note, ' '.join(reason.split()))
 
 
 def run_models(work_dir: FilePath) -> list[str]:

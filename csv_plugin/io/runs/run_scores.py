@@ -24,15 +24,11 @@ def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
 def read_run_accuracies(
         work_dir: FilePath,
         benchmarks: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Read the accuracies of all models of a run.
+    """Return accuracies in 0..1 by model and benchmark of the newest summary.
 
-    They are taken from the newest `summary/summary_*.csv`, in percent. If a
-    dataset has several metrics, the first counts. If a summary group has
-    several, the last counts: it is the average of the group, and OpenCompass
-    lists the others in random order.
-
-    Returns accuracies in 0..1 by model and benchmark, a dataset or a summary
-    group; those that were not run are left out.
+    Those that were not run are left out. If a dataset has several metrics, the
+    first counts. If a summary group has several, the last counts: it is the
+    average of the group, and OpenCompass lists the others in random order.
     """
     path = newest_summary(work_dir, SUMMARY)
     if path is None:
