@@ -53,10 +53,7 @@ class AccuracyTable:
         self._check_numbers()
 
     def column(self, benchmark: str) -> NDArray[np.float64]:
-        """Return accuracies on one benchmark, NaN where not run, `(M,)`.
-
-        An `InputError` if the table does not contain the benchmark.
-        """
+        """Return accuracies on one benchmark, NaN where not run, `(M,)`."""
         place = position('benchmarks', benchmark, self.benchmarks)
         return self.values[:, place]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable, counted_losses
-from csv_plugin.core.formatting import short_repr, shortened
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
@@ -52,7 +52,10 @@ class Comparison:
     decisive: Difference
     notes: tuple[str, ...]
 
-    __repr__ = short_repr
+    def __repr__(self) -> str:
+        a, b = self.models
+        return (f'Comparison({b} beside {a}: {self.verdict}, '
+                f'P(better) {self.decisive.probability:.3f})')
 
     @property
     def verdict(self) -> str:

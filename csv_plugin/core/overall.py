@@ -51,10 +51,7 @@ class Overall:
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
-        """Models with a real mean and one by the first method, `(M,)`.
-
-        All models if there is no real mean.
-        """
+        """Models with a real mean, if any, and one by the first method."""
         if np.isnan(self.real).all():
             return np.full(len(self.real), True)
         return ~np.isnan([self.real, *self.values.T[:1]]).any(axis=0)
