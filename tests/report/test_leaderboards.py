@@ -51,24 +51,19 @@ def test_differences():
     assert differences() == ([None, high, None], '-')
 
 
-def test_a_difference_that_rounds_to_nothing_has_no_minus():
-    cells = some_cells(1)
-    cells.real['m1', 'bench-0'] = UNEVEN.value + 0.0004
-    assert '+0.0' in as_text(cells.board())
-    assert '-0.0' not in as_text(cells.board())
-
-
 def test_text():
     cells = some_cells(1)
     cells.predicted['all-token', 'm1', 'bench-0'] = NO_DUMP
+    # What rounds to nothing has no minus.
+    cells.real['m2', 'bench-0'] = UNEVEN.value + 0.0004
     assert as_text(cells.board()).splitlines() == [
         '                 bench-0',
         'model               real     predicted   diff     all-token   diff',
         '---------------  -------  ------------  -----  ------------  -----',
         'm0                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
         'm1                  50.0  40.0 (30-45)  -10.0             -      -',
-        'm2                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
-        'mean abs. error                          10.0                 10.0',
+        'm2                  40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
+        'mean abs. error                           6.7                  5.0',
         '',
         'Percent (90% interval); (any): all from guessing or below to 100; '
         '* a training model; > far from the',
@@ -77,11 +72,10 @@ def test_text():
         'diff is predicted minus real; mean abs. error leaves out models '
         'marked *.',
         'all-token of m1 on bench-0: no dump',
-        'predicted: 3 of 3 real scores lie outside of their interval, where '
+        'predicted: 2 of 3 real scores lie outside of their interval, where '
         'about 0 would by chance: m0 on',
         '  bench-0 (50.0, interval 30-45), m1 on bench-0 (50.0, interval '
-        '30-45), m2 on bench-0 (50.0,',
-        '  interval 30-45)',
+        '30-45)',
     ]  # yapf: disable
 
 

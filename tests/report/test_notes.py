@@ -128,35 +128,27 @@ def test_models_without_a_mean(part):
         'No mean where a number on one of the benchmarks is missing; ranks ')
 
 
-def widths_of(n_models, n_families):
-    """Shortages of a benchmark, and widths of intervals that follow."""
+@pytest.mark.parametrize('n_models, n_families, line', [
+    (2, 2, 'too few models to fit to, 2 of 2 families: the mean accuracy is'),
+    (3, 1, 'too few models to fit to, 3 of 1 family: nothing can be held out'),
+    (20, 1, 'too few models to fit to, 20 of 1 family: nothing can be held '),
+    (8, 4, 'too few models to fit to, 8 of 4 families: all 90% intervals are'),
+    (9, 2, ''),
+])  # yapf: disable
+def test_what_comes_of_too_few_models(n_models, n_families, line):
     tables = small_tables(n_models, n_families=n_families).only('easy')
     lines = shortage_notes(tables.accuracies, tables.families, tables.models)
     predictor = fit_predictor(tables.features, tables.accuracies,
                               tables.groups, Ridge())
-    table = predictor.predict(tables.features)
-    return lines, (table.high - table.low)[:, 0, 0], predictor.benchmarks[0]
-
-
-@pytest.mark.parametrize('n_models, n_families, starts', [
-    (2, 2, 'easy: too few models to fit to, 2 of 2 families: the mean accu'),
-    (3, 1, 'easy: too few models to fit to, 3 of 1 family: nothing can be he'),
-    (20, 1, 'easy: too few models to fit to, 20 of 1 family: nothing can be '),
-    (8, 4, 'easy: too few models to fit to, 8 of 4 families: all 90% interva'),
-])  # yapf: disable
-def test_what_comes_of_too_few_models(n_models, n_families, starts):
-    [line], widths, part = widths_of(n_models, n_families)
-    assert line.startswith(starts)
-    assert '9 models of 2 families would do' in line
+    [part] = predictor.benchmarks
     assert (part.solver == 'constant') == ('mean accuracy' in line)
-    assert (widths == 1).all()
-
-
-def test_least_models():
-    lines, widths, _ = widths_of(9, 2)
-    assert not lines and (widths < 1).all()
-    lines, widths, _ = widths_of(8, 2)
-    assert lines and (widths == 1).all()
+    table = predictor.predict(tables.features)
+    assert ((table.high - table.low == 1) == bool(line)).all()
+    if line:
+        assert lines[0].startswith(f'easy: {line}')
+        assert '9 models of 2 families would do' in lines[0]
+    else:
+        assert not lines
 
 
 def test_models_that_were_not_run_do_not_count():

@@ -1,5 +1,6 @@
-"""Tables of a triage, on the screen, in Markdown and in files."""
+"""Tables of a triage, on the screen and in files."""
 import json
+import math
 
 import pytest
 
@@ -40,32 +41,25 @@ def test_runs_forecast_from_the_same_share_have_one_error():
     assert sum(ln.startswith('35% ') for ln in text.splitlines()) == 2
 
 
-def test_unknown_errors():
-    one = forecast(train(), run_dumps(NEW, 3), run_dumps({'old-1': 1.0}))
-    text = as_text(one)
-    assert '(?)' in text and '? or (?) no error known.' in text
-    assert text.count('no error known') == 3
-
-
-def test_no_forecast_is_no_table():
-    nothing = forecast(train(), run_dumps(NEW, 2), budget=100.0)
-    text = as_text(nothing)
-    assert 'Predicted at 4 checkpoints of 2 runs' in text
-    for word in ('Forecast at', 'verdict', 'stop', '(?)', ' - '):
+@pytest.mark.parametrize('runs, earlier, shown, absent', [
+    (run_dumps(NEW, 3), {'old-1': 1.0}, '? or (?) no error known.', ()),
+    (run_dumps(NEW, 2), {}, 'nothing is forecast: no earlier run',
+     ('Forecast at', 'verdict', 'stop', '(?)', ' - ')),
+    (run_dumps({'good': 1.8}, 1), EARLIER,
+     'Predicted at 1 checkpoint of 1 run\n', ('verdict', 'stop', 'best run')),
+])  # yapf: disable
+def test_what_is_not_known_or_compared(runs, earlier, shown, absent):
+    budget = math.nan if earlier else 100.0
+    made = forecast(train(), runs, run_dumps(earlier), budget=budget)
+    text = as_text(made)
+    assert shown in text
+    for word in absent:
         assert word not in text
-    assert 'nothing is forecast: no earlier run' in text
-
-
-def test_a_single_run_is_compared_with_none():
-    alone = forecast(train(), run_dumps({'good': 1.8}, 1), run_dumps(EARLIER))
-    text = as_text(alone)
-    assert 'Predicted at 1 checkpoint of 1 run\n' in text
-    for word in ('verdict', 'stop', 'best run'):
-        assert word not in text
-    [line] = [ln for ln in text.splitlines() if ln.startswith('good ')]
-    assert line.split()[1:3] == [
-        '10%', f'{100 * alone.rankings[OVERALL].values[0]:.1f}'
-    ]
+    if len(made.forecast_runs) == 1:
+        [line] = [ln for ln in text.splitlines() if ln.startswith('good ')]
+        assert line.split()[1:3] == [
+            '10%', f'{100 * made.rankings[OVERALL].values[0]:.1f}'
+        ]
 
 
 def test_files(early, tmp_path):
