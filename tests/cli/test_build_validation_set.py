@@ -13,6 +13,7 @@ from csv_plugin.cli import salience  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
 from csv_plugin.io.text_sets import read_texts  # noqa: E402
 from tests.extras.text_sampling import invented  # noqa: E402
+from tests.scripts import refusal  # noqa: E402
 
 ROOT = shipped.ZOO.parents[2]
 TOOL = ROOT / 'tools' / 'build_validation_set.py'
@@ -51,28 +52,20 @@ def test_the_tool_is_the_command(main, monkeypatch):
 
 
 def test_missing_data(main, capsys):
-    samples = ['--sample', 'gsm8k=4', '--sample', 'mmlu=9', '--sample',
-               'cmmlu=9']  # yapf: disable
-    assert main(['--out', 'out', *samples]) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
+    error = refusal(capsys, 'texts', '--out=out', '--sample=gsm8k=4',
+                    '--sample=mmlu=9', '--sample=cmmlu=9')
     assert 'opencompass/mmlu' in error and 'opencompass/cmmlu' in error
     assert not os.path.exists('out') and not os.path.exists('default')
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (['--shipped', '--seed', '3'], 'found --seed'),
-    (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
-    (['--sample', 'nothing=10'], "dataset 'nothing'"),
-    (['--sample', 'chatobj_custom_gen=3'], "a list '..._datasets'"),
-    (['--sample', 'humaneval_gen_8e312c=3'], "'task_id'"),
-    (['--out', 'file'], 'Not a directory: '),
+    ('--out out --shipped --seed 3', 'found --seed'),
+    ('--out out --sample gsm8k=10', 'expected 10 items, found 9'),
+    ('--out file', 'Not a directory: '),
 ])
 def test_bad_input_is_one_line(main, capsys, arguments, message):
     open('file', 'w').close()
-    out = [] if '--out' in arguments else ['--out', 'out']
-    assert main([*out, *arguments]) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith('error: ') and message in error
+    assert message in refusal(capsys, 'texts', *arguments.split())
     assert not os.path.exists('out')
 
 

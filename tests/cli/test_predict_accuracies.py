@@ -2,15 +2,12 @@
 import json
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from safetensors.numpy import save_file
 
 from csv_plugin.cli.salience import main
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import write_csv
 from tests.runs import OTHER_TEXTS, dump, model_losses, train, write_run
 from tests.scripts import check_end, csv_rows, refusal
 from tests.tables import small_tables, write_tables
@@ -87,52 +84,45 @@ def test_dumps_that_cannot_be_used_are_told(folder, capsys):
                          '--predictor', 'p.safetensors')  # yapf: disable
 
 
-def fit_to_tables(folder, losses):
-    """A predictor in `fit`, fitted to all models but the first."""
+FIT = 'fit/predictor.safetensors'
+
+
+@pytest.fixture
+def fitted(folder):
+    """A predictor in `fit`, fitted to tables of all models but the first."""
     tables = small_tables()
-    models = tables.features.models
-    splits = dict.fromkeys(models, 'train') | {models[0]: 'test'}
+    splits = dict.fromkeys(tables.models, 'train')
+    splits[tables.models[0]] = 'test'
     write_tables(folder, tables, splits)
-    (folder / 'units.txt').write_text('\n'.join(tables.features.columns.units))
-    values = tables.features.values.astype(np.float16)
-    save_file({'losses': values}, folder / 'losses.safetensors')
-    pq.write_table(
-        pa.table([pa.array(models), *values.T.copy()],
-                 ['model', *tables.features.columns.units]),
-        folder / 'losses.parquet')
     assert main(
-        f'fit --losses {losses} --scores scores.csv --models models.csv '
+        'fit --losses losses.csv --scores scores.csv --models models.csv '
         '--benchmarks benchmarks.csv --fit train --solver uniform --out fit'.
         split()) == 0
 
 
-FIT = 'fit/predictor.safetensors'
-
-
-def test_tables_in_any_format(folder, capsys):
-    fit_to_tables(folder, 'losses.safetensors')
-    rows, _ = predicted(capsys, '--losses=losses.safetensors', predictor=FIT)
-    assert len(rows) == 15 * 5
-    others, _ = predicted(capsys, '--losses=losses.parquet', predictor=FIT)
-    assert rows == others
+def test_tables(fitted, capsys):
+    """They may have more units than those of the predictor, in any order."""
+    rows = csv_rows(Path('losses.csv'))
+    write_csv('new.csv', ['more', *reversed(rows[0])],
+              [(1, *reversed(row.values())) for row in rows])
+    cells, _ = predicted(capsys, '--losses=new.csv', predictor=FIT)
+    assert len(cells) == 15 * 5
     for row in csv_rows(Path('fit/predictions.csv')):
-        cell = rows[row['model'], row['benchmark']]
+        cell = cells[row['model'], row['benchmark']]
         assert cell['predicted'] == pytest.approx(100 *
                                                   float(row['predicted']))
 
 
-def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
-    fit_to_tables(folder, 'losses.csv')
+def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
     assert main(['predict', '--losses', 'losses.csv', '--predictor', FIT,
                  '--out', 'out']) == 0  # yapf: disable
-    fitted, predicted = ([[cell.strip() for cell in line.split('|')[1:]]
-                          for line in Path(file).read_text().splitlines()]
-                         for file in ('fit/leaderboard.md',
-                                      'out/leaderboard.md'))
+    fit, predicted = ([[cell.strip() for cell in line.split('|')[1:]]
+                       for line in Path(file).read_text().splitlines()]
+                      for file in ('fit/leaderboard.md', 'out/leaderboard.md'))
     assert predicted[0][:2] == ['model', 'mean of 2 predicted']
-    assert fitted[0][1:4] == ['mean of 2 real', 'rank', 'uniform']
-    row, = (row for row in predicted if row[:1] == fitted[2][:1])
-    assert row[1] == fitted[2][3]
+    assert fit[0][1:4] == ['mean of 2 real', 'rank', 'uniform']
+    row, = (row for row in predicted if row[:1] == fit[2][:1])
+    assert row[1] == fit[2][3]
     # Models that cannot be told apart share possible ranks.
     assert any('-' in cells[2] for cells in predicted[2:])
     assert 'rank 2-4: ' in Path('out/leaderboard.txt').read_text()
@@ -147,9 +137,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
      'to which it was fitted, found a table of losses'),
     (f'dumps --predictor {FIT}', 'predictor: expected one that was fitted'),
 ])
-def test_bad_input(folder, capsys, options, found):
-    if 'losses.csv' in options or FIT in options:
-        fit_to_tables(folder, 'losses.csv')
+def test_bad_input(fitted, capsys, options, found):
     assert found in refusal(capsys, 'predict', *options.split())
 
 

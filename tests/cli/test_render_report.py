@@ -4,17 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.cli import salience
+from csv_plugin.cli.salience import main
 from csv_plugin.extras.page import run_pages
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 from tests.extras.page.pages import page_run
 from tests.runs import OTHER_TEXTS, TEXTS, train
-
-
-def main(options):
-    return salience.main(['report', *options])
+from tests.scripts import refusal
 
 
 @pytest.fixture
@@ -30,10 +27,8 @@ def test_all_options(run, capsys):
     write_csv('models.csv', ('model', 'family', 'split'),
               [('fit-0', 'F', 'train'), ('new', 'Zed', 'test')])
     save_predictor(train(('easy', )), 'second')
-    assert main([
-        'run', '--predictor', 'p', '--predictor', 'again=second', '--texts',
-        'texts.jsonl', '--models', 'models.csv', '--out', 'page.html'
-    ]) == 0
+    assert main('report run --predictor p --predictor again=second --texts '
+                'texts.jsonl --models models.csv --out page.html'.split()) == 0
     *warnings, _, written, _ = capsys.readouterr().out.splitlines()
     assert written == 'Written to page.html.'
     assert sorted(warnings) == [
@@ -49,31 +44,29 @@ def test_all_options(run, capsys):
 def test_losses_that_cannot_be_read_are_told(run, capsys):
     dump, = (run / 'predictions/new').iterdir()
     dump.write_bytes(dump.read_bytes()[:-9])
-    assert main(['run', '--predictor', 'p']) == 0
+    assert main(['report', 'run', '--predictor', 'p']) == 0
     warning, _, written, _ = capsys.readouterr().out.splitlines()
     assert warning.startswith('warning: predicted of new on all 2 benchmarks')
     assert str(dump) in warning and '..' not in warning
     assert written == 'Written to run/report.html.'
 
 
-@pytest.mark.parametrize('arguments, says', [
-    (['run', '--predictor', 'none'], 'no such file or folder'),
-    (['run', '--predictor', 'p', '--predictor', 't=tables'],
-     "predictor 't': expected one that was fitted to token losses"),
-    (['run', '--predictor', 'p', '--texts', 'other.jsonl'],
-     OTHER_TEXTS.fingerprint),
-    (['run', '--predictor', 'p', '--out', 'none/x.html'], 'existing folder'),
-    # Before anything is read.
-    (['none', '--predictor', 'p', '--out', 'run'], 'name of a file'),
-])  # yapf: disable
+@pytest.mark.parametrize(
+    'arguments, says',
+    [
+        ('run --predictor none', 'no such file or folder'),
+        ('run --predictor p --predictor t=tables',
+         "predictor 't': expected one that was fitted to token losses"),
+        ('run --predictor p --texts other.jsonl', OTHER_TEXTS.fingerprint),
+        ('run --predictor p --out none/x.html', 'existing folder'),
+        # Before anything is read.
+        ('none --predictor p --out run', 'name of a file'),
+    ])
 def test_bad_input_is_one_line(run, monkeypatch, capsys, arguments, says):
     save_predictor(replace(train(), targets=None, matrix=None), 'tables')
     if 'other.jsonl' in arguments:
         # Texts are checked before the dumps, which take long.
         monkeypatch.setattr(run_pages, 'predict_run', None)
     before = sorted(Path().rglob('*'))
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert error.startswith('error: ') and error.count('\n') == 1
-    assert says in error
+    assert says in refusal(capsys, 'report', *arguments.split())
     assert sorted(Path().rglob('*')) == before

@@ -152,8 +152,7 @@ def test_demo(demo, capsys):
     assert end.value.code == 1
 
 
-def test_files_of_the_demo_lie_where_it_says(demo, monkeypatch, capsys):
-    monkeypatch.setattr(run_demo, 'find_spec', lambda name: None)
+def test_files_of_the_demo_lie_where_it_says(demo, capsys):
     assert main(['demo', '--where']) == 0
     assert Path(capsys.readouterr().out.strip(), 'texts.jsonl').is_file()
     assert not demo

@@ -11,7 +11,6 @@ import pytest
 from csv_plugin.cli import score_models
 from csv_plugin.cli.salience import main
 from csv_plugin.cli.score_models import named_models
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dump, write_dump
@@ -197,18 +196,10 @@ def test_names(tmp_path):
                             'three': 'dir/three/',
                             'mix@10': f'{tmp_path}/runs/mix/checkpoint-10'
                         }
-    paths = ['m=/tmp/lr=0.1/final', 'x=lr=0.1', './lr=0.2']
-    assert named_models(paths, None) == {
-        'm': '/tmp/lr=0.1/final',
-        'x': 'lr=0.1',
-        'lr=0.2': './lr=0.2'
-    }
     assert named_models(['a=hub/one'], None, ['step1', 'refs/pr/2']) == {
         'a@step1': 'hub/one@step1',
         'a@refs-pr-2': 'hub/one@refs/pr/2'
     }
-    with pytest.raises(InputError, match='found none'):
-        named_models([], None)
 
 
 def test_revisions(texts, tmp_path, monkeypatch, offline_hub):

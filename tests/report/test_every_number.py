@@ -4,21 +4,18 @@ Nor an interval in any other form than from low to high: half of a width says
 nothing where an end is at 0 or 100.
 """
 import re
-from itertools import product
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predictions import Prediction
 from csv_plugin.core.study import outliers
 from csv_plugin.extras.page.rendering import render
 from csv_plugin.report.leaderboards import Leaderboard, as_markdown, as_text
 from tests.extras.page.pages import make_page
+from tests.report.boards import NO_DUMP, make_cells
 
-NAN = float('nan')
 MODELS, BENCHMARKS, METHODS = ('ma', 'mb', 'mc'), ('x', 'y'), ('p', 'q')
-SHAPE = len(MODELS), len(BENCHMARKS), len(METHODS)
 #: The ends, what is rounded to them, what is not, and what a sum misses.
 FRACTIONS = st.one_of(
     st.sampled_from([0.0, 1.0, 1e-9, 1 - 1e-9, 0.29, 0.999, 0.1 + 0.2]),
@@ -32,32 +29,21 @@ DIFFERENCE = re.compile(rf'-?|[+-]{NUMBER}|{NUMBER}')
 
 
 @st.composite
-def tables(draw) -> Predictions:
-    cells = draw(st.lists(CELL, min_size=12, max_size=12))
-    real = draw(
-        st.lists(st.none() | FRACTIONS, min_size=6, max_size=6)
-        | st.just([None] * 6))
-    cubes = np.full((5, 12), NAN)
-    cubes[3:] = 0
-    missing = {}
-    for i, (place, cell) in enumerate(
-            zip(product(MODELS, BENCHMARKS, METHODS), cells)):
+def boards(draw) -> Leaderboard:
+    cells = make_cells(MODELS, BENCHMARKS, METHODS)
+    for place in cells.predicted:
+        cell = draw(CELL)
         if cell is None:
-            missing[place] = Missing('no dump')
+            cells.predicted[place] = NO_DUMP
         else:
             low, value, high = sorted(cell[:3])
-            cubes[:, i] = value, low, high, *cell[3:]
-    for place, accuracy in zip(product(MODELS, BENCHMARKS), real):
-        if accuracy is None:
-            missing[(*place, REAL)] = Missing('not run')
-    values, low, high = (cube.reshape(SHAPE) for cube in cubes[:3])
-    extrapolated, in_sample = (
-        cube.reshape(SHAPE).astype(bool) for cube in cubes[3:])
-    return Predictions(
-        MODELS, BENCHMARKS, METHODS, values, low, high, extrapolated,
-        in_sample,
-        np.array(real, float).reshape(SHAPE[:2]), 0.9, missing,
-        dict(zip(BENCHMARKS, draw(st.tuples(FRACTIONS, st.just(0.0))))))
+            cells.predicted[place] = Prediction(value, low, high, 0.9,
+                                                *cell[3:])
+    known = draw(st.booleans())
+    for pair in cells.real:
+        accuracy = draw(st.none() | FRACTIONS) if known else None
+        cells.real[pair] = NO_DUMP if accuracy is None else accuracy
+    return cells.board()
 
 
 def check_cells(header, rows):
@@ -73,9 +59,8 @@ def check_cells(header, rows):
 
 
 @settings(max_examples=20, deadline=None)
-@given(tables())
-def test_tables(table):
-    board = Leaderboard.of(table, {m: m for m in MODELS}, ())
+@given(boards())
+def test_tables(board):
     lines = as_markdown(board).splitlines()
     header, _, *rows = ([cell.strip() for cell in line.split('|')[2:-1]]
                         for line in lines)
@@ -87,10 +72,9 @@ def test_tables(table):
 
 
 @settings(max_examples=6, deadline=None)
-@given(tables())
-def test_page(table):
-    board = Leaderboard.of(table, {m: m for m in MODELS}, ())
-    html = render(make_page(board, outliers=outliers(table)))
+@given(boards())
+def test_page(board):
+    html = render(make_page(board, outliers=outliers(board.predictions)))
     body = html[html.index('<main>'):]
     assert not re.search(r'\+-|\+/-|±|\bnan', body)
     for number in re.findall(rf'>({NUMBER})[ <]', body):
