@@ -109,7 +109,8 @@ class AccuracyTable:
 
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Return accuracies by model and benchmark, None where not run."""
-        rows = np.where(np.isnan(self.values), None, self.values).tolist()
+        rows = self.values.astype(object)
+        rows[np.isnan(self.values)] = None
         return {model: dict(zip(self.benchmarks, row))
                 for model, row in zip(self.models, rows)}  # yapf: disable
 
@@ -137,10 +138,11 @@ class AccuracyTable:
              (n_items >= 0) & (n_items == np.rint(n_items)),
              'a whole number, 0 or more', 'Use 0 where it is unknown.'),
         ):
-            for *row, b in np.argwhere(~right):
-                of = ''.join(f' of {self.models[m]!r}' for m in row)
-                raise InputError(f'{what}{of} on {self.benchmarks[b]!r}',
-                                 expected, f'{numbers[(*row, b)]:g}', remedy)
+            for place in map(tuple, np.argwhere(~right)):
+                of = ''.join(f' of {self.models[m]!r}' for m in place[:-1])
+                raise InputError(
+                    f'{what}{of} on {self.benchmarks[place[-1]]!r}', expected,
+                    f'{numbers[place]:g}', remedy)
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:

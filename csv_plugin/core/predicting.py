@@ -7,7 +7,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
+from csv_plugin.core.predictions import (UNKNOWN_BENCHMARK, Cell, Missing,
+                                         Predictions)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 
@@ -76,7 +77,7 @@ def predict_models(predictors: Predictors,
                    change: Optional[Change] = None) -> Predictions:
     """Return predictions by all predictors, changed, or reasons for gaps."""
     by_label: dict[str, Optional[Predictions]] = {}
-    missing = {}
+    missing: dict[Cell, Missing] = {}
     for label, predictor in predictors.items():
         by_label[label] = None
         names: Sequence[str] = benchmarks

@@ -208,7 +208,8 @@ class Predictions:
             padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
             parts[part] = padded[np.ix_(*places[:cube.ndim])]
         new[2][REAL] = REAL
-        cells = zip(product(*new), product(*(axis.values() for axis in new)))
+        cells: Any = zip(
+            product(*new), product(*(axis.values() for axis in new)))
         missing = {cell: self.missing[old] for cell, old in cells
                    if old in self.missing}  # yapf: disable
         return replace(self, missing=missing, **parts)
