@@ -43,10 +43,9 @@ def test_folds_predict_the_models_that_they_have_not_seen():
                    np.array(tables.groups))
     fit = Ridge().fit(task, fold_masks(task.families, 0))
     part = Fitted(task, fit)
-    fold, model = part.folds.unseen
-    assert [*zip(fold, model)] == [(f, m) for f, mask in enumerate(fit.masks)
-                                   for m in np.flatnonzero(~mask)]
-    for f, m, error in zip(fold, model, part.folds.errors):
+    unseen = [*zip(*part.folds.unseen)]
+    assert unseen == [*map(tuple, np.argwhere(~fit.masks))]
+    for (f, m), error in zip(unseen, part.folds.errors):
         alone = fit.folds[f].predict(task.values[[m]])[0]
         assert error == pytest.approx(alone - task.accuracy[m])
     by_model = [

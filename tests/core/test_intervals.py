@@ -349,16 +349,6 @@ def ratio(variance):
     return variance[1] / variance[0]
 
 
-@pytest.mark.parametrize('variance', [(1e-4, 0), (0, 4e-2), (4e-4, 4e-2)])
-def test_both_parts_of_a_variance_are_found(variance):
-    folds = errors_of(variance, 20000)
-    slopes = folds.slopes[folds.slopes > 0.05]
-    np.testing.assert_allclose(
-        deviation(own_variance(folds), slopes),
-        deviation(np.array(variance), slopes),
-        rtol=0.05)
-
-
 def test_a_variance_is_fitted_by_weighted_least_squares():
     """Squared errors vary by the square of their variance: equations of
     the weighted squares at the solution."""
@@ -416,22 +406,6 @@ def test_a_mean_accuracy_tells_nothing_of_the_shape(accuracy):
     np.testing.assert_array_equal(second, alone)
     np.testing.assert_array_equal(first, own_variance(constant))
     assert deviation(third, np.ones(1)) == pytest.approx(LEAST_DEVIATION)
-
-
-def test_benchmarks_that_are_fitted_together_share():
-    """Not what they predict, but how wide the intervals are."""
-    tables = small_tables(n_models=24)
-    one, other = (
-        fit_predictor(part.features, part.accuracies, part.groups,
-                      Ridge()).benchmark('easy')
-        for part in (tables, tables.only('easy')))
-    np.testing.assert_array_equal(one.model.coefficients,
-                                  other.model.coefficients)
-    assert ratio(one.intervals.variance + 1e-9) != pytest.approx(
-        ratio(other.intervals.variance + 1e-9))
-    for part in (one, other):
-        errors = part.intervals.errors
-        assert np.sqrt(np.mean(errors**2)) == pytest.approx(1, abs=.2)
 
 
 def test_none_right_of_few_items_has_noise():

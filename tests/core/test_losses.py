@@ -28,16 +28,9 @@ def words(model_losses):
     ]
 
 
-def table(**changes):
-    fields = dict(
-        models=('x', 'y'),
-        text_ids=('en', 'zh'),
-        losses=np.array([[1.0, 2.0, 3.0], [4.0, NAN, 6.0]]),
-        token_offsets=np.array([0, 2, 3]),
-        n_chars=np.array([5, 1]),
-        n_bytes=np.array([5, 3]),
-        fingerprint='f')
-    return LossTable(**{**fields, **changes})
+TABLE = LossTable(('x', 'y'), ('en', 'zh'),
+                  np.array([[1.0, 2.0, 3.0], [4.0, NAN, 6.0]]),
+                  np.array([0, 2, 3]), np.array([5, 1]), np.array([5, 3]), 'f')
 
 
 @pytest.mark.parametrize('losses, n_chars, message', [
@@ -69,11 +62,11 @@ def test_the_least_losses_and_the_shortest_characters():
 
 
 def test_a_selection_names_each_model_once():
-    assert table().scored.tolist() == [True, False, True]
-    assert table().select(['y', 'x']).losses[0, 0] == 4
+    assert TABLE.scored.tolist() == [True, False, True]
+    assert TABLE.select(['y', 'x']).losses[0, 0] == 4
     for models, found in ((['x', 'x'], "'x' twice"), (['z'], "none of 'z'")):
         with pytest.raises(InputError, match=found):
-            table().select(models)
+            TABLE.select(models)
 
 
 def on_target(losses_by_model):

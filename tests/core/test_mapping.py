@@ -20,11 +20,6 @@ def mapped(losses, source, target):
     return map_losses(np.array([losses], float), [source], [target])[0]
 
 
-def tiling(n_bytes, *cuts):
-    edges = [0, *cuts, n_bytes]
-    return TokenSpans(edges[:-1], edges[1:], n_bytes)
-
-
 def one_by_one(losses, source, target):
     """Algorithm 1 over bytes, byte by byte; NaN where a byte is unscored."""
     n = source.n_bytes
@@ -135,7 +130,8 @@ def test_models_and_texts_are_mapped_as_one_by_one(data, sizes):
 
 def test_huge_losses_of_one_text_cost_the_next_no_digits():
     # A running sum over the corpus would carry the first text's rounding.
-    source, target = tiling(9, 2, 7), tiling(9, 4)
+    source = TokenSpans([0, 2, 7], [2, 7, 9], 9)
+    target = TokenSpans([0, 4], [4, 9], 9)
     small = [1e-9, 2e-9, 3e-9]
     both = map_losses(
         np.array([[1e9, 2e9, 3e9, *small]]), [source] * 2, [target] * 2)

@@ -21,17 +21,17 @@ def dumps(losses, texts=TEXTS):
 
 @pytest.fixture(scope='module')
 def world():
-    """Losses, their features and columns, and a predictor without tokens."""
+    """Losses, their features and columns, and a predictor of tokens."""
     table = TARGETS.table(LOSSES)
     columns = text_columns(table)
     predictor = replace(train(('exam', )), targets=None, matrix=None)
-    return LOSSES, columns.features(table), columns, predictor
+    return (LOSSES, columns.features(table), columns,
+            predictor.with_tokens(TARGETS, columns))
 
 
 def test_dumps_and_their_table_are_predicted_as_their_features(world):
-    losses, features, columns, predictor = world
-    able = predictor.with_tokens(TARGETS, columns)
-    expected = predictor.predict(features)
+    losses, features, columns, able = world
+    expected = able.predict(features)
     for same in (dumps(losses), TARGETS.table(losses)):
         predicted = able.predict(same)
         assert predicted.models == features.models
@@ -43,18 +43,16 @@ def test_dumps_and_their_table_are_predicted_as_their_features(world):
 
 
 def test_a_weight_for_every_token(world):
-    losses, features, columns, predictor = world
-    able = predictor.with_tokens(TARGETS, columns)
+    losses, features, columns, able = world
     weights = able.token_weights('exam')
     fewer = replace(
         columns,
         matrix=columns.matrix.multiply(np.arange(15)[:, None] > 0).tocsc())
     np.testing.assert_array_equal(
-        np.isnan(predictor.with_tokens(TARGETS, fewer).token_weights('exam')),
+        np.isnan(able.with_tokens(TARGETS, fewer).token_weights('exam')),
         np.arange(15) == 0)  # tokens that the training did not count
-    np.testing.assert_allclose(weights,
-                               np.repeat(predictor.weights('exam'), 3))
-    scores = predictor.benchmarks[0].model.scores(features.values)
+    np.testing.assert_allclose(weights, np.repeat(able.weights('exam'), 3))
+    scores = able.benchmarks[0].model.scores(features.values)
     for model, score in zip(losses, scores):
         nats = np.concatenate([text.losses for text in losses[model]])
         # Eq. 1: each of the 5 texts has 6 characters.
@@ -62,8 +60,7 @@ def test_a_weight_for_every_token(world):
 
 
 def test_what_does_not_fit_is_refused(world):
-    losses, _, columns, predictor = world
-    able = predictor.with_tokens(TARGETS, columns)
+    losses, _, _, able = world
     other_texts = TextSet((*TEXTS, Text('t9', 'abcdef')))
     message = (f'{TEXTS.fingerprint}, found the validation set '
                f'{other_texts.fingerprint}')
@@ -80,9 +77,8 @@ def test_what_does_not_fit_is_refused(world):
 
 
 def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
-    losses, _, columns, predictor = world
-    able, table = predictor.with_tokens(TARGETS,
-                                        columns), TARGETS.table(losses)
+    losses, _, _, able = world
+    table = TARGETS.table(losses)
     with pytest.raises(InputError, match='the validation set others'):
         able.predict(replace(table, fingerprint='others'))
     wide = replace(
@@ -95,10 +91,10 @@ def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
 
 
 def test_tokens_that_are_not_those_of_the_training_are_refused(world):
-    losses, _, columns, predictor = world
+    losses, _, columns, able = world
     groups = group_columns(TARGETS.table(losses), ['x'] * 15)
     with pytest.raises(InputError, match='1 columns'):
-        predictor.with_tokens(TARGETS, groups)
+        able.with_tokens(TARGETS, groups)
     fewer = replace(columns.columns, scored=np.arange(15) > 0)
     with pytest.raises(InputError, match='features of other tokens'):
-        predictor.with_tokens(TARGETS, replace(columns, columns=fewer))
+        able.with_tokens(TARGETS, replace(columns, columns=fewer))

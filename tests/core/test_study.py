@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.salience import Constant, Ridge, SalienceFit, Uniform
+from csv_plugin.core.salience import Ridge, SalienceFit, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study, geometric_mean, outliers
@@ -47,13 +46,6 @@ def of(study: Study, method: str) -> Predictions:
     return study.predictions.select(methods=[method])
 
 
-def assert_same(left: Predictions, right: Predictions) -> None:
-    assert (left.models, left.benchmarks) == (right.models, right.benchmarks)
-    for part in PARTS:
-        np.testing.assert_array_equal(
-            getattr(left, part), getattr(right, part))
-
-
 @pytest.mark.parametrize('method', ['ridge', 'uniform', 'constant'])
 def test_errors_from_the_tables(tables, study, method):
     """All measures once more, written out for each benchmark."""
@@ -80,30 +72,6 @@ def test_errors_from_the_tables(tables, study, method):
             assert errors.spearman == pytest.approx(rank)
         else:
             assert np.isnan(errors.spearman)
-
-
-def test_in_sample_scores_never_count(tables, study):
-    """Errors do not change with predictions for models fitted on."""
-    table = of(study, 'ridge')
-    assert table.in_sample[:10, :4].all() and not table.in_sample[10:].any()
-    spoiled = {
-        part: np.where(table.in_sample, 1.0, getattr(table, part))
-        for part in ('values', 'low', 'high')
-    }
-    other = replace(study, predictions=replace(table, **spoiled))
-    assert repr(other.errors('ridge')) == repr(study.errors('ridge'))
-
-
-def test_the_study_is_what_the_predictors_say(tables, study):
-    models = tables.models[:10]
-    for solver in (Ridge(), Constant()):
-        predictor = fit_predictor(tables.features,
-                                  tables.accuracies.select(models),
-                                  tables.groups[:10], solver)
-        expected = predictor.predict(tables.features)
-        assert_same(of(study, solver.name), expected)
-    assert {part.solver
-            for part in study.predictor.benchmarks} == {'ridge', 'constant'}
 
 
 @dataclass(frozen=True)

@@ -113,18 +113,6 @@ def test_it_sees_no_accuracy_of_other_models():
         predicted(blind.fit(BLOCKS[1:])), predicted(TRAINING.fit(BLOCKS[1:])))
 
 
-def test_it_finds_the_tokens_that_matter(predictor):
-    real = ACCURACIES.select(OTHERS).values[:, 0]
-    errors = [
-        np.abs(predicted(part) - real).mean()
-        for part in (predictor, TRAINING.all_token_loss())
-    ]
-    assert errors[0] < .5 * errors[1]
-    weights = predictor.token_weights('sums')
-    assert np.abs(weights).argmax() in np.flatnonzero(
-        CHARACTERS.spans[0].starts >= 15)
-
-
 def test_the_baseline_of_the_own_answers():
     baseline = TRAINING.label_token_loss()
     assert baseline.names == ('sums', )
