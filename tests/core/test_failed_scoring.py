@@ -42,7 +42,7 @@ def test_what_is_refused(losses, words):
         # A table with one decimal, of which most are the same.
         np.round(SOUND / 3, 1),
         # Right answers, of which a model is sure, some to the last bit.
-        np.where(np.arange(30) < 12, 0, 1e-4 * np.arange(30)),
+        np.where(np.arange(30) < 15, 0, 1e-4 * np.arange(30)),
         # All answers, of an easy set.
         SOUND / 50,
         # Few units, rounded to two digits.
@@ -64,6 +64,7 @@ def test_what_may_be_sound(losses):
 def test_a_single_model(scale):
     with pytest.raises(InputError, match='of other models, 0.01 to 1e'):
         check_models('l.csv', ['m'], scale * SOUND[None])
+    check_models('l.csv', ['m'], scale * SOUND[None, :9])
 
 
 def test_means_have_a_factor_of_100():
@@ -78,15 +79,17 @@ def test_losses_of_tokens():
     texts = TextSet(tuple(Text(f't{i}', f'abcd{i:02}') for i in range(12)))
     spans = TokenSpans([0, 3], [3, 6], 6)
 
-    def losses(mean):
+    def losses(*columns):
         return [
-            TokenLosses(t.text_id, [m, 2 * m], spans, 6, sha256=t.sha256)
-            for t, m in zip(texts, mean)
+            TokenLosses(text.text_id, row, spans, 6, sha256=text.sha256)
+            for text, row in zip(texts, np.transpose(columns))
         ]
 
     targets = TargetTokens.of(texts, [spans] * 12)
-    table = targets.table({'m': losses(SOUND[:12])})
+    table = targets.table({'m': losses(SOUND[:12], 2 * SOUND[:12])})
     assert table.losses.shape == (1, 24)
-    for mean in (np.zeros(12), np.full(12, 1.5)):
+    same = np.full(12, 1.5)
+    some = np.where(np.arange(12) % 2, np.nan, same)
+    for columns in ((0 * same, 0 * same), (same, 2 * same), (some, same)):
         with pytest.raises(InputError, match="token losses, model 'm'.*of 12"):
-            targets.table({'m': losses(mean)})
+            targets.table({'m': losses(*columns)})

@@ -84,6 +84,11 @@ def test_text_features_are_losses_per_character():
     np.testing.assert_allclose(features.values, [[1, 0.8], [2, 1.6]], 1e-15)
     np.testing.assert_allclose(features.columns.uniform, [0.3, 0.5], 1e-15)
     assert features.columns.scored.tolist() == [True, True, False, True, False]
+    part = np.array([False, True, True, False, False])
+    answers = text_columns(table, part=part)
+    assert answers.columns.units == ('t0', )
+    np.testing.assert_allclose(
+        answers.features(table).values[:, 0], [2 / 3, 4 / 3], 1e-15)
 
 
 BUILDERS = [

@@ -48,16 +48,6 @@ def predicted(tables, predictor) -> Predictions:
     return predictor.predict(tables.features)
 
 
-def test_prediction_is_a_dot_product_and_a_curve(tables, predictor, predicted):
-    for b, benchmark in enumerate(predictor.benchmarks):
-        curve = benchmark.model.curve
-        score = tables.features.values @ benchmark.model.coefficients
-        expected = curve.floor + (1 - curve.floor) / (
-            1 + np.exp(-curve.alpha * (score - curve.beta)))
-        np.testing.assert_allclose(
-            predicted.values[:, b, 0], expected, rtol=1e-12, atol=0)
-
-
 def test_level_moves_the_interval_around_the_value(tables, predictor):
     narrow, usual, wide = (
         predictor.predict(tables.features, **level)

@@ -49,10 +49,14 @@ def test_spans_are_values():
 
 
 def test_texts_are_a_sequence():
-    spans = [TokenSpans([0, 2], [2, 3], 3), TokenSpans([], [], 4)]
+    spans = [
+        TokenSpans([0, 2], [2, 3], 3),
+        TokenSpans([], [], 4),
+        TokenSpans([1], [2], 2)
+    ]
     laid = TextSpans.of(spans)
     assert list(laid) == list(laid[:]) == spans
-    assert laid[-1] == spans[1] and list(laid[1:]) == spans[1:]
+    assert laid[-1] == spans[2] and list(laid[1:]) == spans[1:]
     assert laid == TextSpans.of(spans) != laid[::-1]
     assert hash(laid) == hash(TextSpans.of(spans))
     with pytest.raises(ValueError, match='read-only'):
@@ -103,6 +107,7 @@ def test_tokens_that_share_a_character_meet_inside_it(text, n_tokens, cuts):
 
 @pytest.mark.parametrize('starts, ends, message', [
     ([0, 1], [2, 3], 'token 1: .*character.*found 1 after 2'),
+    ([0, 0], [2, 2], 'token 1: .*character.*found 0 after 2'),
     ([0, 1, 1, 3], [1, 2, 2, 4], 'token 3: .*from 0 to 3'),
 ])
 def test_bad_char_offsets_are_refused_and_shown(starts, ends, message):

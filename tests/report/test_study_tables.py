@@ -157,9 +157,12 @@ def test_summary(study):
         ]
     for method, row in zip(by_method, rows[-len(by_method):]):
         errors = [by_method[method][name] for name in MAIN]
-        assert row.split()[:5] == ['mean', 'of', str(len(MAIN)), 'by', method]
-        assert row.split(
-        )[5] == f'{100 * np.mean([e.mae for e in errors]):.1f}'
+        mean, covered = (
+            np.mean([getattr(error, name) for error in errors])
+            for name in ('mae', 'coverage'))
+        words = ['mean', 'of', str(len(MAIN)), 'by', method]
+        assert row.split()[:6] == [*words, f'{100 * mean:.1f}']
+        assert row.split()[-1] == f'{covered:.0%}'
     table = study.predictions
     part = ~table.in_sample[:, :, 0]
     expected = [
