@@ -194,8 +194,9 @@ def _possible_ranks(predictions: Predictions, predictors: Predictors,
                 or not isinstance(predictor, Predictor)
                 or predictor.training_scores is None):
             continue
+        rows = (columns[label][folders[predictions.models[m]]] for m in ranked)
         table = FeatureTable.concatenate(
-            [columns[label][folders[predictions.models[m]]] for m in ranked])
+            [row for row in rows if isinstance(row, FeatureTable)])
         found = predict_jointly(predictor, table, main=overall.benchmarks)
         ranges[label] = ['-'] * len(places)
         for m, *ends in zip(ranked, *found.rank_ranges(predictions.level)):
