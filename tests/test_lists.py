@@ -7,8 +7,7 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.core.features import Columns
-from csv_plugin.extras.importers.lm_eval_accuracies import \
-    read_lm_eval_accuracies
+from csv_plugin.extras.importers.lm_eval_results import read_lm_eval_accuracies
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.io.tables import models_in
 from csv_plugin.lm.methods import check_validation

@@ -26,8 +26,7 @@ from csv_plugin.core.formatting import counted
 from csv_plugin.core.measured import check_weights
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import SOURCES, import_losses
-from csv_plugin.extras.importers.lm_eval_accuracies import \
-    read_lm_eval_accuracies
+from csv_plugin.extras.importers.lm_eval_results import read_lm_eval_accuracies
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.model_tables import MEASURED, write_measured

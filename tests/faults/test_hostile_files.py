@@ -23,8 +23,7 @@ from safetensors.numpy import save_file
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import import_losses
-from csv_plugin.extras.importers.lm_eval_accuracies import \
-    read_lm_eval_accuracies
+from csv_plugin.extras.importers.lm_eval_results import read_lm_eval_accuracies
 from csv_plugin.extras.importers.olmo_eval import read_requests
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.json_files import read_json
