@@ -210,12 +210,11 @@ def _metric(evaluation: str, config: JsonPart) -> str:
         str(fields.get('evaluation_description')),
         evaluation.rpartition(' - ')[2]
     ]
-    first, *more = map(_accuracy, names)
-    if fields.get('lower_is_better') or not (first
-                                             if given else first or any(more)):
-        raise InputError(config.where, 'an accuracy',
-                         repr(names[0])[:50], 'Choose other evaluations.')
-    return next(filter(None, more), first)
+    found = [*map(_accuracy, names)]
+    if fields.get('lower_is_better') or not any(found[:1] if given else found):
+        raise InputError(config.where, 'an accuracy', repr(names[0])[:50],
+                         'Choose other evaluations.')
+    return next(filter(None, found[1:]), found[0])
 
 
 def _accuracy(name: str) -> str:

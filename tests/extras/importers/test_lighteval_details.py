@@ -67,6 +67,12 @@ def test_a_trial_on_a_few_items_does_not_replace_a_whole_run(tmp_path):
     assert len(losses) == 4
     assert lines == ['left out 1 run (1 item of who_lives_where|0): another '
                      'run has more items or is newer']  # yapf: disable
+    other, = (LIGHTEVAL / 'd-s-100').rglob('*.parquet')
+    (tmp_path / '2026-12-01').mkdir()
+    shutil.copy(
+        other, tmp_path / '2026-12-01' /
+        'details_who_lives_where|0_2026-12-01.parquet')
+    assert read(tmp_path)[0][0].nats == read(LIGHTEVAL / 'd-s-100')[0][0].nats
 
 
 @pytest.mark.parametrize('part, fields, reason', [

@@ -128,6 +128,7 @@ def read(*folders, **options):
 def test_the_loss_of_the_right_answer(tmp_path, version):
     """By its index or its text, per character with the blank before it."""
     items = [item(1), item('yes'), item(0, values=(-1.0, -9.0))]
+    items.append(item(1, values=(-8, -9), doc_id=0))  # of another filter
     write(tmp_path / 'm', items, version, shots=5)
     write(
         tmp_path / 'n', [item(n, values=(-1, -7)) for n in (1, 0, 0)],
@@ -199,11 +200,12 @@ def test_groups_and_patterns_choose_tasks(tmp_path):
     scores = {'mmlu': .5, 'mmlu_a': .4, 'mmlu_b': .6, 'piqa': .7}
     path = write_results(
         tmp_path / 'm', '0.4.13', scores, groups={'mmlu': ['mmlu_a']})
+    write_results(tmp_path / 'm/later', '0.4.13', {'copa': .5}, '2025-02-01')
     for task in ('mmlu_a', 'mmlu_b', 'piqa'):
         write_samples(path, task, [item(), item(1)])
     for chosen, expected in ((['mmlu'], {'mmlu_a'}), (['mmlu_*'],
                                                       {'mmlu_a', 'mmlu_b'})):
-        units = read(path, tasks=chosen).columns.units
+        units = read(tmp_path / 'm', tasks=chosen).columns.units
         assert {unit.partition('|')[0] for unit in units} == expected
     with pytest.raises(InputError, match="called 'sciq'"):
         read(path, tasks=['sciq'])

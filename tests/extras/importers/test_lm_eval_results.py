@@ -68,6 +68,8 @@ def test_groups_of_groups(tmp_path):
     change_json(path, lambda old: old['n-shot'].update(mmlu_a=0))
     run, = read_runs(path, LeftOut())
     assert run.measured('m', 'all').facts[SHOTS] == '0, 5'
+    run.content['group_subtasks']['mmlu'] = ['all']
+    assert run.leaves('all') == ['all']
 
 
 @pytest.mark.parametrize('model, words', [

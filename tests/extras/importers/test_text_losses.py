@@ -23,6 +23,8 @@ def test_a_column_is_a_text_in_nats_per_character():
     table = feature_table({'m': losses(), 'n': losses(8.0)}, TEXTS)
     assert table.models == ('m', 'n')
     assert table.columns.units == ('a', 'b')
+    # Without texts, by their ids.
+    assert feature_table({'m': losses()}).columns.units == ('a', 'b')
     assert table.columns.fingerprint == TEXTS.fingerprint
     assert table.values.tolist() == [[0.5, 3.0], [1.0, 3.0]]
     assert np.allclose(table.mean_loss, [10 / 10, 14 / 10])
