@@ -1,5 +1,5 @@
 """Observed benchmark accuracies, with chance levels and item counts."""
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Optional
@@ -69,7 +69,7 @@ class AccuracyTable:
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
         for axis, names in (('models', models), ('benchmarks', benchmarks)):
             check_list(axis, names)
-            for name in names:
+            for name in sorted({*names} - {*getattr(self, axis)}):
                 position(axis, name, getattr(self, axis))
         return self.spread(models, benchmarks)
 
@@ -79,11 +79,8 @@ class AccuracyTable:
 
         Missing chance levels and numbers of items are 0.
         """
-        # Behind the last name of each axis, there is an empty place.
-        rows, columns = ([
-            own.index(name) if name in own else -1 for name in names
-        ] for names, own in ((models, self.models),
-                             (benchmarks, self.benchmarks)))  # yapf: disable
+        rows = places(models, self.models)
+        columns = places(benchmarks, self.benchmarks)
         values = np.pad(
             np.asarray(self.values, np.float64), (0, 1),
             constant_values=np.nan)[np.ix_(rows, columns)]
@@ -153,6 +150,12 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
     except (TypeError, ValueError) as error:
         raise InputError(where, 'an array of numbers', str(error),
                          'Give NaN where there is none.') from error
+
+
+def places(names: Iterable[str], axis: Sequence[str]) -> list[int]:
+    """Return places on an axis; -1, an empty last one, for missing names."""
+    place = {name: i for i, name in enumerate(axis)}
+    return [place.get(name, -1) for name in names]
 
 
 def position(axis: str, name: str, names: Sequence[str]) -> int:

@@ -340,9 +340,10 @@ def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
                      'the predictor, so the interval is too narrow')
-    distances = (part.intervals.distance(part.model.scores(features))
-                 for part in parts)  # yapf: disable
-    beyond = [p.benchmark for p, away in zip(parts, distances) if away.any()]
+    beyond = [
+        part.benchmark for part in parts
+        if part.intervals.distance(part.model.scores(features)).any()
+    ]
     if beyond:
         notes.append(f'{shortened(", ".join(beyond), 60)}: scores outside the '
                      'range of the training models')

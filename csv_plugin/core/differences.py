@@ -88,12 +88,11 @@ class JointPredictions:
 
     def select(self, places: NDArray[np.intp]) -> 'JointPredictions':
         """Return some of the models."""
-        columns = {
-            name: getattr(self, name)[..., places]
-            for name in ('values', 'larger', 'noise', 'families')
-        }
         own = self.own and OwnErrors(*(part[..., places] for part in self.own))
-        return replace(self, own=own, **columns)
+        parts = {name: getattr(self, name)[..., places]
+                 for name in ('values', 'larger', 'noise', 'families')
+                 }  # yapf: disable
+        return replace(self, own=own, **parts)
 
     def differences(self, i: Any, j: Any) -> AccuracyDifferences:
         """Return predicted differences of pairs, `(K, ...)`."""

@@ -1,5 +1,6 @@
 """Means over benchmarks, and ranks of models by these means."""
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,8 +45,8 @@ class Overall:
         kept = ~np.isnan(values).all(axis=0)
         fitted = predictions.in_sample[:, chosen].any(axis=1)
         return cls(
-            tuple(np.array(predictions.benchmarks, object)[chosen]),
-            tuple(np.array(predictions.methods, object)[kept]),
+            tuple(compress(predictions.benchmarks, chosen)),
+            tuple(compress(predictions.methods, kept)),
             _means(predictions.real[:, chosen]), values[:, kept],
             (fitted & ~np.isnan(values))[:, kept])
 

@@ -155,8 +155,7 @@ def text_noise(contributions: NDArray, shares: NDArray,
             'Give losses by text or by item, or runs of one '
             'recipe with other seeds.')
     columns = np.column_stack([contributions, shares])[order]
-    begins, counts = (
-        np.repeat(numbers, sizes - 1) for numbers in (first, sizes))
+    begins, counts = np.repeat([first, sizes], sizes - 1, axis=1)
     scale = np.repeat(sizes / (sizes - 1), sizes)
     rng = np.random.default_rng(0)
     sums = np.empty((N_RESAMPLES, columns.shape[1]))

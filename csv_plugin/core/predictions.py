@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from csv_plugin.core.accuracies import AccuracyTable, position
+from csv_plugin.core.accuracies import AccuracyTable, places, position
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
@@ -197,16 +197,13 @@ class Predictions:
         new = [dict(axis if isinstance(axis, Mapping) else zip(axis, axis))
                for axis in axes]  # yapf: disable
         own = self.models, self.benchmarks, self.methods
-        # Behind the last place of each axis, there is an empty cell.
-        places = [[
-            names.index(old) if old in names else -1 for old in axis.values()
-        ] for axis, names in zip(new, own)]
+        index = [places(axis.values(), names) for axis, names in zip(new, own)]
         parts: dict[str, Any] = dict(
             zip(('models', 'benchmarks', 'methods'), map(tuple, new)))
         for part, empty in {**_CUBES, REAL: np.nan}.items():
             cube = getattr(self, part)
             padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
-            parts[part] = padded[np.ix_(*places[:cube.ndim])]
+            parts[part] = padded[np.ix_(*index[:cube.ndim])]
         new[2][REAL] = REAL
         cells: Any = zip(
             product(*new), product(*(axis.values() for axis in new)))
@@ -215,10 +212,7 @@ class Predictions:
         return replace(self, missing=missing, **parts)
 
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
-        """Return the same predictions with observed accuracies.
-
-        An `InputError` if a model or a benchmark is missing from them.
-        """
+        """Return the same predictions with observed accuracies of all."""
         table = accuracies.select(self.models, self.benchmarks)
         return replace(self, real=table.values)
 
@@ -237,7 +231,7 @@ class Predictions:
             names = getattr(self, axis) if names is None else names
             own = [*names.values()] if isinstance(names, Mapping) else names
             check_unique(axis, own)
-            for name in own:
+            for name in sorted({*own} - {*getattr(self, axis)}):
                 self._place(axis, name)
             axes.append(names)
         return self._arranged(*axes)
@@ -268,10 +262,13 @@ class Predictions:
         place = (self._place('models', model),
                  self._place('benchmarks', benchmark),
                  self._place('methods', method))  # yapf: disable
-        if np.isnan(self.values[place]):
-            return self.missing.get((model, benchmark, method),
-                                    Missing('no prediction'))
+        return self._cell(place) or self.missing.get(
+            (model, benchmark, method), Missing('no prediction'))
+
+    def _cell(self, place: tuple[int, ...]) -> Optional[Prediction]:
         parts = {part: getattr(self, part)[place].item() for part in _CUBES}
+        if np.isnan(parts['values']):
+            return None
         if np.isnan(parts['expected_error']):
             parts['expected_error'] = None
         return Prediction(parts.pop('values'), level=self.level, **parts)
@@ -357,14 +354,13 @@ class Predictions:
         other parts of a `Prediction` but its level (None without one), and
         `missing`, the reasons.
         """
-        cells = product(
-            enumerate(self.models), enumerate(self.benchmarks), self.methods)
-        for (m, model), (b, benchmark), method in cells:
-            real = self.real[m, b].item()
-            parts = dict.fromkeys(['value', *_CUBES])
-            cell = self.at(model, benchmark, method)
-            if isinstance(cell, Prediction):
-                parts |= vars(cell)
+        names = product(self.models, self.benchmarks, self.methods)
+        nothing = dict.fromkeys(['value', *_CUBES])
+        for place, cell in zip(np.ndindex(self.values.shape), names):
+            model, benchmark, method = cell
+            real = self.real[place[:2]].item()
+            found = self._cell(place)
+            parts = vars(found) if found else nothing
             reasons = [self.missing.get((model, benchmark, column))
                        for column in (REAL, method)]  # yapf: disable
             yield {
