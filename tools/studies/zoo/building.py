@@ -180,7 +180,8 @@ def _result(runs: Sequence[Path], name: str, dataset: str,
     path = last_run(runs, place) / place
     remedy = 'Remove it, and evaluate the model again with -r.'
     result = read_json(path, remedy)
-    check_fields(str(path), 'the result', result, {metric: 'a number'}, remedy)
+    check_fields(
+        str(path), 'the result', result, {metric: 'a number or null'}, remedy)
     return result[metric]
 
 
