@@ -1,9 +1,9 @@
 """Engines that answer rows of token ids, and the checks of their answers.
 
-Servers cut rows that are too long, tokenize again, put a token in front,
-shift their answers by one position or answer with a constant, all without an
-error. Every answer is therefore checked by itself, and several are compared
-with each other before the first is used.
+Servers cut rows that are too long, tokenize again, put a token in front or
+shift their answers by one position, all without an error. Every answer is
+therefore checked by itself, and several are compared with each other before
+the first is used.
 """
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
@@ -100,9 +100,9 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
 def _try_engine(engine: RowEngine, rows: Rows) -> None:
     """Refuse an engine whose answers contradict each other.
 
-    The log-probability of an id must not depend on the ids behind it, that
-    of the last id must depend on the id, and the probabilities of different
-    ids at one position must not add up to more than 1.
+    The log-probability of an id must not depend on the ids behind it, and the
+    probabilities of different ids at one position must not add up to more
+    than 1.
     """
     row = max(rows, key=len)[:TRIAL_LENGTH]
     starts = [row[:length] for length in sorted({2, len(row) // 2 + 1})]
@@ -117,10 +117,6 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     ids = ids[::-(-len(ids) // TRIAL_IDS)]
     last = np.concatenate(
         _log_probs(engine, [np.append(row[:1], i) for i in ids]))
-    if len(ids) > 1 and np.ptp(last) == 0:
-        raise _refused(
-            engine, f'different log-probabilities of {len(ids)} different '
-            'ids behind the same start', f'{last[0]:g} for all of them')
     total = np.exp(last).sum()
     if total > 1 + AGREEMENT:
         raise _refused(
