@@ -199,10 +199,11 @@ def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
     """A column, compressed; its numbers must fit into 32 bits."""
-    limit = (np.finfo if name == _LOSSES else np.iinfo)(_dtype(name)).max
+    limit = float(
+        np.finfo('f4').max if name == _LOSSES else np.iinfo('i4').max)
     beyond = np.flatnonzero(np.abs(values) > limit)
     if len(beyond):
-        raise InputError(f'{name} of a dump', f'at most {limit}',
+        raise InputError(f'{name} of a dump', f'at most {limit:g}',
                          f'{values[beyond[0]]}',
                          'Shorten the text, or score it in higher precision.')
     if name in _SPANS:

@@ -122,18 +122,19 @@ def read_loss_features(path: FilePath,
     _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more',
             'Leave a model or a column with gaps out.')
     check_models(file, models, values)
-    if units is not None:
-        check_list('units', units)
-        place = {unit: k for k, unit in enumerate(columns)}
-        missing = [unit for unit in units if unit not in place]
-        if missing:
-            raise InputError(
-                file, f'the {len(units)} columns that are needed',
-                f'none of {shortened(", ".join(map(repr, missing)), 300)}',
-                f'{did_you_mean(missing, place)}Add them, or fit to the '
-                'columns that are there.')
-        columns, values = units, values[:, [place[unit] for unit in units]]
-    return FeatureTable.of_losses(models, columns, values)
+    if units is None:
+        return FeatureTable.of_losses(models, columns, values)
+    check_list('units', units)
+    place = {unit: k for k, unit in enumerate(columns)}
+    missing = [unit for unit in units if unit not in place]
+    if missing:
+        raise InputError(
+            file, f'the {len(units)} columns that are needed',
+            f'none of {shortened(", ".join(map(repr, missing)), 300)}',
+            f'{did_you_mean(missing, place)}Add them, or fit to the columns '
+            'that are there.')
+    return FeatureTable.of_losses(models, units,
+                                  values[:, [place[unit] for unit in units]])
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
@@ -268,7 +269,8 @@ def _and_more(places: Sequence[str]) -> str:
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
     """Write `measured.json`, an object a record."""
     path = Path(folder) / MEASURED
-    write_text(path, json.dumps(list(map(asdict, records)), indent=1) + '\n')
+    rows = [asdict(record) for record in records]
+    write_text(path, json.dumps(rows, indent=1) + '\n')
     return path
 
 

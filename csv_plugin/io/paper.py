@@ -55,8 +55,7 @@ def paper_models() -> dict[str, ModelInfo]:
 def paper_weights() -> dict[str, PaperWeights]:
     """Return the weights on the hub of the 59 models of Tables 3 and 4.
 
-    Base models are first. InternLM2 and 2.5 need the code that comes with
-    them.
+    Base models are first. InternLM2 and 2.5 need code that comes with them.
     """
     with as_file(_DATA / 'paper_list.csv') as path:
         return {

@@ -331,7 +331,8 @@ def _taken(where: str,
 
     Axes of one letter have one length: the given one, or that of the first.
     """
-    for name, (kind, *letters) in layouts.items():
+    for name, layout in layouts.items():
+        kind, letters = layout[0], layout[1:]
         key = f'{prefix}{name}'
         if key not in arrays:
             raise InputError(where, f'an array {key!r}', 'none', _REMEDY)

@@ -257,10 +257,7 @@ def models_to_fit(
     info: Mapping[str, ModelInfo],
     predicted: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return the models of some splits, by default of all but the test split.
-
-    Nor are those of the splits to predict among the default.
-    """
+    """Return models of splits, by default all but 'test' and `predicted`."""
     present = {info[model].split for model in models}
     rest = sorted(present - {'', 'test', *predicted})
     return models_in(splits or rest or ('train', ), models, info)
@@ -270,8 +267,7 @@ def write_csv(path: FilePath, header: Sequence[str],
               rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file; it appears whole or not at all.
 
-    Floats are written with all their digits, NaN as an empty cell, texts by
-    `csv_cell`.
+    Floats have all their digits, NaN is an empty cell; see also `csv_cell`.
     """
     # UTF-8 cannot hold names of files that are not Unicode.
     with atomic_path(path) as temporary, temporary.open(

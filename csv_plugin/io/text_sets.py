@@ -34,8 +34,7 @@ def read_texts(path: FilePath) -> TextSet:
     file = os.fspath(path)
     texts = []
     first_line: dict[str, int] = {}
-    # Not splitlines(): JSON may contain other line separators, unescaped.
-    for line, content in enumerate(read_bytes(file).split(b'\n'), start=1):
+    for line, content in enumerate(read_bytes(file).splitlines(), start=1):
         where = f'{file}, line {line}'
         # A byte order mark is no text, either.
         if not content.removeprefix(BOM_UTF8).strip():

@@ -156,7 +156,7 @@ def test_runs_become_a_collection(tmp_path, runs):
 @pytest.mark.parametrize(
     'scores, refused',
     [
-        (['0.3', '0.5', '-'], True),
+        (['0.15', '0.2', '-'], True),
         (['0', '0', '0'], False),  # no answer was understood
         (['0.3', '-', '-'], False),  # a single model
         (['0.3', '0.5', '1.1'], False),

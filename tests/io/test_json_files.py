@@ -19,7 +19,6 @@ def test_values_are_those_of_json():
     assert parse(text) == VALUE
     assert parse(b'\xef\xbb\xbf' + text.encode()) == VALUE
     assert parse('"\\ud83d\\ude00"') == '😀'
-    assert parse('[' * 50 + '1' + ']' * 50)
 
 
 @pytest.mark.parametrize('text, found', [
@@ -29,7 +28,6 @@ def test_values_are_those_of_json():
     ('[' * 100_000 + ']' * 100_000, 'recursion depth'),
     ('{"\\udfff": 1}', "'utf-8' codec can't encode character"),
     (b'"caf\xe9"', "'utf-8' codec can't decode byte 0xe9"),
-    (b'["a\0"]', 'Invalid control character'),
 ])
 def test_what_is_no_json_is_refused(text, found):
     with pytest.raises(InputError, match=found) as error:

@@ -73,6 +73,8 @@ GOOD = b'{"text_id": "a", "text": "x"}\n'
      ", line 2: .*a text with a valid answer.*'b': .* 0 to 3"),
     (GOOD + b'{"text_id": "b", "text": "xy", "answer": [false, true]}',
      r', line 2: .*two whole numbers.* found \[False, True\]'),
+    (b'{"text_id": "b", "text": "xy", "answer": [0, 1, 2]}',
+     r', line 1: .*two whole numbers.* found \[0, 1, 2\]'),
 ])
 def test_bad_files_are_refused_with_the_line(tmp_path, content, message):
     path = tmp_path / 'texts.jsonl'

@@ -144,7 +144,8 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}
-    for name in map(os.fspath, places):
+    for place in places:
+        name = os.fspath(place)
         paths = [name] if os.path.exists(name) else glob.glob(name)
         if not paths:
             raise InputError(f'dumps {name!r}',
