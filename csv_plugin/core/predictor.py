@@ -142,7 +142,8 @@ class Predictor:
 
     def __repr__(self) -> str:
         names = shortened(', '.join(self.names), 50)
-        fitted = set().union(*(part.fit_models for part in self.benchmarks))
+        fitted = set[str]().union(*(part.fit_models
+                                    for part in self.benchmarks))
         return (f'Predictor({len(self.names)} benchmarks: {names};\n'
                 f'  fitted to {len(fitted)} models;\n'
                 f'  {self.columns})')
