@@ -9,7 +9,6 @@ import numpy as np
 from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
-from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
@@ -149,21 +148,6 @@ def cross_validated_line(predictor: Predictor) -> str:
             f'{fewer}.')
 
 
-def expected_line(solver: Predictions) -> str:
-    """Mean error expected of held-out models; empty without any.
-
-    Predictions are of one method.
-    """
-    expected = np.where(solver.in_sample, np.nan, solver.expected_error)
-    error = _mean(
-        _mean(expected[:, b, 0]**2) for b, name in enumerate(solver.benchmarks)
-        if name in solver.main)**.5
-    if math.isnan(error):
-        return ''
-    return ('Error expected of the predicted models, by their distance from '
-            f'the training models: {number(percent(error))}.')
-
-
 def judged_benchmarks(study: Study) -> list[str]:
     """Main benchmarks on which the solver has an error."""
     errors = study.errors(study.predictions.methods[0])
@@ -207,11 +191,7 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
                         if name in study.predictions.methods)
     parts = [
         title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
-        wrapped(
-            filter(
-                None,
-                [cross_validated_line(study.predictor),
-                 expected_line(solver)])),
+        wrapped([cross_validated_line(study.predictor)]),
         wrapped(outside_notes(solver)),
         wrapped(learning_notes(study.predictor))
     ]
