@@ -40,22 +40,17 @@ def make(size, n_texts, texts, folder, length):
     if size == REAL:
         smollm2.save(folder)
         every = -(-len(texts) // n_texts)
-        _write(folder, [text.text for text in texts[::every]])
-        return
-    vocabulary = SIZES[size][-1]
-    torch.manual_seed(0)
-    LlamaForCausalLM(
-        llama_config(
-            SIZES[size], tie_word_embeddings=True,
-            initializer_range=.1)).save_pretrained(folder)
-    make_tokenizer(vocabulary).save_pretrained(folder)
-    _write(
-        folder,
-        random_texts(vocabulary, n_texts,
-                     (length, length) if length else LENGTHS))
-
-
-def _write(folder, texts):
+        texts = [text.text for text in texts[::every]]
+    else:
+        vocabulary = SIZES[size][-1]
+        texts = random_texts(vocabulary, n_texts,
+                             (length, length) if length else LENGTHS)
+        torch.manual_seed(0)
+        LlamaForCausalLM(
+            llama_config(
+                SIZES[size], tie_word_embeddings=True,
+                initializer_range=.1)).save_pretrained(folder)
+        make_tokenizer(vocabulary).save_pretrained(folder)
     (folder / 'texts.json').write_text(json.dumps(texts))
 
 
