@@ -110,10 +110,9 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means over the second axis; NaN over none."""
-    if not accuracies.shape[1]:
-        return np.full(len(accuracies), np.nan)
     # Sums of the same accuracies in another order differ in the last digit.
-    return accuracies.mean(axis=1).round(12)
+    n = accuracies.shape[1] or np.nan
+    return np.asarray(accuracies.sum(axis=1) / n).round(12)
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:

@@ -16,8 +16,9 @@ BENCHMARKS = 'b0', 'b1', 'b2'
 
 def overall(real=REAL, values=VALUES, in_sample=np.array(False)):
     return Overall.of(
-        Predictions(MODELS[:len(real)], BENCHMARKS, ('p0', 'p1'), values,
-                    values, values, np.array(False), in_sample, real, 0.9))
+        Predictions(MODELS[:len(real)], BENCHMARKS[:real.shape[1]],
+                    ('p0', 'p1'), values, values, values, np.array(False),
+                    in_sample, real, 0.9))
 
 
 def without(numbers, *places):
@@ -47,6 +48,8 @@ def test_benchmarks_that_were_run_count():
     nothing = overall(REAL * NAN)
     assert nothing.benchmarks == BENCHMARKS
     assert not np.isnan(nothing.values).any()
+    nowhere = overall(REAL[:, :0], VALUES[:, :0])
+    assert nowhere.methods == () and np.isnan(nowhere.real).all()
 
 
 def test_a_model_without_a_benchmark_has_no_mean():
