@@ -20,6 +20,7 @@ from typing import NamedTuple, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
@@ -33,7 +34,8 @@ from csv_plugin.core.salience.ridge import (PENALTIES, Problems,
 from csv_plugin.core.salience.slopes import pulled, slope_of, typical_slope
 from csv_plugin.core.salience_model import (LEAST_RATIO, LEAST_TYPICAL,
                                             LogTerms, SalienceModel)
-from csv_plugin.core.scaling_law import CHANCE_MARGIN, Regressions, accuracy_at
+from csv_plugin.core.scaling_law import (CHANCE_MARGIN, MAX_DAMPING, MAX_STEPS,
+                                         accuracy_at)
 
 #: An error larger by this share makes the weight of a setting e times smaller.
 SHARPNESS = 0.05
@@ -47,17 +49,23 @@ FLOOR_GAIN = 0.2
 POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
-#: Tolerance of solutions that are averaged; see `ridge.TOLERANCE`.
-PATH_TOLERANCE = 1e-3
+#: Tolerances of paths, which show what settings have a weight, and of
+#: the solutions of these; see `ridge.TOLERANCE`.
+PATH_TOLERANCE, TOLERANCE = 1e-2, 1e-4
+#: Settings whose errors are larger than the least one by this factor have next
+#: to no weight.
+NEAR = 1.3
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
-RISE, FAR = 1.5, 4
+RISE, FAR = 1.5, 2
 #: Fewer units than these, if not all, count by their losses over typical ones:
 #: logarithms of one loss lead too far beyond the training models.
 LEAST_LOGS = 8
 #: Logarithms that differ less than this, in standard deviations, may differ by
 #: rounding alone.
 LEAST_SPREAD = 1e-4
+#: A curve is fitted once a step improves its squares by less, as a share.
+LINE_TOLERANCE = 1e-4
 #: Note where uniform weights count for half or more.
 LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
                'uniform weights used')
@@ -223,12 +231,14 @@ class Ridges:
     def of(cls, ridge: RidgeRegressions, task: Task, masks: NDArray,
            penalties: tuple[float, ...]) -> 'Ridges':
         """Fit to a task."""
-        path, errors = _path(ridge, task, masks, penalties,
-                             floor_candidates(task.chance))
+        floors = floor_candidates(task.chance)
+        path, errors = _path(ridge, task, masks, penalties, floors)
         likely = _best_floor([_logs(errors)])
         rows = likely * (len(masks) + 1) + np.arange(len(masks) + 1)
-        return cls(ridge, task, masks, penalties, errors, likely,
-                   [solutions[rows] for solutions in path])
+        path = [solutions[rows] for solutions in path]
+        errors[:, likely] = _refine(ridge, task, masks, penalties,
+                                    floors[[likely]], path, errors[:, likely])
+        return cls(ridge, task, masks, penalties, errors, likely, path)
 
     def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
         """Average over settings with weights `(S,)`, for one of the floors.
@@ -238,8 +248,10 @@ class Ridges:
         """
         floors, path = floor_candidates(self.task.chance)[[floor]], self.path
         if floor != self.likely:
-            path, _ = _path(self.ridge, self.task, self.masks, self.penalties,
-                            floors)
+            path, errors = _path(self.ridge, self.task, self.masks,
+                                 self.penalties, floors)
+            _refine(self.ridge, self.task, self.masks, self.penalties, floors,
+                    path, errors[:, 0])
         average = _average(path, weights)
         offset, gradient = self.ridge.linear(average)
         none = np.zeros_like(gradient)
@@ -251,7 +263,7 @@ class Ridges:
 def _path(ridge: RidgeRegressions, task: Task, masks: NDArray,
           penalties: tuple[float, ...],
           floors: NDArray) -> tuple[list[Solutions], NDArray]:
-    """Solutions at all penalties and their errors, `(S, L)`.
+    """Approximate solutions at all penalties and their errors, `(S, L)`.
 
     A floor without hope stays at the penalty that it has reached.
     """
@@ -266,8 +278,29 @@ def _path(ridge: RidgeRegressions, task: Task, masks: NDArray,
     errors: list[NDArray] = []
     problems = Problems.of_folds(task, masks, floors)
     path = ridge.path(problems, penalties, PATH_TOLERANCE, hopeful)
-    first = errors_by_floor(path[:1], task, masks, floors)
-    return path, np.concatenate([first, *(part[None] for part in errors)])
+    errors[:0] = errors_by_floor(path[:1], task, masks, floors)
+    return path, np.array(errors)
+
+
+def _refine(ridge: RidgeRegressions, task: Task, masks: NDArray,
+            penalties: tuple[float, ...], floors: NDArray,
+            path: list[Solutions], errors: NDArray) -> NDArray:
+    """Refine a path of one floor where weights may count; return errors."""
+    near = 1 + np.flatnonzero(errors[1:] <= NEAR * errors.min())
+    if not len(near):
+        return errors
+    problems = Problems.of_folds(task, masks, np.repeat(floors, len(near)))
+    n_fits = len(masks) + 1
+    refined = ridge.refined(problems,
+                            Solutions.concatenate([path[s] for s in near]),
+                            np.repeat(np.array(penalties)[near - 1], n_fits),
+                            TOLERANCE)
+    for i, s in enumerate(near):
+        path[s] = refined[i * n_fits:(i + 1) * n_fits]
+    errors = errors.copy()
+    errors[near] = errors_by_floor([path[s] for s in near], task, masks,
+                                   floors)[:, 0]
+    return errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,13 +356,13 @@ class EqualWeights:
     @classmethod
     def of(cls, task: Task, masks: NDArray) -> 'EqualWeights':
         """Fit to a task."""
-        logs = Logarithms(task.features).values
-        typical = task.features.once(_typical)
-        floors = floor_candidates(task.chance)
-        rows = np.vstack([masks, np.ones((1, len(logs)), dtype=bool)])
-        sizes = _halves(logs.shape[1])
+        typical, floors = task.features.once(_typical), floor_candidates(
+            task.chance)
+        rows = np.vstack([masks, np.ones_like(task.accuracy, dtype=bool)])
+        logs, means = _last_by_unit(task.features)
+        sizes = _halves(len(logs))
         n_sizes = _n_sizes(_correlations(logs, task.accuracy, rows), sizes)
-        scores = _scores(logs, task.values, typical, sizes, n_sizes)
+        scores = _scores(logs, means, task.values, typical, sizes, n_sizes)
         lines = _fit(scores, task.accuracy, rows, floors)
         predicted = accuracy_at(lines.exponents(), floors[:, None, None, None])
         errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
@@ -457,23 +490,31 @@ def _are_few(sizes: NDArray) -> NDArray[np.bool_]:
     return sizes < min(sizes[0], LEAST_LOGS)
 
 
-def _correlations(values: NDArray, accuracy: NDArray,
-                  rows: NDArray) -> NDArray:
+@lru_cache(maxsize=1)
+def _last_by_unit(losses: SharedFeatures) -> tuple[NDArray, NDArray]:
+    """Logarithms less the mean of their unit, `(K, n)` in 32 bits; the means.
+    """
+    logs = _last_logs(losses)
+    means = logs.mean(axis=0)
+    return np.ascontiguousarray((logs - means).T, dtype=np.float32), means
+
+
+def _correlations(logs: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
     """Correlations of units with ranks of accuracies but for a factor of a
     row, `(R, K)`.
+
+    Logarithms are those of `_last_by_unit`.
     """
     from scipy.stats import rankdata
-    centred = values - values.mean(axis=0)
-    ranks = np.zeros(rows.shape)
+    ranks = np.zeros(rows.shape, logs.dtype)
     for row, rank in zip(rows, ranks):
         rank[row] = rankdata(accuracy[row])
         rank[row] -= rank[row].mean()
-    shares = rows / rows.sum(axis=1, keepdims=True)
-    means, products = shares @ centred, ranks @ centred
-    variances = shares @ np.square(centred, out=centred) - means**2
+    shares = (rows / rows.sum(axis=1, keepdims=True)).astype(logs.dtype)
+    variances = shares @ (logs**2).T - (shares @ logs.T)**2
     deviations = np.sqrt(
         np.where(variances > LEAST_SPREAD**2, variances, np.inf))
-    return products / deviations
+    return (ranks @ logs.T) / deviations
 
 
 def _n_sizes(correlations: NDArray, sizes: NDArray) -> NDArray:
@@ -487,50 +528,93 @@ def _n_sizes(correlations: NDArray, sizes: NDArray) -> NDArray:
     return counts
 
 
-def _scores(logs: NDArray, losses: NDArray, typical: NDArray, sizes: NDArray,
-            n_sizes: NDArray) -> NDArray:
-    """Scores of all models by R fits and S numbers of units, `(R, S, n)`."""
-    few = _are_few(sizes)
-    places = np.flatnonzero(~few)[:, None]
-    units = (n_sizes[:, None] > places).astype(float)
-    scores = np.empty((len(n_sizes), len(sizes), len(logs)))
-    scores[:, ~few] = np.tensordot(units, logs, (2, 1)) / sizes[~few, None]
+def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
+            sizes: NDArray, n_sizes: NDArray) -> NDArray:
+    """Scores of all models by R fits and S numbers of units, `(R, S, n)`.
+
+    Logarithms and means are those of `_last_by_unit`.
+    """
+    scores = np.empty((len(n_sizes), len(sizes), len(losses)))
+    # Many units are added faster as a product.
+    many, few = sizes > len(means) / 8, _are_few(sizes)
+    units = n_sizes[:, None] > np.flatnonzero(many)[:, None]
+    totals = np.tensordot(units.astype(logs.dtype), logs, 1)
+    scores[:, many] = (totals + (units @ means)[..., None]) / sizes[many, None]
     for of_fit, n in zip(scores, n_sizes):
-        for s in np.flatnonzero(few):
-            first = n > s
-            of_fit[s] = (losses[:, first] / typical[first]).mean(axis=1)
+        for s in np.flatnonzero(few | ~many):
+            first = np.flatnonzero(n > s)
+            if few[s]:
+                of_fit[s] = (losses[:, first] / typical[first]).mean(axis=1)
+            else:
+                of_fit[s] = logs[first].mean(axis=0) + means[first].mean()
     return scores
 
 
 def _fit(scores: NDArray, accuracy: NDArray, rows: NDArray,
          floors: NDArray) -> _Lines:
-    slopes, offsets = np.empty((2, *scores.shape[:2], len(floors)))
-    for r, row in enumerate(rows):
-        for s, score in enumerate(scores[r]):
-            line = fit_lines(score[row, None], accuracy[row], floors)
-            slopes[r, s], offsets[r, s] = line[0][:, 0], line[1]
+    lines = [
+        fit_curves(part[:, row], accuracy[row], floors)
+        for part, row in zip(scores, rows)
+    ]
+    slopes, offsets = (np.stack(part) for part in zip(*lines))
     return _Lines(scores, slopes, offsets)
 
 
-def fit_lines(scores: NDArray, accuracy: NDArray,
-              floors: NDArray) -> tuple[NDArray, NDArray]:
-    """Fit exponents of Eq. 2 as weighted sums of p scores, with F floors.
+def fit_curves(scores: NDArray, accuracy: NDArray,
+               floors: NDArray) -> tuple[NDArray, NDArray]:
+    """Fit Eq. 2 to each of S scores `(S, n)`, with each of L floors.
 
-    Scores are `(n, p)`, accuracies `(n,)`. Constant scores get the slope 0.
-    Returns slopes `(F, p)` and offsets `(F,)`.
+    Returns slopes and offsets of exponents, `(S, L)` each; constant scores
+    have the slope 0. By damped Gauss-Newton (Levenberg-Marquardt).
     """
-    centre, spread = scores.mean(axis=0), scores.std(axis=0)
+    centre, spread = scores.mean(axis=1), scores.std(axis=1)
     inverse = np.divide(
         1, spread, where=spread > 1e-12 * np.abs(centre),
         out=np.zeros_like(spread))  # yapf: disable
-    ones = np.ones((len(scores), 1))
-    design = np.hstack([ones, (scores - centre) * inverse])
-    lines = Regressions(
-        design,
-        accuracy,
-        np.ones((len(floors), len(scores))),
-        floors,
-        n_free=design.shape[1])
-    solution = lines.solve(0.0, lines.start(), tolerance=1e-4)
-    slopes = solution[:, 1:] * inverse
-    return slopes, solution[:, 0] - slopes @ centre
+    z = (scores - centre[:, None]) * inverse[:, None]
+    columns = np.stack([np.ones_like(z), z, z**2], axis=2)
+    # Logit regressions to start from.
+    share = (accuracy - floors[:, None]) / (1 - floors[:, None])
+    target = logit(np.clip(share, .02, .98))
+    start = [
+        np.broadcast_to(target.mean(axis=1), (len(z), len(floors))),
+        z @ target.T / len(accuracy)
+    ]
+    theta = np.stack(start, axis=2).reshape(-1, 2)
+    of_score = np.repeat(np.arange(len(z)), len(floors))
+    low = np.tile(floors, len(z))[:, None]
+
+    def at(place: NDArray, q: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Tangents of half the exponents, residuals, sums of squares."""
+        tangents = np.tanh((place[:, :1] + place[:, 1:] * z[of_score[q]]) / 2)
+        residuals = accuracy - (1 + low[q]) / 2 - (1 - low[q]) / 2 * tangents
+        return tangents, residuals, np.einsum('qn,qn->q', residuals, residuals)
+
+    active, damping = np.arange(len(theta)), np.full(len(theta), 1e-6)
+    tangents, residuals, value = at(theta, active)
+    for _ in range(MAX_STEPS):
+        slopes = (1 - low[active]) / 4 * (1 - tangents**2)
+        sums = np.stack([slopes**2, slopes * residuals], axis=1)
+        (a, b, c), (d, e, _) = np.moveaxis(sums @ columns[of_score[active]], 0,
+                                           2)
+        # The last term keeps a saturated problem solvable.
+        a, c = (part * (1 + damping) + 1e-15 for part in (a, c))
+        step = np.stack([c * d - b * e, a * e - b * d], axis=1)
+        trial = theta[active] + step / (a * c - b * b)[:, None]
+        new = at(trial, active)
+        better = new[2] <= value
+        theta[active[better]] = trial[better]
+        damping *= np.where(better, .1, 10)
+        ends = np.abs(value - new[2]) <= value * np.where(
+            better, LINE_TOLERANCE, 1e-15)
+        ends |= damping > MAX_DAMPING
+        keep = better[:, None]
+        tangents = np.where(keep, new[0], tangents)[~ends]
+        residuals = np.where(keep, new[1], residuals)[~ends]
+        value = np.where(better, new[2], value)[~ends]
+        active, damping = active[~ends], damping[~ends]
+        if not len(active):
+            break
+    offset, slope = theta.reshape(len(z), len(floors), 2).transpose(2, 0, 1)
+    slope = slope * inverse[:, None]
+    return slope, offset - slope * centre[:, None]

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Optional, Protocol, Union
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
 from csv_plugin.core.formatting import short_repr
@@ -376,20 +376,25 @@ class RidgeRegressions:
         if penalties:
             follower = _PenaltyPath(self, problems, path[0])
         for penalty in penalties:
-            follower.follow(penalty, tolerance)
+            follower.follow(np.full(len(problems.masks), penalty), tolerance)
             path.append(follower.solutions)
             if hopeful:
                 hope = hopeful(path[-1])
                 follower.rows = follower.rows[hope[follower.rows]]
         return path
 
-    def refined(self, problems: Problems, solutions: Solutions,
-                penalty: float) -> Solutions:
-        """Refine solutions of a path to the last digits."""
+    def refined(self,
+                problems: Problems,
+                solutions: Solutions,
+                penalties: ArrayLike,
+                tolerance: float = FINAL_TOLERANCE) -> Solutions:
+        """Refine solutions at their penalties, of all or `(Q,)`."""
         follower = _PenaltyPath(self, problems, solutions)
-        # In the last digits, products must be exact.
-        follower.products = replace(self.products, others=None)
-        follower.follow(penalty, FINAL_TOLERANCE)
+        if tolerance < TOLERANCE:
+            # In the last digits, products must be exact.
+            follower.products = replace(self.products, others=None)
+        follower.follow(
+            np.broadcast_to(penalties, len(problems.masks)), tolerance)
         return follower.solutions
 
     def models(self, solutions: Solutions, floor: float) -> SalienceModel:
@@ -450,22 +455,24 @@ class _PenaltyPath:
         return Solutions(place.free.copy(), place.multipliers.copy(),
                          self._exponents(slice(None)))
 
-    def follow(self, penalty: float, tolerance: float) -> None:
+    def follow(self, penalties: NDArray, tolerance: float) -> None:
         """Minimise the objectives of `rows`, from the current place.
+
+        Penalties are `(Q,)`.
 
         The first step repeats the total move of the last penalty.
         """
         if not len(self.rows):
             return
-        strength, rows = penalty * self.products.largest, self.rows
+        rows, self._strengths = self.rows, penalties * self.products.largest
         before = [part.copy() for part in self._place]
-        value = self._objective(rows, strength)
+        value = self._objective(rows)
         if self._last_move:
             move = _Iterate(*(part[rows] for part in self._last_move))
-            value = self._line_search(rows, strength, value, move)
+            value = self._line_search(rows, value, move)
         last = np.zeros(len(rows))
         for _ in range(MAX_STEPS):
-            new = self._step(rows, strength, value)
+            new = self._step(rows, value)
             gain = value - new
             # Steps shrink at least linearly, the first one to a tenth.
             expected = gain * np.minimum(ratio(gain, last, 0.1), 1)
@@ -489,13 +496,13 @@ class _PenaltyPath:
         fitted = (1 + floors) / 2 + (1 - floors) / 2 * tangents  # Eq. 2
         return self._masks[rows] * (self._accuracy - fitted)
 
-    def _objective(self, rows: NDArray, strength: float) -> NDArray:
+    def _objective(self, rows: NDArray) -> NDArray:
         residuals = self._residuals(rows, self._tangents[rows])
         return dots(residuals, residuals) / self._n_fitted[rows] + (
-            strength *
+            self._strengths[rows] *
             dots(self._place.multipliers[rows], self._place.penalised[rows]))
 
-    def _step(self, rows: NDArray, strength: float, value: NDArray) -> NDArray:
+    def _step(self, rows: NDArray, value: NDArray) -> NDArray:
         """Make a Newton step; return the new objectives."""
         tangents, masks = self._tangents[rows], self._masks[rows]
         residuals = self._residuals(rows, tangents)
@@ -505,14 +512,14 @@ class _PenaltyPath:
         curvatures = np.clip(squares - bend, CURVATURES[0] * squares,
                              CURVATURES[1] * squares)
         roots = masks * np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
-        strengths = strength * self._n_fitted[rows]
+        strengths = self._strengths[rows] * self._n_fitted[rows]
         system = _System(self.products, self._columns, roots, strengths)
         target = slopes * residuals
         target -= strengths[:, None] * self._place.multipliers[rows]
-        return self._line_search(rows, strength, value,
+        return self._line_search(rows, value,
                                  system.solve(ratio(target, roots)))
 
-    def _line_search(self, rows: NDArray, strength: float, value: NDArray,
+    def _line_search(self, rows: NDArray, value: NDArray,
                      move: _Iterate) -> NDArray:
         """Take the first share of a move that does not raise the objectives.
 
@@ -521,7 +528,7 @@ class _PenaltyPath:
         """
         place, exponents = self._place, self._exponents(rows)
         by_exponent = move.penalised + move.free @ self._columns.T
-        parabola = strength * np.stack([
+        parabola = self._strengths[rows] * np.stack([
             dots(place.multipliers[rows], place.penalised[rows]),
             2 * dots(place.multipliers[rows], move.penalised),
             dots(move.multipliers, move.penalised)

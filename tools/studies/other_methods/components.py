@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 
-from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import LEAST_MODELS
 from tools.studies.other_methods.cross_validation import (Candidates,
-                                                          cross_validate)
+                                                          cross_validate,
+                                                          fit_lines)
 
 #: Numbers of components that are tried.
 NUMBERS = 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import (SalienceFit, Task, floor_candidates,
                                            held_out_mse)
 from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.scaling_law import accuracy_at
+from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +83,27 @@ def _predict(candidates: Candidates, values: NDArray,
     exponents = candidates.slopes @ (candidates.directions @ values.T)
     return accuracy_at(exponents + candidates.offsets[:, :, None],
                        floors[:, None])
+
+
+def fit_lines(scores: NDArray, accuracy: NDArray,
+              floors: NDArray) -> tuple[NDArray, NDArray]:
+    """Fit exponents of Eq. 2 as weighted sums of p scores, with F floors.
+
+    Scores are `(n, p)`, accuracies `(n,)`. Constant scores get the slope 0.
+    Returns slopes `(F, p)` and offsets `(F,)`.
+    """
+    centre, spread = scores.mean(axis=0), scores.std(axis=0)
+    inverse = np.divide(
+        1, spread, where=spread > 1e-12 * np.abs(centre),
+        out=np.zeros_like(spread))  # yapf: disable
+    ones = np.ones((len(scores), 1))
+    design = np.hstack([ones, (scores - centre) * inverse])
+    lines = Regressions(
+        design,
+        accuracy,
+        np.ones((len(floors), len(scores))),
+        floors,
+        n_free=design.shape[1])
+    solution = lines.solve(0.0, lines.start(), tolerance=1e-4)
+    slopes = solution[:, 1:] * inverse
+    return slopes, solution[:, 0] - slopes @ centre

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
 from tools.studies.other_methods.cross_validation import (Candidates,
-                                                          cross_validate)
+                                                          cross_validate,
+                                                          fit_lines)
 
 #: Exponents that step one chooses from.
 EXPONENTS = tuple(np.geomspace(0.03, 1.5, 18).tolist())
