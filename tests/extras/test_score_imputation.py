@@ -12,11 +12,12 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import TrainingScores
 from csv_plugin.core.salience import Uniform
+from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.extras import score_imputation
 from csv_plugin.extras.score_imputation import (LEAST_MODELS, ScoreImputation,
-                                                _moments, _narrowed,
-                                                learn_imputation,
-                                                sampling_noise,
+                                                _learn, _moments, _narrowed,
+                                                _shrunk, learn_imputation,
+                                                sampling_noise, unused_notes,
                                                 with_known_scores)
 
 NAMES = ('a', 'b', 'c', 'd')
@@ -57,6 +58,23 @@ def test_the_conditional_of_the_product_of_both_distributions():
     np.testing.assert_allclose(narrowing[[1, 3]],
                                np.sqrt(np.diag(left) / .001))
     np.testing.assert_array_equal(narrowing[[0, 2]], 0)
+
+
+def test_errors_never_grow_and_predictions_are_fractions():
+    wide = replace(PARTIAL, widening=np.full(4, 100))
+    values, narrowing = wide.complete(PREDICTED, np.array([1, 1, NAN, 1]),
+                                      EXACT)
+    assert values[2] <= 1 and narrowing[2] == 1
+
+
+def test_means_of_what_was_filled_in_stay_in_range(monkeypatch):
+    """Weak models alone were run on the second benchmark."""
+    monkeypatch.setattr(score_imputation, '_STEPS', 100)
+    skill = np.concatenate([np.linspace(0, .4, 15), np.full(15, 1.0)])
+    accuracies = np.stack([skill, np.where(skill < .5, .6 + skill, NAN)], 1)
+    families = np.array([f'family-{i % 3}' for i in range(30)])
+    imputation = learned(accuracies, accuracies + .01, families, ('a', 'b'))
+    assert imputation is not None and imputation.mean[1] == 1
 
 
 def test_a_noisy_score_is_one_more_observation():
@@ -142,6 +160,38 @@ def test_missing_scores_are_filled_by_what_is_there(monkeypatch):
     np.testing.assert_allclose(
         covariance, [[var, slope * var], [slope * var, slope**2 * var + rest]],
         rtol=.05)
+
+
+def test_scores_that_few_have_are_taken_as_they_are():
+    """They scatter about their own mean, not about 0, unless they are errors;
+    covariances are shrunk toward 0 and above."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(.6, .1, (400, 2))
+    values[40:, 1] = NAN
+    mean, covariance = _moments(values, 3)
+    assert mean[1] == pytest.approx(np.nanmean(values[:, 1]), abs=.01)
+    assert covariance[1, 1] == pytest.approx(np.nanvar(values[:, 1]), rel=.1)
+    mean, covariance = _moments(values, 3, centre=False)
+    assert not mean.any()
+    assert covariance[0, 0] == pytest.approx(np.mean(values[:, 0]**2))
+    opposed = np.array([[1, -.5], [-.5, 1]])
+    np.testing.assert_array_equal(_shrunk(opposed, 1), np.eye(2))
+
+
+def test_widening_is_the_size_of_errors_of_held_out_families():
+    accuracies, held_out, families = world(30)
+    folds = grouped_folds(list(families), 5, 0)
+    squares = np.zeros((30, 4))
+    for m, b in np.ndindex(30, 4):
+        others = folds != folds[m]
+        part = _learn(NAMES, accuracies[others], held_out[others], np.ones(4))
+        known = np.where(np.arange(4) == b, NAN, accuracies[m])
+        values, narrowing = part.complete(held_out[m], known, EXACT)
+        squares[m, b] = (accuracies[m, b] - values[b])**2 / (
+            narrowing[b]**2 * part.errors[b, b])
+    expected = np.sqrt((squares.sum(0) + 10 * squares.mean()) / 40)
+    np.testing.assert_allclose(
+        learned(accuracies, held_out, families).widening, expected)
 
 
 def test_the_noise_of_fewer_items():
@@ -256,6 +306,14 @@ def test_ends_at_0_and_1():
                           np.array([.4, .6, 1, 1]), after, np.full(4, .5))
     np.testing.assert_allclose(low, [.25, .4, .55, 0])
     np.testing.assert_allclose(high, [.55, .55, .65, 1])
+
+
+def test_notes_on_scores_that_were_not_used(fitted):
+    predictor, features, real = fitted
+    known = replace(real, benchmarks=('a', 'b', 'c', 'x'))
+    notes = [*unused_notes('k', known, predictor, features.models[1:])]
+    assert [note.partition(',')[0]
+            for note in notes] == ['k: scores of m30', 'k: scores on x']
 
 
 def test_a_predictor_that_learned_nothing_of_the_kind(fitted):

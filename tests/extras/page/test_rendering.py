@@ -10,11 +10,12 @@ from csv_plugin.core.escaping import visible
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
-                                              PredictorFile, render)
+                                              PredictorFile, heat_sections,
+                                              render)
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
 from tests.report.boards import NO_DUMP, predict
-from tests.runs import train
+from tests.runs import TEXTS, train
 
 
 def test_numbers_and_marks():
@@ -104,13 +105,13 @@ def test_provenance_of_a_predictor():
 def test_heat_maps_and_pictures():
     heat = HeatMap(
         Text('t1', 'ab', 'web'),
-        [Piece('a', 1.0), Piece('b', float('nan'))])
+        [Piece('a', 0.9), Piece('b', float('nan'))])
     page = make_page(
         make_board(),
         heat_maps=[HeatSection('b0', 2.0, True, [heat])],
         pictures=[Picture('A title', 'A caption', '<svg>ü</svg>')])
     html = render(page)
-    assert '<span class="p4" title="+1">a</span><span>b</span>' in html
+    assert '<span class="p4" title="+0.9">a</span><span>b</span>' in html
     assert '<bdi>t1</bdi>, from <bdi>web</bdi>' in html
     ramp, = re.findall('<span class="ramp".*?</span>', html, re.S)
     assert re.findall('<i class="(..)">', ramp) == [
@@ -122,6 +123,12 @@ def test_heat_maps_and_pictures():
     kind, _, content = image['src'].partition(',')
     assert kind == 'data:image/svg+xml;base64'
     assert base64.b64decode(content).decode('utf-8') == '<svg>ü</svg>'
+
+
+def test_sections_of_a_predictor_whose_accuracy_falls_with_the_loss():
+    easy, hard = heat_sections(train(), TEXTS)
+    assert (easy.benchmark, hard.benchmark) == ('easy', 'hard')
+    assert not (easy.rising or hard.rising)
 
 
 def test_hostile_texts_are_text():

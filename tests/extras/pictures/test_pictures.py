@@ -133,6 +133,10 @@ def test_trajectories_and_forecasts():
             np.testing.assert_allclose(bar,
                                        [[(0.9875, 1.0125)[r] * 1e12, 0.6],
                                         [(0.9875, 1.0125)[r] * 1e12, 0.95]])
+    assert axes.get_xscale() == 'log'
+    finished = some_triage(tokens=(1e9, 2e9), budget=2e9)
+    narrow = pictures.trajectory_picture(finished).axes[0]
+    assert narrow.get_xscale() == 'linear' and len(narrow.lines) == 2
     assert '1T' in {text.get_text() for text in drawn_ticks(axes.xaxis)}
     assert figure.get_supxlabel() == 'training steps'
     assert words(figure) == [
