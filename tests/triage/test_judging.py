@@ -8,7 +8,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
+from csv_plugin.triage.judging import LEVEL, OVERALL, _extrapolated, forecast
 from csv_plugin.triage.ranking import NOT_FORECAST, TOO_FAR
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
@@ -124,6 +124,10 @@ def test_budget_of_the_history(early, predictor, history):
     assert any('measured in steps' in note for note in early.notes)
     given = forecast(predictor, run_dumps(NEW, 3), history, budget=200.0)
     assert {run.budget for run in given.runs} == {200.0}
+    shorter = run_dumps({'old-8': 1.0, 'old-9': 1.3}, 6)
+    mixed = shorter | run_dumps({'old-1': 1.0})
+    median = forecast(predictor, run_dumps(NEW, 3), mixed)
+    assert {run.budget for run in median.runs} == {80.0}
 
 
 def test_without_history(predictor):
@@ -339,3 +343,12 @@ def test_a_run_far_from_the_training_models_gets_no_verdict(
             np.testing.assert_array_equal(found, [*known, np.nan])
     assert f'{TOO_FAR}: far. No prediction' in triage.notes[-1]
     assert not any(part.useless.any() for part in early.expected.values())
+
+
+def test_a_mean_is_marked_if_all_of_its_benchmarks_are(early):
+    last = replace(
+        early.predictions.select(['good@35', 'bad@35']),
+        extrapolated=np.array([[1, 0], [1, 1]], bool)[:, :, None])
+    far, useless = np.moveaxis(_extrapolated(last, [0, 1]), 1, 0)
+    assert far.tolist() == [[True, False, False], [True] * 3]
+    assert not useless.any()

@@ -183,6 +183,13 @@ def test_verdicts():
     assert alone.verdicts == (GO_ON, ) and alone.chance == 1
 
 
+def test_a_run_that_may_end_a_point_below_the_best_goes_on():
+    ranking, *_ = rankings({'a': (0.07, 0.0), 'b': (0.0, 0.0)})
+    assert ranking.values[0] - ranking.values[1] == pytest.approx(
+        0.0175, abs=1e-4)
+    assert ranking.chance[1] < 0.05 and ranking.verdicts == (GO_ON, GO_ON)
+
+
 def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
     runs = {'long': (3.0, 0.0), 'short': (-4.0, 0.0), 'poor': (-4.0, 0.0)}
     ranking, *_ = rankings(runs, [2.0, 1.0, 2.0])

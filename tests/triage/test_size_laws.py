@@ -11,6 +11,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.tables import ModelInfo
+from csv_plugin.triage import size_laws
 from csv_plugin.triage.size_laws import (NEW, LossLaw, amounts_of, back_test,
                                          check_sizes, forecast_sizes,
                                          log_compute, targets_of)
@@ -117,6 +118,26 @@ def test_errors_grow_beyond_and_in_new_families():
     found = forecast_sizes(predictor, features, models, targets)
     near, far, other = (found.high - found.low).ravel()
     assert far > 1.1 * near and other > 1.1 * near
+
+
+def test_the_larger_of_both_errors_counts(monkeypatch):
+    """That of models left out, or that from fewer models, here of two."""
+    models, features = world(noise=0.01)
+    given = predictor_of(models, features), features, [*models.values()], False
+    few = [(np.array([0, 14]), np.arange(1, 14))]
+    order = []
+    for larger in (size_laws.worse_and_better, lambda _: few):
+        monkeypatch.setattr(size_laws, 'worse_and_better', larger)
+        both = back_test(*given)
+        with monkeypatch.context() as patch:
+            patch.setattr(size_laws, 'N_FOLDS', 1)
+            from_fewer = back_test(*given)
+            patch.undo()
+            patch.setattr(size_laws, 'worse_and_better', lambda _: [])
+            left_out = back_test(*given)
+        assert both == max(left_out, from_fewer) < np.inf
+        order.append(bool(left_out > from_fewer))
+    assert order == [True, False]
 
 
 def test_models_of_one_compute_have_a_law():

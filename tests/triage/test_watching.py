@@ -69,6 +69,16 @@ def test_a_name_in_both_places_stands_for_the_file_that_stays(job):
                                   first.predictions.values)
 
 
+def test_a_history_without_a_usable_dump_is_refused(job):
+    *rest, last = job.history[0].iterdir()
+    for path in rest:
+        path.write_bytes(b'half')
+    assert job.read_history() == {*EARLIER}
+    last.write_bytes(b'half')
+    with pytest.raises(InputError, match='history: .*finished runs, found'):
+        TriageJob(job.predictor, [], job.history).read_history()
+
+
 def test_watch_complains_of_each_error_once(job, tmp_path):
     """Of a folder that is not there yet, and of one that cannot be read."""
     shown, complaints = [], []
