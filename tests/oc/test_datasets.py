@@ -47,6 +47,12 @@ def test_changed_texts_are_refused(tmp_path):
         SalienceTextDataset.load('texts.jsonl', fingerprint[:12])
 
 
+def test_an_empty_text_is_refused(tmp_path):
+    tiny.save_texts(tmp_path / 't.jsonl', TextSet((Text('a', ''), )))
+    with pytest.raises(InputError, match="an empty text 'a'"):
+        SalienceTextDataset.load('t.jsonl')
+
+
 def load_as_tasks_do(source, tmp_path):
     """A config, dumped by the main process and read by that of a task."""
     (tmp_path / 'mine.py').write_text(source)

@@ -70,12 +70,7 @@ def model_of(path: str, num_gpus: int) -> dict:
 def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
     """Return the entries with own code for models that need it.
 
-    Args:
-        models (list[dict]): Entries of `base_model` or `chat_model`.
-        allowed (bool): Whether the user allows the code.
-
-    Raises:
-        InputError: A model needs its code, which is not allowed.
+    An `InputError` if one does and the user has not allowed the code.
     """
     # Imports at the top of a config are lazy: they give names, not modules.
     oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
@@ -98,13 +93,11 @@ def paper_entries() -> tuple[list[dict], list[dict], list[dict]]:
     in_table_2 = io.paper_models()
     base, chat, unsplit = [], [], []
     for name, listed in io.paper_weights().items():
-        place = (listed.path, listed.gpus)
-        if name not in in_table_2:
-            unsplit.append(chat_model(*place))
-        elif any(word in name for word in ('chat', 'Chat', 'Instruct', '-it')):
-            chat.append(chat_model(*place))
+        if any(word in name for word in ('chat', 'Chat', 'Instruct', '-it')):
+            part = chat if name in in_table_2 else unsplit
+            part.append(chat_model(listed.path, listed.gpus))
         else:
-            base.append(base_model(*place))
+            base.append(base_model(listed.path, listed.gpus))
     return base, chat, unsplit
 
 

@@ -190,7 +190,7 @@ class LivePredictions:
     def judge(self, step: int) -> Triage:
         """Predict and forecast by the losses in the folder; write and log it.
 
-        Readings beyond the step are left out, and those of `begin`.
+        Readings that `begin` leaves out do not count. `step` is the last one.
 
         Raises:
             InputError: The losses cannot be used, there are none, the step
@@ -199,7 +199,7 @@ class LivePredictions:
         """
         self._job.dumps = [
             self._dump(reading) for reading in self.steps()
-            if reading <= step and reading not in (self._stale or ())
+            if reading not in (self._stale or ())
         ]
         self.triage = triage = self._job.update()
         write_tables(self.folder, triage)

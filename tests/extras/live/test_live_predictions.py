@@ -136,6 +136,7 @@ def test_a_reference_after_as_many_tokens(tmp_path):
     again.judge(3)
     assert again.comparison.models[0] == 'old@4'
     again.write_losses(model(), TOKENIZER, 3)
+    assert 'run@3' not in (tmp_path / 'new/readings.csv').read_text()
     again.judge(3)
     assert again.comparison is None
 

@@ -102,6 +102,19 @@ def test_broken_ones_are_named_once_until_they_change(tmp_path, make_job,
     assert len(complaints) == 1
 
 
+def test_what_could_not_be_judged_is_judged_at_the_next_look(
+        tmp_path, make_job, monkeypatch):
+    save(tmp_path / 'mix1', 5)
+    job, _ = make_job()
+    job.update()
+    save(tmp_path / 'mix1', 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(job.live, 'judge', lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            job.update()
+    assert checkpoints(job.update()) == ('mix1@5', 'mix1@7')
+
+
 def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):
     save(tmp_path / 'mix1', 5)
     found = {
@@ -151,3 +164,5 @@ def test_command(tmp_path, capsys):
         assert 'checkpoint-7 is left out: ' in printed.out
         assert 'mix1@5' in printed.out
         assert 'a new checkpoint that can be scored' in printed.err
+    save(tmp_path / 'mix1', 9)
+    assert main(command) == 0

@@ -24,7 +24,9 @@ def play(tmp_path, caplog):
                first=True,
                end=6,
                seen=0,
+               best=False,
                **given):
+        arguments.load_best_model_at_end = best
         state = TrainerState(
             max_steps=6,
             is_world_process_zero=first,
@@ -48,16 +50,18 @@ def readings(folder):
     return sorted(path.name for path in (folder / 'losses').iterdir())
 
 
-@pytest.mark.parametrize('end', [5, 6])
-def test_every_few_steps_and_at_the_end(tmp_path, play, capsys, end):
-    """The end may be earlier than was planned."""
+@pytest.mark.parametrize('end, best, steps', [(5, False, (4, 5)),
+                                              (6, False, (4, 6)),
+                                              (5, True, (4, )),
+                                              (6, True, (4, 6))])
+def test_every_few_steps_and_at_the_end(tmp_path, play, capsys, end, best,
+                                        steps):
+    """The end may be early, and the model then the best one before it."""
     callback = PredictionCallback(PREDICTOR, TEXTS, tmp_path, 4)
-    assert play(callback, range(1, end + 1), end=end) == []
-    assert readings(tmp_path) == [
-        'run@4.safetensors', f'run@{end}.safetensors'
-    ]
+    assert play(callback, range(1, end + 1), end=end, best=best) == []
+    assert readings(tmp_path) == [f'run@{step}.safetensors' for step in steps]
     assert callback.triage.runs[0].finished == (end == 6)
-    assert 'Predictions at 2 steps took' in capsys.readouterr().out
+    assert f'Predictions at {len(steps)} step' in capsys.readouterr().out
 
 
 def test_differences_to_a_reference_are_logged(tmp_path, play):
