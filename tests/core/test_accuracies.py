@@ -20,7 +20,6 @@ def test_select_keeps_the_order_that_is_asked_for() -> None:
     np.testing.assert_array_equal(selected.values, [[1.0, 0.6], [NAN, 0.1]])
     np.testing.assert_array_equal(selected.chance, [0.2, 0.0])
     np.testing.assert_array_equal(selected.n_items, [250, 1319])
-    assert TABLE.select([]).values.shape == (0, 3)
 
 
 def test_names_that_the_table_lacks_have_no_accuracy() -> None:
@@ -42,7 +41,6 @@ def test_a_plain_table_has_none_where_a_benchmark_was_not_run() -> None:
     pytest.importorskip('pandas')
     frame = TABLE.to_frame()
     assert frame.loc['large', 'mmlu'] == 0.7
-    assert np.isnan(frame.loc['small', 'bbh'])
 
 
 @pytest.mark.parametrize('call, message', [
