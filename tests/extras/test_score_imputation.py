@@ -124,6 +124,9 @@ def test_few_models_are_shrunk_toward_one_correlation():
     correlation = imputation.errors / np.outer(deviation, deviation)
     off = correlation[~np.eye(4, dtype=bool)]
     assert np.ptp(off) < .15 and np.all(np.abs(off) < .6)
+    # Errors that all models share are errors.
+    shifted = learned(accuracies, held_out + .1, families)
+    assert np.all(np.diag(shifted.errors) > .005)
 
 
 def test_too_little_to_learn_from():

@@ -1,10 +1,9 @@
-"""Items that all models have, and wrong calls."""
+"""Items that all models have."""
 
 import pytest
 
 import csv_plugin as cp
-from csv_plugin.core.conventions import InputError
-from tests.extras.importers.outputs import LIGHTEVAL, TEXTS, write_rows
+from tests.extras.importers.outputs import write_rows
 from tests.extras.importers.test_olmo_eval import answer, row
 
 
@@ -31,11 +30,3 @@ def test_items_that_all_models_have(tmp_path):
         'left out 1 model (bad)', 'left out 1 part (1 item of arc_0badc0de)',
         'left out 1 task (piqa_0badc0de)'
     ]
-
-
-def test_wrong_calls():
-    texts = cp.read_texts(TEXTS)
-    with pytest.raises(InputError, match='no texts, as they are on items'):
-        cp.import_losses('lighteval', [LIGHTEVAL / 'c-l-80'], texts)
-    with pytest.raises(InputError, match="'c-l-80' twice"):
-        cp.import_losses('lm-eval', ['a/c-l-80', 'c-l-80'], texts)

@@ -58,7 +58,3 @@ def test_bad_input(tables, study):
     other = replace(tables.accuracies, benchmarks=tuple('abcdef'))
     with pytest.raises(InputError, match='benchmark of the predictor'):
         points_of(study, tables, observed=other)
-    columns = replace(tables.features.columns, units=('t1', 't0', 't2', 't3'))
-    with pytest.raises(InputError, match='columns'):
-        points_of(
-            study, tables, losses=replace(tables.features, columns=columns))

@@ -2,7 +2,6 @@
 import matplotlib
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.pictures import capability_picture, save
 from tests.extras.pictures.samples import some_points
 
@@ -22,8 +21,3 @@ def test_same_bytes(tmp_path, suffix):
     assert first == second
     assert first.startswith(b'\x89PNG' if suffix == 'png' else b'<?xml')
     assert b'dc:date' not in first
-
-
-def test_save_refuses_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match='existing folder'):
-        save(capability_picture([some_points()]), tmp_path / 'no/a.svg')
