@@ -31,9 +31,9 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     for heading, *kinds in _TABLES:
         rows = [part for kind in kinds for part in comparison.of_kind(kind)]
         if rows:
-            parts += [heading, text_table(_rows(rows), 5, width)]
+            parts += [heading, text_table(_rows(rows), width)]
     if comparison.answers:
-        parts += ['Items', text_table(_answer_rows(comparison), 6, width)]
+        parts += ['Items', text_table(_answer_rows(comparison), width)]
     notes = [f'* {note}' for note in comparison.notes]
     parts += [
         wrapped([*_legend(comparison), *notes]),

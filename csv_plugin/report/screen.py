@@ -53,17 +53,10 @@ def side_by_side(names: Sequence[str],
     return '\n\n'.join(_ruled(block, n_headers) for block in blocks)
 
 
-def text_table(rows: Sequence[Sequence[str]],
-               n_fixed: int = 1,
-               width: float = WIDTH) -> str:
-    """Return a header and rows as text; see `side_by_side`.
-
-    The first `n_fixed` columns stay together.
-    """
+def text_table(rows: Sequence[Sequence[str]], width: float = WIDTH) -> str:
+    """Return a header and rows as text; see `side_by_side`."""
     names, *columns = zip(*rows)
-    fixed, rest = columns[:n_fixed - 1], columns[n_fixed - 1:]
-    return side_by_side(
-        names, [fixed, *([column] for column in rest)], width=width)
+    return side_by_side(names, ([column] for column in columns), width=width)
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:

@@ -18,21 +18,20 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
     checkpoints = counted(len(triage.predictions.models), 'checkpoint')
     parts = [
         f'Predicted at {checkpoints} of {counted(len(triage.runs), "run")}',
-        text_table(_checkpoint_rows(triage), 3, width)
+        text_table(_checkpoint_rows(triage), width)
     ]
     if triage.forecast_runs:
         ranked = len(triage.forecast_runs) > 1
         parts += [
             'Forecast at the end of the training' +
             ranked * ', best run first',
-            text_table(
-                _forecast_rows(triage, ranked), 6 if ranked else 3, width)
+            text_table(_forecast_rows(triage, ranked), width)
         ]
     parts.append(wrapped([*triage.predictions.legend(), *_legend(triage)]))
     if triage.backtests:
         parts += [
             'Error to expect: mean absolute, points, on earlier runs',
-            text_table(_error_rows(triage), 4, width)
+            text_table(_error_rows(triage), width)
         ]
     if triage.notes:
         parts += ['Notes', wrapped(f'* {note}' for note in triage.notes)]

@@ -61,6 +61,8 @@ def test_a_missing_table_is_found_before_torch_is_loaded():
     (['fit', '--fit', 'train', '--seed', '0', '--fit', 'test'],
      '--fit: the option is given twice'),
     (['fit', '--seed', '0', '--see=0'], '--seed: the option is given twice'),
+    (['predict', 'a'], 'arguments are required: --predictor'),
+    (['triage', '--budget', '0'], "--budget: invalid positive value: '0'"),
 ])  # yapf: disable
 def test_words_that_are_refused(capsys, words, says):
     with pytest.raises(SystemExit) as end:

@@ -90,6 +90,11 @@ def test_text_without_real_scores():
         'm0          40.0     1  40.0 (30-45)  40.0 (30-45)',
     ]
     assert lines[6] == '' and lines[7].startswith('Percent (90% interval)')
+    cells.predicted['predicted', 'm1', 'bench-1'] = replace(
+        UNEVEN, in_sample=True)
+    lines = as_text(cells.board()).splitlines()
+    assert [line.split()[1]
+            for line in lines[3:6]] == ['40.0', '40.0*', '40.0']
 
 
 def test_all_reasons_are_given():
@@ -130,7 +135,7 @@ def test_possible_ranks():
         for name, skill in zip('abc', (.7, .705, 1.3))
     }
 
-    def board(change=None):
+    def board(predictor=predictor, change=None):
         return predict_columns({'p': tables},
                                folders, {'p': predictor}, {'p': ''}, {},
                                change=change)
@@ -144,7 +149,8 @@ def test_possible_ranks():
     tables['b'] = NO_DUMP
     assert board().ranges == {'p': ['2', '-', '1']}
     assert 'rank 2-4' not in board().notes[-1]
-    assert not board(lambda predictor, table: table).ranges
+    assert not board(change=lambda predictor, table: table).ranges
+    assert not board(replace(predictor, training_scores=None)).ranges
 
 
 def test_files(tmp_path):

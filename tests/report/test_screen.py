@@ -43,7 +43,7 @@ def test_tables():
     rows = [['run', 'steps', 'verdict', 'mean'],
             ['a', '9', 'ahead', '1.5 (1-2)'],
             ['b', '10', 'not known', '-']]  # yapf: disable
-    assert text_table(rows, 3).splitlines() == [
+    assert text_table(rows).splitlines() == [
         'run  steps  verdict         mean',
         '---  -----  ---------  ---------',
         'a        9  ahead      1.5 (1-2)',

@@ -26,7 +26,9 @@ def test_tables(early):
     [line] = [ln for ln in text.splitlines() if ln.startswith('good   ')]
     assert line.split()[1] == '35%'
     assert line.split()[4:7] == ['1', f'{overall.chance[0]:.0%}', 'go']
-    assert text.index('\ngood  ') < text.index('\nbad  ')
+    [other] = [ln for ln in text.splitlines() if ln.startswith('bad   ')]
+    assert other.split()[4:6] == ['2', f'{overall.chance[1]:.0%}']
+    assert text.index(line) < text.index(other)
     forecasts, now = (f'{100 * errors.mean():.1f}'
                       for errors in early.error_to_expect('good'))
     first, second = [ln for ln in text.splitlines() if ln.startswith('35% ')]
