@@ -1,7 +1,7 @@
 """The command `opencompass`, with its tasks, in the process of a test.
 
-A process takes ten seconds to load OpenCompass. `make demo` and
-tests/oc/test_interruption.py start the command and its tasks as processes.
+A process takes ten seconds to load OpenCompass. `make demo` starts the command
+and its tasks as processes.
 """
 import contextlib
 import io

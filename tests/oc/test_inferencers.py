@@ -104,7 +104,6 @@ def stop_after(n_chunks, monkeypatch):
 
 def test_a_stopped_run_goes_on_where_it_was(model_folder, entry, tmp_path,
                                             scored, monkeypatch):
-    """Runs that are killed: tests/oc/test_interruption.py."""
     monkeypatch.setattr(dumping, 'CHUNK', 6)
     model = config(model_folder)
     whole = files(tiny.infer(tmp_path / 'whole', model, entry))
