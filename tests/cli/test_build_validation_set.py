@@ -3,6 +3,7 @@ import json
 import os
 import runpy
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,8 +37,7 @@ def test_samples(main, capsys):
     texts = read_texts('out/texts.jsonl')
     assert texts.fingerprint in shown and '64 texts' in shown
     assert 'bbh_cot: ' in shown and 'passed over: an earlier text is' in shown
-    with open('out/manifest.json', encoding='utf-8') as file:
-        assert json.load(file)['seed'] == 5
+    assert json.loads(Path('out/manifest.json').read_text())['seed'] == 5
 
 
 def test_the_tool_is_the_command(main, monkeypatch):
@@ -47,8 +47,8 @@ def test_the_tool_is_the_command(main, monkeypatch):
     with pytest.raises(SystemExit, match='^0$'):
         runpy.run_path(str(TOOL), run_name='__main__')
     for name in ('texts.jsonl', 'manifest.json'):
-        with open(f'out/{name}', 'rb') as a, open(f'other/{name}', 'rb') as b:
-            assert a.read() == b.read()
+        assert Path('out', name).read_bytes() == Path('other',
+                                                      name).read_bytes()
 
 
 def test_missing_data(main, capsys):

@@ -169,7 +169,6 @@ def test_same_bytes_twice(tmp_path, call):
 
 @pytest.mark.parametrize('fit, predict, n_rows, title', [
     ('train', 'val test', 15, '6 models predicted from 9'),
-    ('train', 'validation', 12, '3 models predicted from 9'),
     ('val train', 'test', 15, '3 models predicted from 12'),
 ])
 def test_splits(tmp_path, call, fit, predict, n_rows, title):

@@ -8,7 +8,7 @@ from csv_plugin.cli.salience import main
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
-from tests.runs import OTHER_TEXTS, dump, model_losses, train, write_run
+from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.scripts import check_end, csv_rows, refusal
 from tests.tables import small_tables, write_tables
 
@@ -65,12 +65,6 @@ def test_a_label_names_the_predictions(folder, capsys):
     named, _ = predicted(capsys, 'dumps', predictor='mine=p.safetensors')
     for cell, row in named.items():
         assert row == {**plain[cell], 'predictor': 'mine'}
-
-
-def test_runs_of_opencompass(folder, capsys):
-    write_run('run', {'a': 0.3, 'b': 1.8})
-    rows, _ = predicted(capsys, 'run')
-    assert rows['b', 'easy']['predicted'] > 60
 
 
 def test_dumps_that_cannot_be_used_are_told(folder, capsys):

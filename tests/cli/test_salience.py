@@ -58,8 +58,6 @@ def test_a_missing_table_is_found_before_torch_is_loaded():
     (['train', '--chance', 'a=0.25', 'a=0.5'], 'a is given twice'),
     (['predict', '--predictor', 'a', '--predictor', 'b'],
      '--predictor: the option is given twice'),
-    (['fit', '--fit', 'train', '--seed', '0', '--fit', 'test'],
-     '--fit: the option is given twice'),
     (['fit', '--seed', '0', '--see=0'], '--seed: the option is given twice'),
     (['predict', 'a'], 'arguments are required: --predictor'),
     (['triage', '--budget', '0'], "--budget: invalid positive value: '0'"),

@@ -11,7 +11,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import Missing
 from csv_plugin.report.leaderboards import (FIELDS, as_markdown, as_text,
                                             predict_columns, write_leaderboard)
-from tests.report.boards import NO_DUMP, Cells, make_cells, predict
+from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import dump, model_losses, train
 
 MODELS = ('m0', 'm1', 'm2')
@@ -19,13 +19,11 @@ MODELS = ('m0', 'm1', 'm2')
 UNEVEN = predict(above=0.05)
 
 
-def some_cells(n_benchmarks: int = 2,
-               models=MODELS,
-               labels=('predicted', 'all-token')) -> Cells:
+def some_cells(n_benchmarks=2, labels=('predicted', 'all-token')):
     """Real accuracies of 0.5 and predictions of 0.4."""
-    benchmarks = tuple(f'bench-{b}' for b in range(n_benchmarks))
-    cells = make_cells(models, benchmarks, labels, prediction=UNEVEN)
-    cells.folders = {model: f'folder-of-{model}' for model in models}
+    benchmarks = [f'bench-{b}' for b in range(n_benchmarks)]
+    cells = make_cells(MODELS, benchmarks, labels, prediction=UNEVEN)
+    cells.folders = {model: f'folder-of-{model}' for model in MODELS}
     return cells
 
 
@@ -118,13 +116,14 @@ def test_all_reasons_are_given():
 
 
 def test_nothing_known():
-    cells = Cells(MODELS, (), ('predicted', ), {}, {}, {}, ('why', ))
+    cells = make_cells(MODELS, (), ('predicted', ))
+    cells.remarks = ('why', )
     assert as_text(cells.board()) == 'why'
     # One line, and no legend of marks that are not there.
     cells = some_cells(1)
     cells.predicted = dict.fromkeys(cells.predicted, NO_DUMP)
-    assert cells.board().notes == (
-        'predicted, all-token of all 3 models on bench-0: no dump', )
+    note, = cells.board().notes
+    assert note == 'predicted, all-token of all 3 models on bench-0: no dump'
 
 
 def test_possible_ranks():
