@@ -6,10 +6,10 @@ closing request to think step by step, and the calculator annotations in
 solutions of GSM8K.
 """
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from datasets import Dataset
 from opencompass.datasets import BaseDataset
@@ -58,14 +58,17 @@ def question(text: Text) -> str:
 
 def load_subtask(name: str, config: Any) -> Subtask:
     """Load the items of a dataset's test split, as `load_dataset` does."""
-    prompts = _read_prompts(config)
-    column = check_output_column(prompts.output_column)
+    head, item, _ = _read_prompts(config)
+    column = check_output_column(config['reader_cfg'].get('output_column'))
     data = load_dataset(config)
-    render = _renderer(data, PromptTemplate(prompts.item))
-    shown = [prompts.head]
-    if prompts.retriever != ZeroRetriever.__name__:
+    render = _renderer(data, PromptTemplate(item))
+    shown = [head]
+    retriever = config['infer_cfg'].get('retriever', {})
+    kind = retriever.get('type', ZeroRetriever)
+    if getattr(kind, '__name__', kind).rpartition('.')[2] != 'ZeroRetriever':
+        chosen = retriever.get('fix_id_list')  # by default, any
         for place in _answered(data.train, column):
-            if prompts.examples is None or place in prompts.examples:
+            if chosen is None or place in chosen:
                 # An item that fails here fails in the test split as well.
                 with suppress(Exception):
                     shown.append(question(render(data.train[place])))
@@ -78,8 +81,7 @@ def load_subtask(name: str, config: Any) -> Subtask:
 
 def load_worked_examples(name: str, config: Any) -> Subtask:
     """Read the worked examples in a dataset's prompt, which need no data."""
-    prompts = _read_prompts(config)
-    examples = worked_examples(prompts.head, prompts.item, prompts.columns)
+    examples = worked_examples(*_read_prompts(config))
     return Subtask(
         name,
         range(len(examples)),
@@ -145,40 +147,20 @@ def _marked(place: int, prompt: str, answer: str) -> Text:
     return Text(str(place), text, answer=(len(prompt), len(text)))
 
 
-class _Prompts(NamedTuple):
-    """Parts of a dataset config that shape its prompts.
-
-    `examples` are places in the train split of possible in-context examples;
-    None for all.
-    """
-    head: str
-    item: Item
-    columns: Sequence[str]
-    output_column: Optional[str]
-    retriever: str
-    examples: Optional[Collection[int]]
-
-
-def _read_prompts(config: Any) -> _Prompts:
+def _read_prompts(config: Any) -> tuple[str, Item, Sequence[str]]:
+    """Head and item of the prompts of a dataset config, and its columns."""
     try:
-        reader, infer = config['reader_cfg'], config['infer_cfg']
-        columns = reader['input_columns']
+        columns, infer = config['reader_cfg']['input_columns'], config[
+            'infer_cfg']
         columns = columns.split() if isinstance(columns, str) else [*columns]
         prompt = infer.get('prompt_template') or infer['ice_template']
         template, ice_token = prompt['template'], prompt.get('ice_token')
-        kind = infer['retriever']['type']
-        retriever = kind if isinstance(kind, str) else kind.__name__
-        examples = infer['retriever'].get('fix_id_list')
-        output_column = reader['output_column']
     except (AttributeError, KeyError, TypeError) as error:
-        raise InputError(
-            'reader_cfg and infer_cfg',
-            "columns, a 'PromptTemplate' and a retriever with its type",
-            f'{type(error).__name__}: {error}',
-            'Choose another dataset config.') from error
-    return _Prompts(*split_template(template, columns, ice_token), columns,
-                    output_column,
-                    retriever.rpartition('.')[2], examples)
+        raise InputError('reader_cfg and infer_cfg',
+                         "columns and a 'PromptTemplate'",
+                         f'{type(error).__name__}: {error}',
+                         'Choose another dataset config.') from error
+    return *split_template(template, columns, ice_token), columns
 
 
 def split_template(template: Any,
