@@ -22,8 +22,8 @@ N_ITEMS, PART = 'number of items', 'part of the items'
 SETTINGS = METRIC, SHOTS, N_ITEMS, PART
 #: Facts that are better the same for all models on a benchmark.
 VERSION, TEMPLATE = 'version of the task', 'chat template'
-SYSTEM, TURNS = 'system prompt', 'multi-turn setting'
-_PROMPTS = VERSION, TEMPLATE, SYSTEM, TURNS
+SYSTEM = 'system prompt'
+_PROMPTS = VERSION, TEMPLATE, SYSTEM
 #: Facts that change numbers a little from model to model.
 _FORMATS = 'dtype', 'quantization'
 
