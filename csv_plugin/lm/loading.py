@@ -34,6 +34,11 @@ _TRUST = f'{READ_IT} give --trust-remote-code.'
 @contextmanager
 def _in_words(what: str, path: FilePath) -> Iterator[None]:
     """Turn errors of loading into one line."""
+    if os.path.isfile(path):
+        raise InputError(
+            f'{what} {os.fspath(path)!r}', 'a folder or a name on the hub',
+            'a file', 'Name its folder; for a GGUF file, the folder of the '
+            'model that it was made of.')
     try:
         yield
     except InputError:

@@ -32,6 +32,13 @@ def test_a_scoring_lm_is_loaded_from_its_folder(folder, tmp_path, apart):
     assert (loaded.eos_token == 'a') == apart
 
 
+@pytest.mark.parametrize('load', [load_causal_lm, load_tokenizer])
+def test_a_file_is_no_model(tmp_path, load):
+    (tmp_path / 'm.gguf').touch()
+    with pytest.raises(InputError, match='found a file. .* GGUF file'):
+        load(tmp_path / 'm.gguf')
+
+
 @pytest.mark.filterwarnings('ignore')
 @pytest.mark.parametrize('name, content, words', [
     ('config.json', '{"model_type": []}', 'a causal LM and its tokenizer'),
