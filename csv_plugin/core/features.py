@@ -200,16 +200,8 @@ def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
     Scored: the tokens that every model scored, so this is a lower bound if
     there are others. Raises as `mean_token_loss`.
     """
-    return _bits(table) / table.n_bytes.sum()
-
-
-def bits_per_character(table: LossTable) -> NDArray[np.float64]:
-    """Return bits per character (code point); otherwise as `bits_per_byte`."""
-    return _bits(table) / table.n_chars.sum()
-
-
-def _bits(table: LossTable) -> NDArray[np.float64]:
-    return _common_losses(table).sum(axis=1) / np.log(2)
+    bits = _common_losses(table).sum(axis=1) / np.log(2)
+    return bits / table.n_bytes.sum()
 
 
 def _common_losses(

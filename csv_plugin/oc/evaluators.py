@@ -10,7 +10,7 @@ from opencompass.registry import ICL_EVALUATORS
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (answer_mask, bits_per_byte,
-                                      bits_per_character, mean_token_loss)
+                                      mean_token_loss)
 from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
@@ -71,7 +71,6 @@ def _loss_numbers(model: str, dump: TokenLossDump,
     n_scored = int(table.scored.sum())
     return numbers | {
         'bits_per_byte': float(bits_per_byte(table)[0]),
-        'bits_per_character': float(bits_per_character(table)[0]),
         'n_texts': len(texts),
         'n_scored': n_scored,
         'n_unscored': len(table.scored) - n_scored

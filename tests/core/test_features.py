@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
                                       answer_mask, bits_per_byte,
-                                      bits_per_character, group_columns,
-                                      mean_token_loss, text_columns)
+                                      group_columns, mean_token_loss,
+                                      text_columns)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
@@ -211,13 +211,10 @@ def test_baselines_count_the_tokens_that_every_model_scored():
     np.testing.assert_allclose(
         bits_per_byte(losses),
         np.array([5.0, 12.0]) / np.log(2) / 18, 1e-15)
-    np.testing.assert_allclose(
-        bits_per_character(losses),
-        np.array([5.0, 12.0]) / np.log(2) / 6, 1e-15)
 
 
 @pytest.mark.parametrize('measure', [
-    mean_token_loss, bits_per_byte, bits_per_character,
+    mean_token_loss, bits_per_byte,
     lambda losses: mean_token_loss(losses, np.array([True, False, False])),
     text_features, lambda losses: group_features(losses, list('aab'))
 ])

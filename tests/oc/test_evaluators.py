@@ -31,12 +31,10 @@ def test_numbers_of_a_model(run, tmp_path):
     ])
     result = tiny.evaluate(tmp_path, model, entry)
     n_bytes = sum(len(text.text.encode()) for text in tiny.TEXTS)
-    n_chars = sum(len(text.text) for text in tiny.TEXTS)
     expected = dict(
         all_token_loss=losses.mean(),
         label_token_loss=losses[answers].mean(),
         bits_per_byte=losses.sum() / np.log(2) / n_bytes,
-        bits_per_character=losses.sum() / np.log(2) / n_chars,
         n_texts=42,
         n_scored=len(losses),
         n_unscored=0)
