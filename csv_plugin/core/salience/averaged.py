@@ -167,9 +167,9 @@ class Averaged:
         if not len(masks):
             return []
         return [
-            *(Ridges.of(ridge, task, masks, self.penalties)
+            *(Ridges(ridge, task, masks, self.penalties)
               for ridge in task.features.once(_both_scales)),
-            EqualWeights.of(task, masks),
+            EqualWeights(task, masks),
         ]
 
     def _averaged(self, task: Task, masks: NDArray, members: list[_Member],
@@ -208,7 +208,6 @@ class Averaged:
         return fit, exponents
 
 
-@dataclass(frozen=True, eq=False)
 class Ridges:
     """Ridge regressions with S penalties and L floors.
 
@@ -217,28 +216,18 @@ class Ridges:
     `(S, L)`. `likely` is the index of the best floor by these errors alone;
     `path` has solutions with this floor only, to save memory.
     """
-    ridge: RidgeRegressions
-    task: Task
-    masks: NDArray
-    penalties: tuple[float, ...]
-    errors: NDArray
-    likely: int
-    path: list[Solutions]
 
-    __repr__ = short_repr
-
-    @classmethod
-    def of(cls, ridge: RidgeRegressions, task: Task, masks: NDArray,
-           penalties: tuple[float, ...]) -> 'Ridges':
-        """Fit to a task."""
+    def __init__(self, ridge: RidgeRegressions, task: Task, masks: NDArray,
+                 penalties: tuple[float, ...]) -> None:
+        self._ridge, self._task, self._masks = ridge, task, masks
+        self._penalties, self._n_fits = penalties, len(masks) + 1
         floors = floor_candidates(task.chance)
-        path, errors = _path(ridge, task, masks, penalties, floors)
-        likely = _best_floor([_logs(errors)])
-        rows = likely * (len(masks) + 1) + np.arange(len(masks) + 1)
-        path = [solutions[rows] for solutions in path]
-        errors[:, likely] = _refine(ridge, task, masks, penalties,
-                                    floors[[likely]], path, errors[:, likely])
-        return cls(ridge, task, masks, penalties, errors, likely, path)
+        path, self.errors = self._loose_path(floors)
+        self.likely = _best_floor([_logs(self.errors)])
+        rows = self.likely * self._n_fits + np.arange(self._n_fits)
+        self.path = [solutions[rows] for solutions in path]
+        self._solve(self.path, self.errors[:, self.likely],
+                    floors[[self.likely]])
 
     def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
         """Average over settings with weights `(S,)`, for one of the floors.
@@ -246,61 +235,57 @@ class Ridges:
         Returns exponents of all n models by each fit, the fit to all models
         last, `(F + 1, n)`, and the terms of the same fits.
         """
-        floors, path = floor_candidates(self.task.chance)[[floor]], self.path
+        floors, path = floor_candidates(self._task.chance)[[floor]], self.path
         if floor != self.likely:
-            path, errors = _path(self.ridge, self.task, self.masks,
-                                 self.penalties, floors)
-            _refine(self.ridge, self.task, self.masks, self.penalties, floors,
-                    path, errors[:, 0])
-        average = _average(path, weights)
-        offset, gradient = self.ridge.linear(average)
+            path, errors = self._loose_path(floors)
+            self._solve(path, errors[:, 0], floors)
+        average = Solutions(*(sum(weight * getattr(part, name)
+                                  for weight, part in zip(weights, path))
+                              for name in ('free', 'penalised', 'exponents')))
+        offset, gradient = self._ridge.linear(average)
         none = np.zeros_like(gradient)
-        on_logs = isinstance(self.ridge.features, Logarithms)
+        on_logs = isinstance(self._ridge.features, Logarithms)
         terms = (none, gradient) if on_logs else (gradient, none)
         return average.exponents, _Terms(offset, *terms)
 
+    def _loose_path(self, floors: NDArray) -> tuple[list[Solutions], NDArray]:
+        """Approximate solutions at all penalties and their errors, `(S, L)`.
 
-def _path(ridge: RidgeRegressions, task: Task, masks: NDArray,
-          penalties: tuple[float, ...],
-          floors: NDArray) -> tuple[list[Solutions], NDArray]:
-    """Approximate solutions at all penalties and their errors, `(S, L)`.
+        A floor without hope stays at the penalty that it has reached.
+        """
+        problems = Problems.of_folds(self._task, self._masks, floors)
+        errors: list[NDArray] = []
 
-    A floor without hope stays at the penalty that it has reached.
-    """
+        def hopeful(solutions: Solutions) -> NDArray:
+            """Fits, of all folds and floors, that go on."""
+            errors.extend(self._errors([solutions], floors))
+            least = np.maximum(np.min(errors, axis=0), LEAST_ERROR)
+            hope = (errors[-1] <= RISE * least) & (least <= FAR * least.min())
+            return np.repeat(hope, self._n_fits)
 
-    def hopeful(solutions: Solutions) -> NDArray:
-        """Fits, of all folds and floors, that go on to weaker penalties."""
-        errors.extend(errors_by_floor([solutions], task, masks, floors))
-        least = np.maximum(np.min(errors, axis=0), LEAST_ERROR)
-        hope = (errors[-1] <= RISE * least) & (least <= FAR * least.min())
-        return np.repeat(hope, len(masks) + 1)
+        path = self._ridge.path(problems, self._penalties, PATH_TOLERANCE,
+                                hopeful)
+        return path, np.array([*self._errors(path[:1], floors), *errors])
 
-    errors: list[NDArray] = []
-    problems = Problems.of_folds(task, masks, floors)
-    path = ridge.path(problems, penalties, PATH_TOLERANCE, hopeful)
-    errors[:0] = errors_by_floor(path[:1], task, masks, floors)
-    return path, np.array(errors)
+    def _solve(self, path: list[Solutions], errors: NDArray,
+               floors: NDArray) -> None:
+        """Solve a path of one floor, and its errors, where weights count."""
+        near = 1 + np.flatnonzero(errors[1:] <= NEAR * errors.min())
+        if not len(near):
+            return
+        problems = Problems.of_folds(self._task, self._masks,
+                                     np.repeat(floors, len(near)))
+        penalties = np.repeat(
+            np.array(self._penalties)[near - 1], self._n_fits)
+        solved = self._ridge.refined(
+            problems, Solutions.concatenate([path[s] for s in near]),
+            penalties, TOLERANCE)
+        for i, s in enumerate(near):
+            path[s] = solved[i * self._n_fits:(i + 1) * self._n_fits]
+        errors[near] = self._errors([path[s] for s in near], floors)[:, 0]
 
-
-def _refine(ridge: RidgeRegressions, task: Task, masks: NDArray,
-            penalties: tuple[float, ...], floors: NDArray,
-            path: list[Solutions], errors: NDArray) -> NDArray:
-    """Refine a path of one floor where weights may count; return errors."""
-    near = 1 + np.flatnonzero(errors[1:] <= NEAR * errors.min())
-    if not len(near):
-        return errors
-    problems = Problems.of_folds(task, masks, np.repeat(floors, len(near)))
-    n_fits = len(masks) + 1
-    refined = ridge.refined(problems,
-                            Solutions.concatenate([path[s] for s in near]),
-                            np.repeat(np.array(penalties)[near - 1], n_fits),
-                            TOLERANCE)
-    for i, s in enumerate(near):
-        path[s] = refined[i * n_fits:(i + 1) * n_fits]
-    errors = errors.copy()
-    errors[near] = errors_by_floor([path[s] for s in near], task, masks,
-                                   floors)[:, 0]
-    return errors
+    def _errors(self, path: list[Solutions], floors: NDArray) -> NDArray:
+        return errors_by_floor(path, self._task, self._masks, floors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,64 +306,55 @@ class Logarithms:
         return self.losses.uniform
 
 
-class _Lines(NamedTuple):
-    """Curves for R fits and S numbers of units.
-
-    Scores of all models are `(R, S, n)`, slopes and offsets `(R, S, L)`.
-    """
-    scores: NDArray
-    slopes: NDArray
-    offsets: NDArray
-
-    def exponents(self) -> NDArray:
-        """Exponents of all models, `(L, S, R, n)`."""
-        exponents = self.slopes[..., None] * self.scores[:, :, None]
-        return (exponents + self.offsets[..., None]).transpose(2, 1, 0, 3)
-
-
-@dataclass(frozen=True, eq=False)
 class EqualWeights:
     """Equal weights of the first units, with L floors; errors as in `Ridges`.
 
     There are R fits: without each held-out part, and to all n models. `sizes`,
     `(S,)`, are numbers of units, falling from K to 1. `n_sizes`, `(R, K)`, is
     the number of sizes of which a unit is a part, more for those more
-    correlated with accuracy. `typical` are typical losses, `(K,)`.
+    correlated with accuracy.
     """
-    sizes: NDArray
-    n_sizes: NDArray
-    typical: NDArray
-    lines: _Lines
-    errors: NDArray
 
-    __repr__ = short_repr
-
-    @classmethod
-    def of(cls, task: Task, masks: NDArray) -> 'EqualWeights':
-        """Fit to a task."""
-        typical, floors = task.features.once(_typical), floor_candidates(
-            task.chance)
+    def __init__(self, task: Task, masks: NDArray) -> None:
         rows = np.vstack([masks, np.ones_like(task.accuracy, dtype=bool)])
         logs, means = _last_by_unit(task.features)
-        sizes = _halves(len(logs))
-        n_sizes = _n_sizes(_correlations(logs, task.accuracy, rows), sizes)
-        scores = _scores(logs, means, task.values, typical, sizes, n_sizes)
-        lines = _fit(scores, task.accuracy, rows, floors)
-        predicted = accuracy_at(lines.exponents(), floors[:, None, None, None])
-        errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
-        return cls(sizes, n_sizes, typical, lines, errors.T)
+        floors = floor_candidates(task.chance)
+        self._typical = task.features.once(_typical)
+        self.sizes = _halves(len(logs))
+        self.n_sizes = _n_sizes(
+            _correlations(logs, task.accuracy, rows), self.sizes)
+        self._scores = _scores(logs, means, task.values, self._typical,
+                               self.sizes, self.n_sizes)
+        curves = [
+            fit_curves(scores[:, row], task.accuracy[row], floors)
+            for scores, row in zip(self._scores, rows)
+        ]
+        # Both are `(R, S, L)`.
+        self._slopes, self._offsets = (np.stack(part) for part in zip(*curves))
+        errors = [
+            held_out_mse(
+                accuracy_at(self._exponents(index)[:, :-1], floor),
+                task.accuracy, masks) for index, floor in enumerate(floors)
+        ]
+        self.errors = np.stack(errors, axis=1)
+
+    def _exponents(self, floor: int) -> NDArray:
+        """Exponents of all models, `(S, R, n)`."""
+        slopes, offsets = (
+            part[:, :, [floor]] for part in (self._slopes, self._offsets))
+        return (slopes * self._scores + offsets).swapaxes(0, 1)
 
     def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
         """See `Ridges.average`."""
-        exponents = np.tensordot(weights, self.lines.exponents()[floor], 1)
-        slopes = weights * self.lines.slopes[:, :, floor] / self.sizes
+        slopes = weights * self._slopes[:, :, floor] / self.sizes
         few = _are_few(self.sizes)
         losses, logs = (
             np.take_along_axis(
                 np.cumsum(slopes * part, axis=1), self.n_sizes - 1, axis=1)
             for part in (few, ~few))
-        return exponents, _Terms(self.lines.offsets[:, :, floor] @ weights,
-                                 losses / self.typical, logs)
+        return np.tensordot(weights, self._exponents(floor),
+                            1), _Terms(self._offsets[:, :, floor] @ weights,
+                                       losses / self._typical, logs)
 
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
@@ -458,13 +434,6 @@ def _best_floor(excess: Sequence[NDArray]) -> int:
 def floor_candidates(chance: float) -> NDArray[np.float64]:
     """Return candidate floors, the chance level first."""
     return chance * np.array(FLOORS if chance > 0 else FLOORS[:1])
-
-
-def _average(path: list[Solutions], weights: NDArray) -> Solutions:
-    """Solutions of one floor, averaged over penalties."""
-    return Solutions(*(sum(weight * getattr(part, name)
-                           for weight, part in zip(weights, path))
-                       for name in ('free', 'penalised', 'exponents')))
 
 
 def _joined(task: Task, parts: Sequence[_Terms], shares: NDArray,
@@ -548,16 +517,6 @@ def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
             else:
                 of_fit[s] = logs[first].mean(axis=0) + means[first].mean()
     return scores
-
-
-def _fit(scores: NDArray, accuracy: NDArray, rows: NDArray,
-         floors: NDArray) -> _Lines:
-    lines = [
-        fit_curves(part[:, row], accuracy[row], floors)
-        for part, row in zip(scores, rows)
-    ]
-    slopes, offsets = (np.stack(part) for part in zip(*lines))
-    return _Lines(scores, slopes, offsets)
 
 
 def fit_curves(scores: NDArray, accuracy: NDArray,

@@ -1,5 +1,6 @@
 """Ridges and means of the units that tell most, averaged."""
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,8 +23,6 @@ from csv_plugin.core.salience_model import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve, accuracy_at, fit_curve
 from tests.core.worlds import mse
 
-#: A member, of which only errors count.
-EQUAL = EqualWeights(*(5 * [None]))
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 AVERAGED = Averaged(PENALTIES)
 
@@ -48,7 +47,7 @@ def test_settings_and_members_are_judged_by_all_benchmarks():
     """Two benchmarks, a member with 2 settings and 2 floors; logarithms."""
     errors = np.array([[[.2, .1], [.8, .4]], [[.3, .9], [.3, .6]]])
     weights = np.array([.25, .75])
-    shared = _shared([[replace(EQUAL, errors=part)] for part in errors],
+    shared = _shared([[SimpleNamespace(errors=part)] for part in errors],
                      weights)
     excess = np.log([[1, 4], [1, 1]])
     assert shared.excess[0] == pytest.approx(weights @ excess)
@@ -154,7 +153,7 @@ def test_members_that_err_have_next_to_no_part():
     exponents = 8 * (logs[:, 0] - logs[:, 1])
     task = replace(task, accuracy=accuracy_at(exponents, 0.25))
     masks = masks_of(task)
-    equal = EqualWeights.of(task, masks)
+    equal = EqualWeights(task, masks)
     fit = AVERAGED.fit(task, masks)
     ridge = Ridge(PENALTIES).fit(task.on(logs, task.uniform), masks)
     assert fit.cv_mse < 2 * ridge.cv_mse < 0.1 * equal.errors.min()
@@ -219,7 +218,7 @@ def test_averages_with_any_floor_are_those_of_its_own_path(floor):
     task = replace(world(chance=0), chance=.25)
     masks = masks_of(task)
     ridge = RidgeRegressions.of(task.features)
-    fitted = Ridges.of(ridge, task, masks, PENALTIES)
+    fitted = Ridges(ridge, task, masks, PENALTIES)
     assert fitted.likely > 0
     weights = np.arange(1, len(PENALTIES) + 2) / 21
     exponents, terms = fitted.average(floor, weights)
@@ -238,7 +237,7 @@ def test_settings_with_small_errors_are_solved():
     masks = masks_of(task)
     ridge = RidgeRegressions.of(task.features)
     penalties = tuple(10**(-i / 2) for i in range(13))
-    found = Ridges.of(ridge, task, masks, penalties)
+    found = Ridges(ridge, task, masks, penalties)
     problems = Problems.of_folds(task, masks,
                                  floor_candidates(task.chance)[[found.likely]])
     errors = found.errors[:, found.likely]
@@ -265,11 +264,11 @@ def test_floors_and_penalties_without_hope_are_given_up(monkeypatch):
         follow(path, penalties, tolerance)
 
     monkeypatch.setattr(_PenaltyPath, 'follow', count)
-    some = Ridges.of(ridge, task, masks, PENALTIES)
+    some = Ridges(ridge, task, masks, PENALTIES)
     n_some, all_rows = sum(moved), moved[0] * len(PENALTIES)
     monkeypatch.setattr(averaged, 'RISE', np.inf)
     monkeypatch.setattr(averaged, 'FAR', np.inf)
-    every = Ridges.of(ridge, task, masks, PENALTIES)
+    every = Ridges(ridge, task, masks, PENALTIES)
     assert sum(moved) - n_some == all_rows > n_some
     assert some.likely == every.likely
     least = every.errors[:, every.likely].min()
@@ -390,7 +389,7 @@ def exponents_of(task: Task, terms) -> np.ndarray:
 
 def test_units_are_ordered_by_their_correlation_with_ranks():
     task = steady_world()
-    found = EqualWeights.of(task, MASKS)
+    found = EqualWeights(task, MASKS)
     logs = np.log(task.values)
     for row, n_sizes in zip(ROWS, found.n_sizes):
         correlations = [
@@ -406,7 +405,7 @@ def test_units_are_ordered_by_their_correlation_with_ranks():
 def test_curves_are_on_the_mean_of_the_first_units(size):
     """Of their logarithms, or of fewer than eight losses."""
     task = steady_world()
-    found = EqualWeights.of(task, MASKS)
+    found = EqualWeights(task, MASKS)
     assert found.sizes.tolist() == SIZES
     exponents, terms = found.average(0, np.eye(6)[size])
     values = relative(task) if SIZES[size] < 8 else np.log(relative(task))
@@ -423,14 +422,14 @@ def test_curves_are_on_the_mean_of_the_first_units(size):
 def test_all_units_count_by_their_logarithms(columns):
     task = steady_world()
     task = task.on(task.values[:, :columns], np.full(columns, 1 / columns))
-    found = EqualWeights.of(task, MASKS)
+    found = EqualWeights(task, MASKS)
     _, terms = found.average(0, np.eye(len(found.sizes))[0])
     assert terms.logs.all() and not terms.losses.any()
 
 
 def test_averages_are_those_of_the_exponents():
     task = steady_world()
-    found = EqualWeights.of(task, MASKS)
+    found = EqualWeights(task, MASKS)
     weights = np.array([0.2, 0.1, 0.2, 0.1, 0.3, 0.1])
     exponents, terms = found.average(1, weights)
     expected = sum(weight * found.average(1, alone)[0]
@@ -442,7 +441,7 @@ def test_averages_are_those_of_the_exponents():
 
 def test_errors_are_those_of_models_that_are_held_out():
     task = steady_world()
-    found = EqualWeights.of(task, MASKS)
+    found = EqualWeights(task, MASKS)
     floors = floor_candidates(FLOOR)
     assert found.errors.shape == (6, len(floors))
     for size in range(6):
@@ -457,10 +456,10 @@ def test_units_and_accuracies_that_do_not_differ():
     # As a table that is rounded might have it.
     task.values[:, 0] = 1.5 - 1e-5 * task.accuracy
     task.values[:, 1] = 1.5
-    found = EqualWeights.of(task, MASKS)
+    found = EqualWeights(task, MASKS)
     assert np.isfinite(found.errors).all()
     assert (found.n_sizes[:, :2] < 3).all()
-    level = EqualWeights.of(replace(task, accuracy=np.full(N, 0.5)), MASKS)
+    level = EqualWeights(replace(task, accuracy=np.full(N, 0.5)), MASKS)
     np.testing.assert_allclose(level.errors, 0, atol=1e-6)
 
 
