@@ -4,12 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import fold_masks
-from csv_plugin.core.salience.base import SharedFeatures, floor_candidates
+from csv_plugin.core.salience.base import (SharedFeatures, floor_candidates,
+                                           grouped_folds)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve
 
 UNIFORM = np.array([0.2, 0.3, 0.5])
+FAMILIES = st.lists(
+    st.sampled_from('abcdefgh'), min_size=2,
+    max_size=40).filter(lambda families: len(set(families)) > 1)
 
 
 def linear(seed=0, shape=()):
@@ -51,10 +56,7 @@ def test_a_flat_linear_form_is_a_flat_model(offset):
         model.predict(np.ones((2, 3))), 0.2 + 0.8 / (1 + np.exp(-offset)))
 
 
-@given(
-    st.lists(st.sampled_from('abcdefgh'), min_size=2,
-             max_size=30).filter(lambda families: len(set(families)) > 1),
-    st.integers(0, 99), st.integers(2, 6), st.integers(1, 3))
+@given(FAMILIES, st.integers(0, 99), st.integers(2, 6), st.integers(1, 3))
 def test_masks_hold_every_family_out_once_a_repeat(families, seed, n_folds,
                                                    n_repeats):
     names = np.array(families)
@@ -82,6 +84,26 @@ def test_masks_depend_on_the_seed_alone():
     assert (fold_masks(families, 2) != masks).any()
     # Few families need no repeats.
     assert len(fold_masks(np.array(list('aabbc')), 0, 5, 3)) == 3
+
+
+@given(FAMILIES, st.integers(0, 2**32 - 1))
+def test_folds_follow_the_seed_and_not_the_order_of_models(families, seed):
+    folds = grouped_folds(families, 3, seed)
+    np.testing.assert_array_equal(folds, grouped_folds(families, 3, seed))
+    np.testing.assert_array_equal(folds[::-1],
+                                  grouped_folds(families[::-1], 3, seed))
+
+
+def test_the_largest_families_are_placed_first():
+    # Placed in alphabetical or most other orders, the folds differ in size.
+    for seed in range(20):
+        folds = grouped_folds(list('abbcccdddd'), 2, seed)
+        np.testing.assert_array_equal(np.bincount(folds), [5, 5])
+
+
+def test_a_single_family_is_refused():
+    with pytest.raises(InputError, match=r"two families, found \['Yi'\]"):
+        grouped_folds(['Yi', 'Yi'], 5, seed=0)
 
 
 def test_floors_run_from_chance_to_zero():

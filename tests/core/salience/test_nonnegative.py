@@ -18,22 +18,6 @@ def fit(solver, task):
     return solver.fit(task, fold_masks(task.families, 0, n_repeats=1))
 
 
-def test_planted_salience_is_found():
-    world = make_world(
-        n=60, n_families=10, salience=(1, 3, 0, 0, 0, 0), noise=0.01)
-    train, test = world.split(['family 0', 'family 1'])
-    errors = [
-        mse(fit(solver, train).model.predict(test.values), test.accuracy)
-        for solver in (SOLVER, Uniform())
-    ]
-    assert errors[0] < errors[1] / 4
-    solution = fit(SOLVER, train)
-    assert solution.notes == ()
-    assert solution.penalty in SOLVER.penalties
-    weights = solution.model.coefficients
-    assert weights[1] > weights[0] > 2 * weights[2:].max()
-
-
 def test_weights_are_not_negative_and_one_on_average():
     task = make_world(n=40, salience=(3, -2, 1, 0), noise=0.02).task
     solution = fit(SOLVER, task)

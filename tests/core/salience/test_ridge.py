@@ -55,17 +55,6 @@ def test_no_gain_falls_back_to_the_mean_loss():
     assert uniform.notes == ()
 
 
-def test_a_huge_penalty_is_the_uniform_weighting():
-    task = make_world(salience=(5, 1, 0, 0), noise=0.03).task
-    huge = Ridge(penalties=(1e9, ), learn_floor=False)
-    uniform, ridge = fit(Uniform(), task), fit(huge, task)
-    np.testing.assert_allclose(
-        ridge.model.predict(task.values), uniform.model.predict(task.values),
-        rtol=0, atol=1e-6)  # yapf: disable
-    np.testing.assert_allclose(
-        ridge.model.coefficients, uniform.model.coefficients, atol=1e-6)
-
-
 def test_penalty_and_floor_minimise_the_held_out_error():
     task = make_world(
         n=40, n_families=6, salience=(5, 1, 0, 0), noise=0.05, floor=0.1).task
