@@ -35,8 +35,6 @@ _CAPABILITY = (
 _METHODS = ('Predicted against real',
             'Held-out models. On the diagonal a prediction is right; '
             'bars are the intervals.')
-#: Fewer models make no picture.
-_LEAST_MODELS = 3
 #: Feature columns by folder of the model.
 _Columns = Mapping[str, Union[FeatureTable, Missing]]
 
@@ -128,11 +126,8 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
         **shown,
         **families
     })
-    pictures = []
-    if max(part.drawn.sum() for part in points) >= _LEAST_MODELS:
-        pictures.append(_drawn(_CAPABILITY, capability_picture(points)))
-    held_out = predictions.held_out(source.label).sum(axis=0)
-    if held_out.max() >= _LEAST_MODELS:
+    pictures = [_drawn(_CAPABILITY, capability_picture(points))]
+    if predictions.held_out(source.label).any():
         pictures.append(_drawn(_METHODS, methods_picture(predictions)))
     return pictures
 
