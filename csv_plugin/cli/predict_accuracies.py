@@ -8,6 +8,7 @@ pattern of any of them.
 """
 import argparse
 import shlex
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Optional, Union
@@ -35,7 +36,7 @@ from csv_plugin.report.leaderboards import (Leaderboard, as_text,
 from csv_plugin.report.screen import full_width
 
 #: Feature columns by model, or why there are none.
-_Tables = dict[str, Union[FeatureTable, Missing]]
+_Tables = Mapping[str, Union[FeatureTable, Missing]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

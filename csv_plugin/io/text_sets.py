@@ -66,7 +66,8 @@ def _text(where: str, record: Any) -> Text:
             repr(answer)[:80], 'Give the positions of its first character and '
             'of the character after its last, counted from 0.')
     with errors_name(where, 'a text with a valid answer', _REMEDY):
-        return Text(**{name: record[name] for name in _FIELDS}, answer=answer)
+        place = None if answer is None else (answer[0], answer[1])
+        return Text(**{name: record[name] for name in _FIELDS}, answer=place)
 
 
 def write_texts(path: FilePath, texts: TextSet) -> None:

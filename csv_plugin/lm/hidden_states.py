@@ -51,7 +51,7 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
                 result = np.zeros((offsets[-1], states.shape[1]), np.float32)
             bounds = np.cumsum([len(window.targets) for window in part])[:-1]
             for window, rows in zip(part, np.split(states, bounds)):
-                check_finite('hidden states', model.name_or_path,
+                check_finite('hidden states', str(model.name_or_path),
                              texts[window.text], rows)
                 # Target t stands behind token t - 1; the first, behind the
                 # prefix.

@@ -2,7 +2,7 @@
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TypeVar, Union
+from typing import Any, TypeVar, Union
 
 import numpy as np
 
@@ -69,10 +69,12 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     """Why cells have no number, cells with the same reason in one line."""
     models, benchmarks = predictions.models, predictions.benchmarks
     columns = REAL, *predictions.methods
-    groups = [((column, ), (model, ), (name, ),
-               predictions.missing[model, name, column].reason)
-              for column, model, name in product(columns, models, benchmarks)
-              if (model, name, column) in predictions.missing]
+    groups: list[tuple[Any, ...]] = [
+        ((column, ), (model, ), (name, ), predictions.missing[model, name,
+                                                              column].reason)
+        for column, model, name in product(columns, models, benchmarks)
+        if (model, name, column) in predictions.missing
+    ]
     # Join benchmarks of a model, models with the same ones, then columns.
     for axis in (2, 1, 0):
         alike = _alike(((*group[:axis], *group[axis + 1:]), group[axis][0])

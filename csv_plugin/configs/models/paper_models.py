@@ -91,7 +91,9 @@ def paper_entries() -> tuple[list[dict], list[dict], list[dict]]:
     # Imports at the top of a config are lazy: they give names, not modules.
     io = __import__('csv_plugin.io.paper', fromlist=['io'])
     in_table_2 = io.paper_models()
-    base, chat, unsplit = [], [], []
+    base: list[dict] = []
+    chat: list[dict] = []
+    unsplit: list[dict] = []
     for name, listed in io.paper_weights().items():
         if any(word in name for word in ('chat', 'Chat', 'Instruct', '-it')):
             part = chat if name in in_table_2 else unsplit

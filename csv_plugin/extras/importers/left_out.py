@@ -75,8 +75,8 @@ def usable(read: Callable[[str], _Value],
     for name in progress([*names]):
         try:
             values[name] = read(name)
-        except InputError as error:
-            errors[name] = error
+        except InputError as reason:
+            errors[name] = reason
     for name, error in errors.items():
         if not values:
             raise error
