@@ -13,9 +13,6 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 
-#: Classes by which Jupyter reads no formula.
-NO_FORMULAS = 'tex2jax_ignore mathjax_ignore'
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -30,13 +27,11 @@ class HeatMap:
     text: Text
     pieces: list[Piece]
 
-    def __repr__(self) -> str:
-        return f'HeatMap({self.text.text_id!r}, {len(self.pieces)} pieces)'
-
     def _repr_html_(self) -> str:
         full = full_weight(np.array([piece.weight for piece in self.pieces]))
         words = ''.join(_span(piece, full) for piece in self.pieces)
-        return (f'<div class="{NO_FORMULAS}">'
+        # Jupyter reads no formulas in these classes.
+        return ('<div class="tex2jax_ignore mathjax_ignore">'
                 f'<p>{html.escape(visible(self.text.text_id))}</p>'
                 f'<p style="white-space: pre-wrap">{words}</p></div>')
 

@@ -94,7 +94,7 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
     tasks, in full or without hash or number of examples; none choose all.
     """
     tasks = [*tasks]
-    chosen = set()
+    chosen: set[str] = set()
     for pattern in patterns or ['*']:
         matching = {
             task
