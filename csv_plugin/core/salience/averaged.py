@@ -320,7 +320,7 @@ class EqualWeights:
         logs, means = _last_by_unit(task.features)
         floors = floor_candidates(task.chance)
         self._typical = task.features.once(_typical)
-        self.sizes = _halves(len(logs))
+        self.sizes = len(logs) // 2**np.arange(len(logs).bit_length())
         self.n_sizes = _n_sizes(
             _correlations(logs, task.accuracy, rows), self.sizes)
         self._scores = _scores(logs, means, task.values, self._typical,
@@ -447,11 +447,6 @@ def _joined(task: Task, parts: Sequence[_Terms], shares: NDArray,
     return SalienceModel.from_linear(losses, offset - logs.sum(axis=-1), floor,
                                      task.uniform,
                                      LogTerms(logs / typical, typical))
-
-
-def _halves(n: int) -> NDArray:
-    """`n`, half of it, and so on, down to 1."""
-    return n // 2**np.arange(n.bit_length())
 
 
 def _are_few(sizes: NDArray) -> NDArray[np.bool_]:

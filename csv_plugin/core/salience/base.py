@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
@@ -35,9 +36,6 @@ class SharedFeatures:
         self._parts = lru_cache(MOST_PARTS)(self._part)
         self._made: dict[Callable[..., Any], Any] = {}
         self._logs = lru_cache(1)(lambda: np.log(np.maximum(values, TINY)))
-
-    def __repr__(self) -> str:
-        return 'SharedFeatures({} models x {} columns)'.format(*self.shape)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -105,6 +103,8 @@ class Task:
     families: NDArray
     main: bool = True
 
+    __repr__ = short_repr
+
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
            chance: float, families: NDArray) -> 'Task':
@@ -132,11 +132,6 @@ class Task:
     def on(self, values: NDArray, uniform: NDArray) -> 'Task':
         """Return the task with other features `(n, K)`."""
         return replace(self, features=SharedFeatures(values, uniform))
-
-    def __repr__(self) -> str:
-        n_models, n_columns = self.features.shape
-        return (f'Task({n_models} models x {n_columns} columns, chance '
-                f'{self.chance:g})')
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -171,9 +166,7 @@ class SalienceFit:
     notes: tuple[str, ...] = field(default=())
     held_out: Optional[NDArray] = None
 
-    def __repr__(self) -> str:
-        return (f'SalienceFit({self.solver}, penalty {self.penalty:g}, '
-                f'held-out MSE {self.cv_mse:.3g})')
+    __repr__ = short_repr
 
 
 class Solver(Protocol):
