@@ -46,7 +46,6 @@ def test_table_and_files(folder, capsys):
     table = {(r['model'], r['benchmark']): float(r['predicted'])
              for r in csv_rows(Path('out/leaderboard.csv'))}  # yapf: disable
     assert table['strong', 'easy'] > 60 and table['weak', 'easy'] < 40
-    # In percent, so none is called predictions, as what `salience fit` writes.
     assert sorted(path.name for path in Path('out').iterdir()) == [
         f'leaderboard.{kind}' for kind in ('csv', 'json', 'md', 'txt')
     ]
@@ -129,7 +128,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
     ('empty --predictor p.safetensors', 'found none'),
     ('--losses losses.csv --predictor p.safetensors', 'expected token losses, '
      'to which it was fitted, found a table of losses'),
-    (f'dumps --predictor {FIT}', 'predictor: expected one that was fitted'),
+    (f'dumps --predictor {FIT}', 'error: predictor: expected one that was'),
 ])
 def test_bad_input(fitted, capsys, options, found):
     assert found in refusal(capsys, 'predict', *options.split())
