@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
-from csv_plugin.io.files import FilePath, sole_writer
+from csv_plugin.io.files import FilePath, check_is_folder, sole_writer
 
 #: Exit code of a program that the signal SIGPIPE ends, as shells have it.
 UNREAD = 128 + 13
@@ -131,8 +131,9 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Raise an `OSError` if a folder cannot be made, or written to."""
+    """Raise an error if a folder cannot be made, or written to."""
     existing = next(p for p in (path, *path.parents) if p.exists())
+    check_is_folder(existing, 'room for what is written')
     TemporaryFile(dir=existing).close()
 
 

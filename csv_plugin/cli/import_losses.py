@@ -36,6 +36,8 @@ from csv_plugin.report.notes import first
 
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
+#: What an import may write.
+_FILES = 'losses.csv', 'scores.csv', 'benchmarks.csv', MEASURED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +127,8 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
     """Write the tables, and print what is in them and what is missing."""
     tables = [table for table in (features, accuracies) if table]
     counts = [counted(len(tables[0].models), 'model')]
-    with file_set():
+    # Those of an earlier import are about other models.
+    with file_set(*(out / name for name in _FILES)):
         if features:
             write_csv(out / 'losses.csv', ('model', *features.columns.units),
                       ((model, *row) for model, row in zip(
@@ -143,8 +146,6 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
         records = [record for table in tables for record in table.measured]
         if records:
             write_measured(out, records)
-        else:
-            (out / MEASURED).unlink(missing_ok=True)  # of an earlier import
     if accuracies:
         for name, column in zip(accuracies.benchmarks, accuracies.values.T):
             missing = [

@@ -51,15 +51,31 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
                              _REMEDY)
 
 
+def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
+                high: float) -> None:
+    """Refuse mean losses `(M,)` that are far outside of usual ones.
+
+    Raises:
+        InputError: One is `FAR` times less than the least usual one, `low`, or
+            greater than the greatest, `high`.
+    """
+    for model, mean in zip(models, means):
+        if mean < low / FAR or mean > high * FAR:
+            raise InputError(
+                f'{where}, model {model!r}',
+                f'a mean loss like that of other models, {low:.3g} to '
+                f'{high:.3g}', f'{mean:.3g}',
+                'Use the same unit for all models. ' + _REMEDY)
+
+
 def check_models(where: str,
                  models: Sequence[str],
                  losses: NDArray,
                  least: int = 0) -> None:
     """Check each model by itself, and four or more by each other.
 
-    Args and errors as in `check_spread`. Mean losses `FAR` times less or
-    greater than usual ones are refused, too: than those of the middle half of
-    the models; of fewer models with many units each, than `USUAL`.
+    Args and errors as in `check_spread` and `check_means`. The middle half of
+    the models has usual means; of fewer models with many units, `USUAL` has.
     """
     check_spread(where, models, losses, least)
     n_units = (~np.isnan(losses)).sum(axis=1)
@@ -70,10 +86,5 @@ def check_models(where: str,
         low, high = np.quantile(means, (.25, .75))
     elif n_units.min(initial=MANY) < MANY:
         return
-    for m, mean in zip(np.flatnonzero(scored), means):
-        if mean < low / FAR or mean > high * FAR:
-            raise InputError(
-                f'{where}, model {models[m]!r}',
-                f'a mean loss like that of other models, {low:.3g} to '
-                f'{high:.3g}', f'{mean:.3g}',
-                'Use the same unit for all models. ' + _REMEDY)
+    names = [models[m] for m in np.flatnonzero(scored)]
+    check_means(where, names, means, low, high)

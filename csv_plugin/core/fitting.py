@@ -124,6 +124,7 @@ def fit_predictor(features: FeatureTable,
                                    fit.solver, fit.penalty, fit.cv_mse,
                                    fit.model, intervals[name], fit.notes,
                                    part.typical_error, task.main))
+    mean_losses = np.sort(features.mean_loss)
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
     return Predictor(
@@ -131,7 +132,8 @@ def fit_predictor(features: FeatureTable,
         tuple(benchmarks),
         versions,
         training_scores=TrainingScores(
-            tuple(families), accuracies.values, held_out))
+            tuple(families), accuracies.values, held_out),
+        mean_losses=mean_losses[[0, -1]] if len(mean_losses) else None)
 
 
 def _tasks(features: FeatureTable, accuracies: AccuracyTable,

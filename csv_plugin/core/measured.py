@@ -118,8 +118,9 @@ def differing(records: Sequence[Measured],
 
     `owner` is the field that tells records apart.
     """
-    commits = {record.facts.get('commit') for record in records}
-    if fact == 'revision' and len(commits) == 1 and None not in commits:
+    # What files state may be of any type.
+    commits = {str(record.facts.get('commit')) for record in records}
+    if fact == 'revision' and len(commits) == 1 and 'None' not in commits:
         return ''  # A branch and a tag may be the same commit.
     first: dict[str, str] = {}
     for record in records:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.formatting import number, percent, short_repr, shortened
 from csv_plugin.core.intervals import FAR, Intervals, at_least_noise
@@ -122,6 +123,7 @@ class Predictor:
     if it was fitted to tables. `matrix`, `(T, K)`, is the share of a token's
     nats in each column; see `TokenColumns`. `scoring_lm` is the path or name
     of the scoring LM whose tokens have the weights; empty without one.
+    `mean_losses` are the least and the greatest of the training models.
 
     Raises:
         InputError: There is no benchmark, or one twice.
@@ -133,6 +135,7 @@ class Predictor:
     matrix: Optional[csc_array] = None
     scoring_lm: str = ''
     training_scores: Optional[TrainingScores] = None
+    mean_losses: Optional[NDArray[np.float64]] = None
 
     def __post_init__(self) -> None:
         if not self.benchmarks:
@@ -183,12 +186,11 @@ class Predictor:
         `infos` describe their losses, by model.
         """
         notes = mixed_engines(infos)
-        return replace(
-            self,
-            benchmarks=tuple(
-                part if part.
-                is_mean else replace(part, notes=(*part.notes, *notes))
-                for part in self.benchmarks))
+        benchmarks = [
+            part if part.is_mean else replace(
+                part, notes=(*part.notes, *notes)) for part in self.benchmarks
+        ]
+        return replace(self, benchmarks=tuple(benchmarks))
 
     def weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every column, `(K,)`; uniform is 1.
@@ -246,9 +248,18 @@ class Predictor:
 
         Raises:
             InputError: The predictor was fitted to tables; the texts, the
-                columns or the tokens are not those of the training; or a token
-                that the training counted is unscored.
+                columns or the tokens are not those of the training; a token
+                that the training counted is unscored; or a mean loss is as in
+                `failed_scoring.check_means`.
         """
+        features = self._columns_of(losses)
+        # Features other than losses may be negative.
+        if self.mean_losses is not None and self.mean_losses[0] > 0:
+            check_means('losses', features.models, features.mean_loss,
+                        *self.mean_losses.tolist())
+        return features
+
+    def _columns_of(self, losses: Losses) -> FeatureTable:
         if isinstance(losses, FeatureTable):
             losses.columns.check_same(self.columns)
             return losses

@@ -22,7 +22,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import Measured, check_weights
 from csv_plugin.io.files import FilePath, read_bytes, read_text, write_text
-from csv_plugin.io.json_files import read_json
+from csv_plugin.io.json_files import check_fields, read_json
 from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
                                   check_names_in, decimal, models_in,
                                   models_to_fit, read_benchmarks, read_models,
@@ -280,9 +280,19 @@ def read_measured(table: FilePath) -> tuple[Measured, ...]:
     if not path.is_file():
         return ()
     try:
-        return tuple(
-            Measured(**record) for record in read_json(path, _IMPORT_AGAIN))
+        records = [
+            Measured(**record) for record in read_json(path, _IMPORT_AGAIN)
+        ]
     except TypeError as error:
         raise InputError(
             str(path), 'records of numbers', str(error),
             _IMPORT_AGAIN) from error
+    for record in records:
+        check_fields(
+            str(path), 'a record', vars(record), {
+                'name': 'a text',
+                'task': 'a text',
+                'file': 'a text',
+                'facts': 'values by name'
+            }, _IMPORT_AGAIN)
+    return tuple(records)

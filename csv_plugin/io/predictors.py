@@ -126,6 +126,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         for name, values in (('observed', scores.observed), ('held_out',
                                                              scores.held_out)):
             arrays[f'training.{name}'] = np.nan_to_num(values, nan=-1)
+    if predictor.mean_losses is not None:
+        arrays['mean_losses'] = predictor.mean_losses
     header = {
         'fingerprint': columns.fingerprint,
         'units': columns.units,
@@ -154,9 +156,12 @@ def load_predictor(path: FilePath) -> Predictor:
     benchmarks = tuple(
         _benchmark(where, scalars, index, arrays, n_units)
         for index, scalars in enumerate(header['benchmarks']))
-    scored, targets, matrix = None, None, None
+    scored, targets, matrix, mean_losses = None, None, None, None
     if 'scored' in arrays:
         scored = _taken(where, arrays, {'scored': 'bT'})['scored']
+    if 'mean_losses' in arrays:
+        part = _taken(where, arrays, {'mean_losses': 'f2'})
+        mean_losses = part['mean_losses']
     if header['texts']:
         targets, matrix = _tokens(where, header, arrays)
     with errors_name(where, 'parts of a single predictor', _REMEDY):
@@ -164,7 +169,7 @@ def load_predictor(path: FilePath) -> Predictor:
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], targets,
                          matrix, header['scoring_lm'],
-                         _training_scores(where, header, arrays))
+                         _training_scores(where, header, arrays), mean_losses)
 
 
 def _json_of(part: BenchmarkPredictor) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def test_missing_data(main, capsys):
 @pytest.mark.parametrize('arguments, message', [
     ('--out out --shipped --seed 3', 'found --seed'),
     ('--out out --sample gsm8k=10', 'expected 10 items, found 9'),
-    ('--out file', 'Not a directory: '),
+    ('--out file', 'a folder with room for what is written, found a file'),
 ])
 def test_bad_input_is_one_line(main, capsys, arguments, message):
     open('file', 'w').close()

@@ -122,6 +122,12 @@ def test_items_of_the_harness(tmp_path, options, expected):
         assert values.tolist() == [[2 / 4, 3 / 3]]
 
 
+def test_tables_of_an_earlier_import_go(tmp_path):
+    for options in (f'{ON_TEXTS} {CHOICE}', ON_TEXTS):
+        assert not main(words(tmp_path, ONE, options))
+    assert files(tmp_path) == ['losses.csv', 'measured.json']
+
+
 def test_folders_of_one_name_need_names(tmp_path, capsys):
     for name in 'ab':
         write_results(tmp_path / name / 'same', '0.4.9', {'piqa': .6})

@@ -169,9 +169,9 @@ def test_no_fitted_model_is_extrapolated_by_rounding():
     for model in tables.models:
         alone = predictor.predict(tables.features.select([model]))
         assert alone.in_sample.all() and not alone.extrapolated.any()
-    for by in (2., -2.):
-        assert predictor.predict(shifted(tables.features,
-                                         by)).extrapolated.all()
+    for factor in (.1, 10):
+        far = replace(tables.features, values=factor * tables.features.values)
+        assert predictor.predict(far).extrapolated.all()
 
 
 def test_a_column_outside_the_mean_loss_has_no_weight(tables):
@@ -203,6 +203,16 @@ def test_what_cannot_be_fitted(tables, predictor):
                             np.zeros(0, int))
     with pytest.raises(InputError, match='expected a benchmark or more'):
         fit(replace(tables, accuracies=nothing))
+
+
+@pytest.mark.parametrize('factor', [1e-3, 1e3])
+def test_losses_in_another_unit(tables, predictor, factor):
+    one = tables.features.select(tables.models[:1])
+    wrong = replace(one, values=factor * one.values)
+    with pytest.raises(InputError, match='a mean loss like that of other'):
+        predictor.predict(wrong)
+    # Features other than losses have no such range.
+    replace(predictor, mean_losses=np.array([-1., 1])).predict(wrong)
 
 
 def test_notes_say_if_models_were_scored_in_different_ways():

@@ -21,9 +21,11 @@ from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import file_set, sole_writer, write_text
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.io.text_sets import write_validation_set
+from csv_plugin.io.text_sets import write_texts, write_validation_set
 from tests import runs
 from tests.extras.importers.outputs import LM_EVAL, TEXTS
+from tests.extras.page.pages import page_run
+from tests.lm import models
 from tests.tables import small_tables, write_tables
 
 
@@ -147,10 +149,29 @@ def test_files_are_of_one_call(tmp_path, monkeypatch, write):
         shutil.copytree(kept, out)
 
 
+def report(folder: Path, seed: int) -> None:
+    shutil.rmtree(folder / 'run', ignore_errors=True)
+    page_run(folder)
+    write_texts(folder / 'texts.jsonl', runs.TEXTS)
+    (folder / 'out').mkdir(exist_ok=True)
+    options = ('--texts', folder / 'texts.jsonl') if seed else ()
+    call('report', folder / 'run', '--predictor', folder / 'p', '--out',
+         folder / 'out/page.html', *options)
+
+
+def losses(folder: Path, seed: int) -> None:
+    models.make('llama').save_pretrained(folder / 'model')
+    models.tokenizer().save_pretrained(folder / 'model')
+    call('losses', f'm{seed}={folder / "model"}', '--texts', TEXTS, '--out',
+         folder / 'out')
+
+
 def whole_files(folder: Path) -> dict[str, bytes]:
+    """Files without hidden ones and chunks of losses, which calls use up."""
     return {
         name: content
-        for name, content in files(folder).items() if '.tmp_' not in name
+        for name, content in files(folder).items()
+        if '.tmp_' not in name and '.parts' not in name
     }
 
 
@@ -174,7 +195,7 @@ def kill(write, folder: Path, is_time) -> None:
 @pytest.mark.parametrize('write', [
     import_losses, texts,
     *(pytest.param(write, marks=pytest.mark.slow)
-      for write in (fit, predict, train))
+      for write in (fit, predict, train, report, losses))
 ])  # yapf: disable
 def test_killed_processes(tmp_path, write):
     """Before the first file appears, and among them."""

@@ -1,4 +1,5 @@
 """Losses and accuracies in three formats: one table, the same refusals."""
+import json
 from math import inf, nan
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from safetensors.numpy import save
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.measured import check_weights
 from csv_plugin.io.model_tables import (ModelTables, read_accuracy_columns,
-                                        read_loss_features, read_model_tables)
+                                        read_loss_features, read_measured,
+                                        read_model_tables)
 from csv_plugin.io.tables import write_csv
 
 VALUES = np.array([[0, 1.5], [0.25, 3]])
@@ -225,6 +228,26 @@ def test_rows_that_cannot_be_used(read, table, row, message):
     text = CONTENT['benchmarks'].replace('y,0.5,,0\n', '')
     with pytest.raises(InputError, match="benchmarks.csv, found 'y'"):
         read(benchmarks=text)
+
+
+@pytest.mark.parametrize('records', [
+    5, ['m'], [{'nme': 1}], [{'name': ['m']}], [{'name': 'm', 'facts': 5}]
+])  # yapf: disable
+def test_records_that_are_none(tmp_path, records):
+    (tmp_path / 'measured.json').write_text(json.dumps(records))
+    with pytest.raises(InputError, match='Import the numbers again, or'):
+        read_measured(tmp_path / 'losses.csv')
+
+
+def test_facts_of_any_type(tmp_path):
+    facts = [{'commit': ['a'], 'revision': {}}, {'commit': 1, 'revision': 2}]
+    (tmp_path / 'measured.json').write_text(
+        json.dumps([{
+            'name': 'm',
+            'facts': part
+        } for part in facts]))
+    with pytest.raises(InputError, match="revision {} of losses in , 2 of"):
+        check_weights(read_measured(tmp_path / 'losses.csv'))
 
 
 def test_losses_in_an_array_are_those_of_a_table(tmp_path):

@@ -135,12 +135,12 @@ def test_values_that_no_benchmark_has_are_refused(path, change, problem):
                    lambda header: header['benchmarks'][0].update(change))
 
 
-@pytest.mark.parametrize('name, n_arrays', [('plain', 9), ('with logs', 12),
-                                            ('with the highest losses', 10)])
+@pytest.mark.parametrize('name, n_arrays', [('plain', 10), ('with logs', 13),
+                                            ('with the highest losses', 11)])
 def test_arrays_are_there_finite_and_in_shape(name, n_arrays, path):
     save_predictor(made(name), path)
     arrays = arrays_in(path)
-    names = {name for name in arrays if name[:2] in ('un', '0.')}
+    names = {name for name in arrays if name[:2] in ('un', 'me', '0.')}
     assert len(names) == n_arrays
     for name in names:
         array, key = arrays[name], name.replace('0.', '_0_')
@@ -150,8 +150,9 @@ def test_arrays_are_there_finite_and_in_shape(name, n_arrays, path):
         if name == '0.error_fold':
             others[-2:] = [(array + 99, 'error_fold')]
         others.append((array[:-1], 'of shape'))
-        # Without them, there are no logarithms, or highest losses.
-        for other, problem in others[name in ('0.typical', '0.highest'):]:
+        # They may be absent.
+        optional = 'mean_losses', '0.typical', '0.highest'
+        for other, problem in others[name in optional:]:
             assert_refused(path, problem, **{key: other})
 
 
