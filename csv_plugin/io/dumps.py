@@ -1,7 +1,7 @@
 """Token-loss dumps: the losses of one model, text by text.
 
-docs/formats.md describes the file. NaN stands for a token that the model did
-not score.
+docs/appendix/binary_files.md describes the file. NaN stands for a token that
+the model did not score.
 """
 import os
 import zlib

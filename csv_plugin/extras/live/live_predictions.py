@@ -267,7 +267,7 @@ def _whole_model(model: nn.Module) -> PreTrainedModel:
         raise InputError(
             'model in training', 'a causal LM of transformers',
             f'a {type(model).__name__}', 'Give the model that the trainer '
-            'wraps; for others, see Tables in docs/importing.md.')
+            'wraps; for others, see Tables in docs/formats.md.')
     if _is_sharded(model):
         # The others would have to run the model too: waiting for them hangs.
         raise InputError(

@@ -1,7 +1,7 @@
 """Token-loss dumps in the folders of OpenCompass runs and elsewhere.
 
-docs/formats.md says how they are called. OpenCompass takes the existence of
-`<dataset>.json` for the proof that a dataset is done.
+docs/appendix/binary_files.md has their names. OpenCompass takes the existence
+of `<dataset>.json` for the proof that a dataset is done.
 """
 import glob
 import os
