@@ -247,10 +247,11 @@ def _predicted(predictor: Predictor, features: NDArray,
     families = 'A', 'A' if same_family else 'B'
     shift = predict_jointly(predictor, pair, families).differences(0, 1)
     noises = map(Noise, shift.deviation.tolist(), shift.freedom.tolist())
-    return [(PREDICTED, name, values, {
-        PREDICTOR: noise
-    }) for name, values, noise in zip((*predictor.names,
-                                       MEAN), accuracies, noises)]
+    found: list[_Row] = []
+    for name, values, noise in zip((*predictor.names, MEAN), accuracies,
+                                   noises):
+        found.append((PREDICTED, name, values, {PREDICTOR: noise}))
+    return found
 
 
 def _measure(models: Sequence[Losses],

@@ -103,9 +103,13 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     if known[:, predicted].any():
         known &= predicted
     n_models = known.sum(axis=0)
+
+    def n_counted(some: NDArray) -> int:
+        return int(known[:, some].all(axis=1).sum() * some.sum())
+
     # The first of those that are equal: the one of most benchmarks.
     return max((n_models >= least for least in np.unique(n_models) if least),
-               key=lambda some: known[:, some].all(axis=1).sum() * some.sum())
+               key=n_counted)
 
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -222,6 +222,10 @@ class PairedAnswers:
         Grades between 0 and 1 have no test, and noise from the bootstrap.
         """
         pair = np.array([a, b], np.float64)
+        wrong = pair[~((0 <= pair) & (pair <= 1))]
+        if wrong.size:
+            raise InputError(f'answers on {benchmark!r}', 'grades in 0..1',
+                             f'{wrong[0]:g}', 'Leave unanswered items out.')
         n_items = pair.shape[1]
         gain = pair[1] - pair[0]
         only = (float(np.maximum(-gain, 0).sum()),

@@ -282,14 +282,16 @@ class Predictions:
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         chance = self.chance.get(benchmark, 0.0)
-        marks = {mark: getattr(self, part) for part, mark in _MARKS.items()}
-        return [
-            predicted_cell(
-                self.values[m, b, p], self.low[m, b, p], self.high[m, b, p],
-                chance, ''.join(mark for mark in marks
-                                if marks[mark][m, b, p]))
-            for m in range(len(self.models))
-        ]
+        cells = []
+        for m in range(len(self.models)):
+            marks = [
+                mark for part, mark in _MARKS.items()
+                if getattr(self, part)[m, b, p]
+            ]
+            cells.append(
+                predicted_cell(self.values[m, b, p], self.low[m, b, p],
+                               self.high[m, b, p], chance, ''.join(marks)))
+        return cells
 
     def uninformative(self, method: str) -> NDArray[np.bool_]:
         """Return True for cells with the interval `ANY`, `(M, B)`."""

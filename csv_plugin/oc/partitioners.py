@@ -1,5 +1,6 @@
 """Tasks of a run that keep benchmarks and texts apart."""
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Optional
 
@@ -50,15 +51,14 @@ class TextsApartPartitioner(NaivePartitioner):
                   out_dir: str,
                   add_cfg: dict[str, Any] = {}) -> list[Any]:
         """As in `NaivePartitioner`."""
-        halves = [
-            dict(
-                models=[model],
-                datasets=[
+        halves = []
+        for part in model_dataset_combinations:
+            for model, texts in product(part['models'], (False, True)):
+                datasets = [
                     dataset for dataset in part['datasets']
                     if is_texts(dataset) == texts
-                ]) for part in model_dataset_combinations
-            for model in part['models'] for texts in (False, True)
-        ]
+                ]
+                halves.append(dict(models=[model], datasets=datasets))
         if self.before_models:
             for half in halves:
                 for dataset in filter(is_texts, half['datasets']):

@@ -174,11 +174,13 @@ def predict_columns(columns: Columns,
 def _real_accuracies(real: RealScores, models: Collection[str],
                      benchmarks: Collection[str]) -> NDArray[np.float64]:
     """Real accuracies, NaN where there are none. `(M, B)`."""
-    return np.array([[
-        np.nan if isinstance(accuracy, Missing) else accuracy
-        for accuracy in (real.get((model, name), np.nan)
-                         for name in benchmarks)
-    ] for model in models]).reshape(len(models), len(benchmarks))
+    values = np.full((len(models), len(benchmarks)), np.nan)
+    for m, model in enumerate(models):
+        for b, name in enumerate(benchmarks):
+            accuracy = real.get((model, name), np.nan)
+            if not isinstance(accuracy, Missing):
+                values[m, b] = accuracy
+    return values
 
 
 def _possible_ranks(predictions: Predictions, predictors: Predictors,

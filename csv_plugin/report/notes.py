@@ -179,12 +179,11 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     remarks = [(remark, part.benchmark) for part in predictor.benchmarks
                for remark in _remarks(part, predictor)]
     lines = _by_remark(remarks, predictor.names)
-    if verbose:
+    for part in predictor.benchmarks if verbose else ():
+        own = [remark for remark, name in remarks if name == part.benchmark]
         lines += [
-            f'{part.benchmark}: {note}' for part in predictor.benchmarks
-            for note in part.notes
-            if not any(note in remark
-                       for remark, name in remarks if name == part.benchmark)
+            f'{part.benchmark}: {note}' for note in part.notes
+            if not any(note in remark for remark in own)
         ]
     return lines
 

@@ -59,17 +59,20 @@ def write_predictions(folder: Path, study: Study,
     """
     table = study.predictions
     in_sample = table.in_sample[:, :, 0]
+    cubes = table.values, table.low, table.high
+
+    def row(m: int, b: int) -> tuple[object, ...]:
+        model = table.models[m]
+        flags = (table.extrapolated[m, b,
+                                    0], in_sample[m, b], table.at_chance[m, b,
+                                                                         0])
+        return (model, table.benchmarks[b], splits[model], table.real[m, b],
+                *(cube[m, b, 0] for cube in cubes), *map(int, flags),
+                table.expected_error[m, b, 0])
+
     for name, part in (('predictions', ~in_sample), ('in_sample', in_sample)):
-        rows = ((table.models[m], table.benchmarks[b], splits[table.models[m]],
-                 table.real[m,
-                            b], table.values[m, b,
-                                             0], table.low[m, b,
-                                                           0], table.high[m, b,
-                                                                          0],
-                 int(table.extrapolated[m, b, 0]), int(in_sample[m, b]),
-                 int(table.at_chance[m, b, 0]), table.expected_error[m, b, 0])
-                for m, b in np.argwhere(part))
-        write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS, rows)
+        write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS,
+                  (row(m, b) for m, b in np.argwhere(part)))
 
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
@@ -91,11 +94,15 @@ def error_rows(study: Study) -> list[list[str]]:
     groups = [(name, str(errors.n_models), [name])
               for name, errors in solver.items()]
     groups.append((f'mean of {len(judged)}', '', judged))
-    return [header] + [[
-        *label, *(number(1e3 * _mean_mse(by_method[method], names), '.2f')
-                  for method in methods),
-        *_measures([solver[name] for name in names])
-    ] for *label, names in groups]
+    rows = [header]
+    for name, n_models, names in groups:
+        squares = [_mean_mse(by_method[method], names) for method in methods]
+        rows.append([
+            name, n_models,
+            *(number(1e3 * square, '.2f') for square in squares),
+            *_measures([solver[name] for name in names])
+        ])
+    return rows
 
 
 def short_table(study: Study) -> str:

@@ -152,17 +152,13 @@ class Triage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values of `triage.json`."""
-        errors = {
-            run: {
-                label: dict(zip(self.benchmarks, values.tolist()))
-                | {
-                    OVERALL: self.mean(values)
-                }
-                for label, values in zip((
-                    'forecast', 'prediction now'), self.error_to_expect(run))
-            }
-            for run in self.backtests
-        }
+        errors: dict[str, dict[str, Any]] = {}
+        labels = 'forecast', 'prediction now'
+        for run in self.backtests:
+            errors[run] = {}
+            for label, values in zip(labels, self.error_to_expect(run)):
+                by_name = dict(zip(self.benchmarks, values.tolist()))
+                errors[run][label] = by_name | {OVERALL: self.mean(values)}
         return {
             'measure': self.measure,
             'level': LEVEL,

@@ -132,6 +132,9 @@ def test_mcnemar():
     assert found.p_value == pytest.approx(16 / 128)
     assert found.value == pytest.approx(5 / 9)
     assert PairedAnswers.of('x', [1, 0], [1, 0]).p_value == 1
+    for wrong in (2, -.5, math.nan):
+        with pytest.raises(InputError, match="answers on 'x'.*in 0..1"):
+            PairedAnswers.of('x', [1, 0], [wrong, 0])
 
 
 @pytest.mark.parametrize('n, gain', [(30, 0.0), (400, 0.1)])

@@ -119,10 +119,13 @@ def _answer(row: JsonPart, task: str, measured: Optional[Measured]) -> Answer:
     if not all(map(is_number, parts)):
         raise response.error('logprobs', f'{len(choices)} log-likelihoods')
     # It is -1 where it is not counted.
-    if response.fields.get('truncated_tokens_count', 0) > 0:
+    truncated = response.fields.get('truncated_tokens_count')
+    if is_number(truncated) and truncated > 0:
         raise response.error('truncated_tokens_count', '0')
-    context = _context(doc)
-    return TextLoss(f'{task}/{doc.get("id", str)}', context + choices[index],
+    context, answer = _context(doc), choices[index]
+    if not isinstance(answer, str):
+        raise doc.error('choices', 'texts')
+    return TextLoss(f'{task}/{doc.get("id", str)}', context + answer,
                     0.0 - sum(parts), len(context), row.where, measured)
 
 

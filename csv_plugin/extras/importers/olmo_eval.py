@@ -62,12 +62,12 @@ def _answers(task: str, file: Path) -> list[Answer]:
     names = [str(row.fields.get('native_id')) for row in rows]
     # Some benchmarks have an id for several items.
     uses = Counter(names)
-    return [
-        _answer(
-            row, f'{task}/{name}' if uses[name] == 1 else
-            f'{task}/{name}/{row.fields.get("doc_id")}', measured)
-        for name, row in zip(names, rows)
-    ]
+    answers = []
+    for name, row in zip(names, rows):
+        if uses[name] > 1:
+            name = f'{name}/{row.fields.get("doc_id")}'
+        answers.append(_answer(row, f'{task}/{name}', measured))
+    return answers
 
 
 def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
@@ -99,9 +99,11 @@ def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
     if isinstance(metrics, dict):
         inner = [part for part in metrics.values() if isinstance(part, dict)]
         scorers = {*metrics}.union(*inner)
-    return all('sum_logits' in answer.fields for answer in answers) and bool(
-        scorers & _OF_LIKELIHOODS
-        or len(answers) > 1 and not scorers & _OF_GENERATED)
+    if not all('sum_logits' in answer.fields for answer in answers):
+        return False
+    if scorers & _OF_LIKELIHOODS:
+        return True
+    return len(answers) > 1 and not scorers & _OF_GENERATED
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
@@ -181,11 +183,13 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     if rows[0].get('request_type', str) not in _SCORED:
         return GENERATED
     requests = [row.part('request') for row in rows]
-    label = rows[0].fields.get('label')
-    if 'continuations' in requests[0].fields:  # Of a run: all in one row.
-        answers = requests[0].get('continuations', list)
-        prompts = requests[0].fields.get('continuation_prompts') or (
-            [requests[0].get('context', str)] * len(answers))
+    first, label = requests[0], rows[0].fields.get('label')
+    if 'continuations' in first.fields:  # Of a run: all in one row.
+        answers = first.get('continuations', list)
+        if first.fields.get('continuation_prompts'):
+            prompts = first.get('continuation_prompts', list)
+        else:
+            prompts = [first.get('context', str)] * len(answers)
         options = dict(enumerate(zip(prompts, answers)))
         label = 0 if len(answers) == 1 else label
     else:
@@ -202,5 +206,7 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     prompt, answer = options.get(index, ('', ''))
     if not answer:
         return EMPTY
+    if not (isinstance(prompt, str) and isinstance(answer, str)):
+        raise first.error('continuations', 'texts')
     text = prompt + answer
     return Text(text_id, text, task, (len(prompt), len(text)))

@@ -56,11 +56,11 @@ class VLLMEngine(RowEngine):
                 f'the error {str(error)!r}',
                 "Use the model's own tokenizer, and a context that fits "
                 'its max_model_len.') from error
-        return [
-            RowScores(
-                np.array(answer.prompt_token_ids),
-                np.array([
-                    entry[index].logprob for index, entry in zip(
-                        row[1:].tolist(), answer.prompt_logprobs[1:])
-                ])) for row, answer in zip(rows, answers)
-        ]
+        scores = []
+        for row, answer in zip(rows, answers):
+            entries = zip(row[1:].tolist(), answer.prompt_logprobs[1:])
+            log_probs = [entry[index].logprob for index, entry in entries]
+            scores.append(
+                RowScores(
+                    np.array(answer.prompt_token_ids), np.array(log_probs)))
+        return scores

@@ -221,10 +221,10 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     """Return whether options explain that the ids of a text differ."""
     own = set(tokenizer.added_tokens_decoder.items())
     written = set(file.get_added_tokens_decoder().items())
-    if any(
-            token.content in text and (token.special or (index, token) in own
-                                       ^ written)
-            for index, token in own | written):
+    special = {pair for pair in own | written if pair[1].special}
+    # Special ones, and those that are not the same in both.
+    changed = special | (own ^ written)
+    if any(token.content in text for _, token in changed):
         return True
     # Equal if either puts a space before the text.
     variants = text, f' {text}'

@@ -85,6 +85,7 @@ def test_a_trial_on_a_few_items_does_not_replace_a_whole_run(tmp_path):
     ('model_response', dict(logprobs=[float('nan')] * 4), '4 log-likelihoods'),
     ('model_response', dict(logprobs=[1.0] * 4), 'change the sign'),
     ('model_response', dict(truncated_tokens_count=3), "0 as 'truncated"),
+    ('doc', dict(choices=[None] * 4), "texts as 'choices'"),
 ])
 def test_a_task_that_cannot_be_used(tmp_path, part, fields, reason):
     path = changed(tmp_path, lambda row: row[part].update(fields), 'other|5')

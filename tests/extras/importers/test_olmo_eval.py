@@ -197,6 +197,16 @@ def test_requests_of_a_run(tmp_path, row, expected):
     assert parts(read_requests(path)) == [('arc_1a2b3c/0', *expected)]
 
 
+@pytest.mark.parametrize('row, field', [
+    (run([' a', 5], 1), "texts as 'continuations'"),
+    (run([' a'], 0, continuation_prompts=True), "'continuation_prompts'"),
+])
+def test_requests_of_other_types(tmp_path, row, field):
+    path = write_rows(tmp_path / 'arc_1a2b3c-requests.jsonl', [row])
+    with pytest.raises(InputError, match=field):
+        read_requests(path)
+
+
 @pytest.mark.parametrize('rows, reason', [
     (choice(7, 1_000_000), 'no right answer'),
     (choice(1_000_007, 1, 'A:'), 'answers without a question'),
