@@ -121,9 +121,8 @@ class Predictor:
     `columns` are the K feature columns, and the texts. `versions` are those of
     packages at training. Losses are mapped onto the T tokens `targets`; None
     if it was fitted to tables. `matrix`, `(T, K)`, is the share of a token's
-    nats in each column; see `TokenColumns`. `scoring_lm` is the path or name
-    of the scoring LM whose tokens have the weights; empty without one.
-    `mean_losses` are the least and the greatest of the training models.
+    nats in each column; see `TokenColumns`. `mean_losses` are the least and
+    the greatest of the training models.
 
     Raises:
         InputError: There is no benchmark, or one twice.
@@ -133,7 +132,6 @@ class Predictor:
     versions: Mapping[str, str]
     targets: Optional[TargetTokens] = None
     matrix: Optional[csc_array] = None
-    scoring_lm: str = ''
     training_scores: Optional[TrainingScores] = None
     mean_losses: Optional[NDArray[np.float64]] = None
 

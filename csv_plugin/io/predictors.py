@@ -38,7 +38,6 @@ _HEADER_FIELDS = {
     'units': 'a list of texts',
     'texts': 'pairs of texts',
     'versions': 'texts by name',
-    'scoring_lm': 'a text',
     'benchmarks': 'a list',
     'training_families': 'a list of texts',
 }
@@ -133,7 +132,6 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         'units': columns.units,
         'texts': texts,
         'versions': dict(predictor.versions),
-        'scoring_lm': predictor.scoring_lm,
         'training_families': [] if scores is None else scores.families,
         'benchmarks': [_json_of(part) for part in predictor.benchmarks],
     }
@@ -168,8 +166,8 @@ def load_predictor(path: FilePath) -> Predictor:
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], targets,
-                         matrix, header['scoring_lm'],
-                         _training_scores(where, header, arrays), mean_losses)
+                         matrix, _training_scores(where, header, arrays),
+                         mean_losses)
 
 
 def _json_of(part: BenchmarkPredictor) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 torch is loaded only where a scoring LM takes part.
 """
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
@@ -184,7 +183,6 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     losses = losses.select(accuracies.models)
     if validation or method == 'paper':  # Before the states, which take long.
         check_validation(validation, accuracies.models)
-    name = ''
     states: Optional['Tensor'] = None
     if scoring_lm is None:
         # The tokens of the first model get the weights.
@@ -192,18 +190,16 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     else:
         from csv_plugin.lm.hidden_states import hidden_states
         from csv_plugin.lm.tokens.tokenization import target_tokens
-        name = str(scoring_lm[0].name_or_path)
         states = hidden_states(*scoring_lm, losses.texts.texts)
         targets = target_tokens(scoring_lm[1], losses.texts)
     table = targets.table({model: losses[model].texts for model in losses})
     training = Training(table, losses.texts, accuracies, families, targets,
                         seed)
     predictor = train(training, states, validation, progress=progress)
-    noted = predictor.noted({
+    return predictor.noted({
         model: dump.info
         for model, dump in losses.items()
     })
-    return replace(noted, scoring_lm=name)
 
 
 def _check_models(accuracies: AccuracyTable, families: Mapping[str,

@@ -126,7 +126,6 @@ def test_from_runs_to_a_predictor(made):
         assert row['in_sample'] == str(int(model[0] != 'd'))
         assert row['split'] == ('test' if model[0] == 'd' else 'train')
     predictor = load_predictor(made / 'predictor.safetensors')
-    assert predictor.scoring_lm == str(shipped.SCORING_LM)
     collection = read_collection(made / 'collection')
     predictions = predictor.predict(collection.losses)
     assert predictions.values[:, 0, 0].tolist() == [

@@ -94,8 +94,7 @@ def changed(predictor):
     return replace(
         predictor,
         benchmarks=(replace(first, main=False), *rest),
-        training_scores=replace(scores, observed=observed),
-        scoring_lm='a/b')
+        training_scores=replace(scores, observed=observed))
 
 
 @pytest.mark.parametrize('change', [

@@ -101,20 +101,17 @@ def assert_trained_on(training, dumps=DUMPS):
 
 
 def test_fit_without_a_scoring_lm(calls):
-    predictor = fit(DUMPS, TO_FIT, FAMILIES, seed=5, progress=list)
+    fit(DUMPS, TO_FIT, FAMILIES, seed=5, progress=list)
     (training, *rest), = calls
     assert_trained_on(training)
     assert training.seed == 5
     assert rest == [None, (), None, list]
-    assert not predictor.scoring_lm
 
 
 def test_fit_with_a_scoring_lm(calls, states):
     dumps, accuracies = make_training_world(CHARACTERS)
     model = make('llama')
-    model.name_or_path = 'org/llama'
-    predictor = fit(
-        dumps,
+    fit(dumps,
         accuracies.select(FITTED),
         FAMILIES,
         'paper',
@@ -124,7 +121,6 @@ def test_fit_with_a_scoring_lm(calls, states):
     assert_trained_on(training, dumps)
     np.testing.assert_allclose(found, states, atol=1e-4)
     assert rest == [VALIDATION, None, iter]
-    assert predictor.scoring_lm == 'org/llama'
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ default method and the all-token baseline.
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from csv_plugin.cli.arguments import exit_code
@@ -74,9 +73,7 @@ def train() -> None:
     training = Training(losses, collection.texts, collection.accuracies,
                         collection.families, targets)
     predictor = train_auto(training, states, progress=fit_bars())
-    # Where the package lies differs from machine to machine.
-    name = shipped.SCORING_LM.relative_to(shipped.FOLDER.parent).as_posix()
-    save_predictor(replace(predictor, scoring_lm=name), shipped.PREDICTOR)
+    save_predictor(predictor, shipped.PREDICTOR)
     save_predictor(training.all_token_loss(), shipped.BASELINE)
     for benchmark in predictor.benchmarks:
         print(f'{benchmark.benchmark}: {benchmark.notes[-1]}')
