@@ -23,7 +23,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
+from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.predicting import Change, RealScores, collect_features
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
@@ -132,15 +132,11 @@ def _of_dumps(predictor: Predictor,
     """Columns of all models with losses in some places, and notes on them."""
     predictor.check_tokens()
     dumps = find_dumps(places)
-    infos: dict[str, DumpInfo] = {}
-
-    def read(model: str, fingerprint: str) -> TokenLossDump:
-        dump = dumps[model].read(fingerprint)
-        infos[model] = dump.info
-        return dump
-
-    tables = collect_features({'': predictor}, list(dumps), read,
-                              partial(tqdm, desc='dumps', delay=2))['']
+    columns, infos = collect_features(
+        {'': predictor}, list(dumps),
+        lambda model, fingerprint: dumps[model].read(fingerprint),
+        partial(tqdm, desc='dumps', delay=2))
+    tables = columns['']
     reasons = [
         f'{model}: {table.reason.rstrip(".")}'
         for model, table in tables.items() if isinstance(table, Missing)

@@ -1,12 +1,12 @@
 """Predictions of several predictors for the same models."""
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Optional, Union
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predictions import (UNKNOWN_BENCHMARK, Cell, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import Predictor
@@ -18,6 +18,8 @@ Predictors = Mapping[str, Union[Predictor, Missing]]
 RealScores = Mapping[tuple[str, str], Union[float, Missing]]
 #: Feature columns by label and model, or why there are none.
 Columns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
+#: What describes the losses of each model.
+Infos = Mapping[str, DumpInfo]
 #: Reads the losses of a model on the texts with a fingerprint.
 ReadDump = Callable[[str, str], TokenLossDump]
 #: Changes the predictions of a predictor.
@@ -41,20 +43,28 @@ def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
 def collect_features(predictors: Predictors,
                      models: Sequence[str],
                      read: ReadDump,
-                     progress: Progress = iter) -> Columns:
+                     progress: Progress = iter) -> tuple[Columns, Infos]:
     """Return feature columns by predictor and model, or reasons for gaps.
 
-    A dump is read once for all predictors of one validation set, and mapped
-    once for all that share their tokens. `progress` wraps the models.
+    Also what describes the losses that were read. A dump is read once for all
+    predictors of one validation set, and mapped once for all that share their
+    tokens. `progress` wraps the models.
     """
     columns: dict[str, Any] = {label: {} for label in predictors}
+    infos: dict[str, DumpInfo] = {}
     for model in progress(models):
-        read_once = lru_cache(maxsize=None)(partial(read, model))
+
+        @lru_cache(maxsize=None)
+        def read_once(fingerprint: str, model: str = model) -> TokenLossDump:
+            dump = read(model, fingerprint)
+            infos[model] = dump.info
+            return dump
+
         tables: dict[Any, LossTable] = {}
         for label, predictor in predictors.items():
             columns[label][model] = or_missing(_features, model, predictor,
                                                read_once, tables)
-    return columns
+    return columns, infos
 
 
 def _features(model: str, predictor: Union[Predictor, Missing],

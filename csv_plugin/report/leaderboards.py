@@ -16,7 +16,7 @@ from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import number, percent, possible_ranks
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
+from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predicting import (Change, Columns, Predictors,
                                         RealScores, collect_features,
@@ -112,15 +112,9 @@ def predict_run(
     wraps the models; `complete` changes predictions by the known real
     accuracies.
     """
-    infos: dict[str, DumpInfo] = {}
-
-    def read(model: str, fingerprint: str) -> TokenLossDump:
-        dump = read_run_dump(work_dir, model, fingerprint)
-        infos[model] = dump.info
-        return dump
-
-    columns = collect_features(predictors, list(folders.values()), read,
-                               progress)
+    columns, infos = collect_features(predictors, list(folders.values()),
+                                      partial(read_run_dump, work_dir),
+                                      progress)
     change = None
     if complete:
         names = predictable_benchmarks(predictors)

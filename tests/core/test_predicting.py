@@ -30,8 +30,8 @@ def run(tmp_path) -> Path:
 
 
 def predicted(run, predictors, models=MODELS, progress=iter) -> Predictions:
-    columns = collect_features(predictors, list(models),
-                               partial(read_run_dump, run), progress)
+    columns, _ = collect_features(predictors, list(models),
+                                  partial(read_run_dump, run), progress)
     return predict_models(predictors, columns,
                           predictable_benchmarks(predictors) or ('easy', ))
 
