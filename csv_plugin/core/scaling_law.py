@@ -207,12 +207,13 @@ class Regressions:
     def _step(self, theta: NDArray, rows: NDArray, ridge: NDArray,
               damping: NDArray) -> NDArray:
         masks, floors = self.masks[rows], self.floors[rows, None]
-        exponent = theta @ self.design.T
-        slope = slope_at(exponent, floors)
+        share = expit(theta @ self.design.T)
+        scaled = (1 - floors) * share
+        slope = scaled * (1 - share)
         weight = masks * slope / masks.sum(axis=1, keepdims=True)
-        # `accuracy_at` with the terms in another order, on which the last bits
-        # of solutions depend, and more than these in heads trained by many.
-        residual = self.accuracy - floors - (1 - floors) * expit(exponent)
+        # The order of the terms decides the last bits of solutions, and more
+        # than these in heads trained by many.
+        residual = self.accuracy - floors - scaled
         hessian = weighted_squares(weight * slope, self.design)
         diagonal = np.einsum('qpp->qp', hessian)
         diagonal += ridge

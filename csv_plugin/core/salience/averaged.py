@@ -20,7 +20,6 @@ from typing import NamedTuple, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
@@ -34,8 +33,7 @@ from csv_plugin.core.salience.ridge import (PENALTIES, Problems,
 from csv_plugin.core.salience.slopes import pulled, slope_of, typical_slope
 from csv_plugin.core.salience_model import (LEAST_RATIO, LEAST_TYPICAL,
                                             LogTerms, SalienceModel)
-from csv_plugin.core.scaling_law import (CHANCE_MARGIN, MAX_DAMPING, MAX_STEPS,
-                                         accuracy_at)
+from csv_plugin.core.scaling_law import CHANCE_MARGIN, Regressions, accuracy_at
 
 #: An error larger by this share makes the weight of a setting e times smaller.
 SHARPNESS = 0.05
@@ -519,56 +517,18 @@ def fit_curves(scores: NDArray, accuracy: NDArray,
     """Fit Eq. 2 to each of S scores `(S, n)`, with each of L floors.
 
     Returns slopes and offsets of exponents, `(S, L)` each; constant scores
-    have the slope 0. By damped Gauss-Newton (Levenberg-Marquardt).
+    have the slope 0.
     """
-    centre, spread = scores.mean(axis=1), scores.std(axis=1)
-    inverse = np.divide(
-        1, spread, where=spread > 1e-12 * np.abs(centre),
-        out=np.zeros_like(spread))  # yapf: disable
-    z = (scores - centre[:, None]) * inverse[:, None]
-    columns = np.stack([np.ones_like(z), z, z**2], axis=2)
-    # Logit regressions to start from.
-    share = (accuracy - floors[:, None]) / (1 - floors[:, None])
-    target = logit(np.clip(share, .02, .98))
-    start = [
-        np.broadcast_to(target.mean(axis=1), (len(z), len(floors))),
-        z @ target.T / len(accuracy)
-    ]
-    theta = np.stack(start, axis=2).reshape(-1, 2)
-    of_score = np.repeat(np.arange(len(z)), len(floors))
-    low = np.tile(floors, len(z))[:, None]
-
-    def at(place: NDArray, q: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Tangents of half the exponents, residuals, sums of squares."""
-        tangents = np.tanh((place[:, :1] + place[:, 1:] * z[of_score[q]]) / 2)
-        residuals = accuracy - (1 + low[q]) / 2 - (1 - low[q]) / 2 * tangents
-        return tangents, residuals, np.einsum('qn,qn->q', residuals, residuals)
-
-    active, damping = np.arange(len(theta)), np.full(len(theta), 1e-6)
-    tangents, residuals, value = at(theta, active)
-    for _ in range(MAX_STEPS):
-        slopes = (1 - low[active]) / 4 * (1 - tangents**2)
-        sums = np.stack([slopes**2, slopes * residuals], axis=1)
-        (a, b, c), (d, e, _) = np.moveaxis(sums @ columns[of_score[active]], 0,
-                                           2)
-        # The last term keeps a saturated problem solvable.
-        a, c = (part * (1 + damping) + 1e-15 for part in (a, c))
-        step = np.stack([c * d - b * e, a * e - b * d], axis=1)
-        trial = theta[active] + step / (a * c - b * b)[:, None]
-        new = at(trial, active)
-        better = new[2] <= value
-        theta[active[better]] = trial[better]
-        damping *= np.where(better, .1, 10)
-        ends = np.abs(value - new[2]) <= value * np.where(
-            better, LINE_TOLERANCE, 1e-15)
-        ends |= damping > MAX_DAMPING
-        keep = better[:, None]
-        tangents = np.where(keep, new[0], tangents)[~ends]
-        residuals = np.where(keep, new[1], residuals)[~ends]
-        value = np.where(better, new[2], value)[~ends]
-        active, damping = active[~ends], damping[~ends]
-        if not len(active):
-            break
-    offset, slope = theta.reshape(len(z), len(floors), 2).transpose(2, 0, 1)
-    slope = slope * inverse[:, None]
-    return slope, offset - slope * centre[:, None]
+    centre, spread = (
+        part(scores, axis=1, keepdims=True) for part in (np.mean, np.std))
+    flat = spread <= 1e-12 * np.abs(centre)
+    z = np.where(flat, 0, scores - centre) / np.where(flat, 1, spread)
+    masks = np.ones((len(floors), len(accuracy)))
+    lines = []
+    for of_models in z:
+        design = np.stack([np.ones_like(of_models), of_models], axis=1)
+        curves = Regressions(design, accuracy, masks, floors, n_free=2)
+        lines.append(curves.solve(0.0, curves.start(), LINE_TOLERANCE))
+    offset, slope = np.moveaxis(np.array(lines), 2, 0)
+    slope = np.where(flat, 0, slope) / np.where(flat, 1, spread)
+    return slope, offset - slope * centre
