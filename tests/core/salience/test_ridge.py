@@ -9,39 +9,12 @@ from scipy.special import expit
 from csv_plugin.core.salience import Ridge, Task, Uniform, fold_masks, ridge
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience.ridge import Problems, RidgeRegressions
-from csv_plugin.core.scaling_law import fit_curve
 from tests.core.worlds import (SCORES, accuracies, contradictory_task,
                                make_world, mse, phi_task)
-
-HELD_OUT = ['family 0', 'family 1']
 
 
 def fit(solver, task, n_repeats=3):
     return solver.fit(task, fold_masks(task.families, 0, n_repeats=n_repeats))
-
-
-def held_out_errors(world, *solvers):
-    """Against the noise-free accuracies of families never fitted on."""
-    train, test = world.split(HELD_OUT)
-    truth = world.truth[np.isin(world.task.families, HELD_OUT)]
-    return [
-        mse(fit(solver, train).model.predict(test.values), truth)
-        for solver in solvers
-    ]
-
-
-def test_planted_salience_is_found():
-    world = make_world(
-        n=60, n_families=10, salience=(1, 3, 0, 0, 0, 0, 0, 0), noise=0.01,
-        floor=.1)  # yapf: disable
-    uniform, ridge = held_out_errors(world, Uniform(), Ridge())
-    assert ridge < uniform / 5
-    assert ridge < 0.02**2
-    solution = fit(Ridge(), world.task)
-    assert solution.notes == ()
-    assert 0 < solution.penalty < np.inf
-    coefficients = np.abs(solution.model.coefficients)
-    assert coefficients[1] > coefficients[0] > 3 * coefficients[2:].max()
 
 
 def test_no_gain_falls_back_to_the_mean_loss():
@@ -94,22 +67,6 @@ def test_ridge_minimises_its_objective(phi):
         objective, np.zeros(task.values.shape[1] + 1), tol=1e-12)
     assert objective(np.append(gradient,
                                offset)) == pytest.approx(expected.fun, 1e-5)
-
-
-def test_uniform_is_the_least_squares_fit_to_the_mean_loss():
-    task = make_world(noise=0.05).task
-    solution = fit(Uniform(), task)
-    score = task.values @ task.uniform
-    curve, _ = fit_curve(score, task.accuracy, task.chance)
-    np.testing.assert_allclose(solution.model.coefficients, task.uniform,
-                               1e-12)
-    np.testing.assert_allclose(
-        solution.model.predict(task.values),
-        curve.accuracies(score),
-        rtol=0,
-        atol=1e-3)
-    assert solution.model.curve.floor == task.chance
-    assert (solution.solver, solution.penalty) == ('uniform', np.inf)
 
 
 @pytest.mark.parametrize('alpha, beta, floor, chance', [
