@@ -165,9 +165,9 @@ def load_predictor(path: FilePath) -> Predictor:
     with errors_name(where, 'parts of a single predictor', _REMEDY):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
-        return Predictor(columns, benchmarks, header['versions'], targets,
-                         matrix, _training_scores(where, header, arrays),
-                         mean_losses)
+        return Predictor(columns, benchmarks, header['versions'],
+                         targets, matrix,
+                         _training_scores(where, header, arrays), mean_losses)
 
 
 def _json_of(part: BenchmarkPredictor) -> dict[str, Any]:
