@@ -15,7 +15,7 @@ from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import Uniform
-from csv_plugin.extras import training_files
+from csv_plugin.extras import pictures, training_files
 from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import file_set, sole_writer, write_text
@@ -27,6 +27,7 @@ from tests.extras.importers.outputs import LM_EVAL, TEXTS
 from tests.extras.page.pages import page_run
 from tests.lm import models
 from tests.tables import small_tables, write_tables
+from tests.triage.pretraining import EARLIER, write_runs
 
 
 class Refused(Exception):
@@ -86,7 +87,16 @@ def texts(folder: Path, seed: int) -> None:
                          {'seed': seed})
 
 
-WRITERS = fit, predict, import_losses, train, texts
+def triage(folder: Path, seed: int) -> None:
+    save_predictor(runs.train(), folder / 'p')
+    write_runs(folder / 'old', EARLIER)
+    write_runs(folder / 'new', {'good': 1.8, 'bad': 1.0 + .1 * seed}, 3)
+    call('triage', '--predictor', folder / 'p', '--dumps', folder / 'new',
+         '--history', folder / 'old', '--out', folder / 'out')
+
+
+WRITERS = (fit, predict, import_losses, train, texts,
+           pytest.param(triage, marks=pytest.mark.slow))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -119,9 +129,10 @@ class NthCall:
 
 @pytest.fixture(autouse=True)
 def quick_pictures(monkeypatch):
-    monkeypatch.setattr(
-        training_files, 'save',
-        lambda figure, path: write_text(path, str(figure.axes[0].dataLim)))
+    for module in (training_files, pictures):
+        monkeypatch.setattr(
+            module, 'save', lambda figure, path: write_text(
+                path, str([axes.dataLim for axes in figure.axes])))
 
 
 @pytest.mark.parametrize('write', WRITERS)
@@ -195,7 +206,7 @@ def kill(write, folder: Path, is_time) -> None:
 @pytest.mark.parametrize('write', [
     import_losses, texts,
     *(pytest.param(write, marks=pytest.mark.slow)
-      for write in (fit, predict, train, report, losses))
+      for write in (fit, predict, train, report, losses, triage))
 ])  # yapf: disable
 def test_killed_processes(tmp_path, write):
     """Before the first file appears, and among them."""
