@@ -55,7 +55,7 @@ PATH_TOLERANCE, TOLERANCE = 1e-2, 1e-4
 NEAR = 1.3
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
-RISE, FAR = 1.5, 2
+RISE, FAR = 1.5, 4
 #: Fewer units than these, if not all, count by their losses over typical ones:
 #: logarithms of one loss lead too far beyond the training models.
 LEAST_LOGS = 8

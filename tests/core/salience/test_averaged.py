@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from scipy.stats import rankdata
 
 from csv_plugin.core.accuracies import AccuracyTable
@@ -188,6 +189,23 @@ def test_floors_and_penalties_without_hope_are_given_up(monkeypatch):
     hope = every.errors[:, every.likely] < averaged.NEAR * least
     np.testing.assert_allclose(some.errors[hope, some.likely],
                                every.errors[hope, some.likely])
+
+
+def test_a_floor_may_be_the_best_at_weak_penalties_alone():
+    """Of four losses, three of which fall with accuracy as a floor of 0 says.
+
+    These are noisy. The other one follows the curve above chance.
+    """
+    rng = np.random.default_rng(0)
+    skill = rng.uniform(-1, 1, 40)
+    accuracy = accuracy_at(3 * skill - 1, 0.25)
+    noisy = -(logit(accuracy) + rng.normal(size=40) / 10) / 2
+    task = Task.of(
+        np.stack([-skill, noisy, noisy, noisy], axis=1), np.full(4, 1 / 4),
+        accuracy, 0.25, np.repeat(np.arange(10), 4))
+    ridge = RidgeRegressions.of(task.features)
+    found = Ridges(ridge, task, masks_of(task), PENALTIES)
+    assert found.errors[0].argmin() != found.likely == 0
 
 
 def test_one_family_gets_uniform_weights():
