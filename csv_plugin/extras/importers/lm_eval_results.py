@@ -336,6 +336,10 @@ def _cell(run: Run, model: str, benchmark: str, metric: Optional[str]) -> Cell:
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(where, f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
+    higher = inside(run.content, 'higher_is_better', benchmark)
+    if inside(higher, key.partition(',')[0]) is False:
+        raise InputError(where, 'a metric that is higher for better models',
+                         repr(key), 'Name another metric.')
     return accuracy, run.measured(model, benchmark, key)
 
 

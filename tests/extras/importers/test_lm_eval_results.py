@@ -168,6 +168,14 @@ def test_a_number_that_is_not_finite_harms_its_task_alone(tmp_path, value):
         read(path, names=['winogrande'])
 
 
+def test_a_metric_that_falls_for_better_models(tmp_path):
+    path = write_results(tmp_path, '0.4.9', {'piqa': .6})
+    change_json(path,
+                lambda old: old['higher_is_better']['piqa'].update(acc=False))
+    with pytest.raises(InputError, match="higher for better .* 'acc,none'"):
+        read(path)
+
+
 def test_what_is_no_result_is_left_out_with_a_line(tmp_path):
     write_results(tmp_path / 'm', '0.4.9', {'piqa': .6})
     (tmp_path / 'm/cut.json').write_text('{"results": {')
