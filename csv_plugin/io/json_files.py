@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, read_bytes, read_lines
 
+#: Larger numbers could have sums and products that are none.
+LARGEST = 1e60
 _Type = TypeVar('_Type')
 _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
           list: 'a list'}  # yapf: disable
@@ -64,6 +66,10 @@ def is_number(value: Any) -> TypeGuard[float]:
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
+def _is_moderate(value: Any) -> bool:
+    return is_number(value) and abs(value) <= LARGEST
+
+
 def _are_texts(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
 
@@ -72,8 +78,8 @@ def _are_texts(values: Iterable[Any]) -> bool:
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a text': lambda v: isinstance(v, str),
     'true or false': lambda v: isinstance(v, bool),
-    'a number or null': lambda v: v is None or is_number(v),
-    'a count': lambda v: type(v) is int and v >= 0,
+    'a number or null': lambda v: v is None or _is_moderate(v),
+    'a count': lambda v: type(v) is int and 0 <= v < 2**53,
     'a list': lambda v: isinstance(v, list),
     'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
     'pairs of texts': lambda v: isinstance(v, list) and all(

@@ -27,7 +27,7 @@ from csv_plugin.core.spans import TextSpans
 from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.json_files import check_fields
+from csv_plugin.io.json_files import LARGEST, check_fields
 
 KIND = 'csv_plugin.predictor'
 
@@ -88,8 +88,6 @@ _TOKENS = {
 #: that there are not.
 _SCORES = {'training.observed': 'fnB', 'training.held_out': 'fnB'}
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
-#: Larger numbers could have sums and products that are none.
-_LARGEST = 1e60
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
@@ -348,8 +346,8 @@ def _taken(where: str,
             raise InputError(where,
                              f'{_KINDS[kind]} of shape {expected} in {key!r}',
                              f'{array.dtype} of shape {array.shape}', _REMEDY)
-        if not np.all(np.abs(array) <= _LARGEST):
+        if not np.all(np.abs(array) <= LARGEST):
             raise InputError(
-                where, f'finite numbers of at most {_LARGEST:g} in {key!r}',
+                where, f'finite numbers of at most {LARGEST:g} in {key!r}',
                 'others', _REMEDY)
     return {name: arrays[f'{prefix}{name}'] for name in layouts}

@@ -128,6 +128,8 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path, part_of):
 @pytest.mark.parametrize('change, problem', [
     (dict(benchmark='hard'), "'hard' twice"),
     (dict(main=1), 'true or false'),
+    (dict(n_items=2**53), 'a count'),
+    (dict(rate=1e61), 'a number'),
 ])
 def test_values_that_no_benchmark_has_are_refused(path, change, problem):
     assert_refused(path, problem,
