@@ -125,13 +125,13 @@ def diagnose(score: NDArray, accuracy: NDArray,
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """Q penalised regressions (Eq. 4) on one design matrix.
+    """Q penalised regressions (Eq. 4) on one design matrix, or on one each.
 
     Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2 + penalty
     |theta'|^2`, where `A` is Eq. 2 of its exponent and `theta'` are the
     coefficients behind the first `n_free`. They are solved together, by damped
-    Gauss-Newton (Levenberg-Marquardt). The design is `(n, p)`, accuracies
-    `(n,)`, masks of 0 and 1 `(Q, n)`, floors `(Q,)`, in [0, 1).
+    Gauss-Newton (Levenberg-Marquardt). The design is `(n, p)` or `(Q, n, p)`,
+    accuracies `(n,)`, masks of 0 and 1 `(Q, n)`, floors `(Q,)`, in [0, 1).
     """
     design: NDArray
     accuracy: NDArray
@@ -148,23 +148,25 @@ class Regressions:
         """
         floors = self.floors[:, None]
         share = np.clip((self.accuracy - floors) / (1 - floors), .02, .98)
-        target, z = logit(share), self.design[:, 1]
+        target, z = logit(share), self.design[..., 1]
         n = self.masks.sum(axis=1, keepdims=True)
-        dz = z - self.masks @ z[:, None] / n
+        dz = z - _weighted_sums(self.masks, z[..., None]) / n
         dt = target - np.sum(self.masks * target, axis=1, keepdims=True) / n
         # Flat where z does not vary among the rows that count.
-        rounding = 1e-20 * (self.masks @ z**2) + np.finfo(float).tiny
+        rounding = 1e-20 * np.sum(self.masks * z**2, axis=1)
+        rounding += np.finfo(float).tiny
         slope = np.sum(
             self.masks * dz * dt, axis=1) / np.maximum(
                 np.sum(self.masks * dz**2, axis=1), rounding)
-        theta = np.zeros((len(self.masks), self.design.shape[1]))
+        theta = np.zeros((len(self.masks), self.design.shape[-1]))
         theta[:, 0] = ((target - dt) - slope[:, None] * (z - dz))[:, 0]
         theta[:, 1] = slope
         return theta
 
     def predict(self, theta: NDArray) -> NDArray:
         """Return accuracies of all rows, fractions, `(Q, n)`."""
-        return accuracy_at(theta @ self.design.T, self.floors[:, None])
+        return accuracy_at(
+            _exponents(theta, self.design), self.floors[:, None])
 
     def solve(self,
               penalty: float,
@@ -176,7 +178,7 @@ class Regressions:
         tolerance, as a share.
         """
         theta, damping = start.copy(), np.full(len(start), 1e-6)
-        ridge = np.full(self.design.shape[1], penalty)
+        ridge = np.full(self.design.shape[-1], penalty)
         ridge[:self.n_free] = 0
         active = np.arange(len(start))
         value = self._objective(theta, active, ridge)
@@ -197,34 +199,55 @@ class Regressions:
                 break
         return theta
 
+    def _of(self, rows: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Designs, masks and floors of some of the regressions."""
+        design = self.design if self.design.ndim == 2 else self.design[rows]
+        return design, self.masks[rows], self.floors[rows, None]
+
     def _objective(self, theta: NDArray, rows: NDArray,
                    ridge: NDArray) -> NDArray:
-        masks, floors = self.masks[rows], self.floors[rows, None]
-        fitted = accuracy_at(theta @ self.design.T, floors)
+        design, masks, floors = self._of(rows)
+        fitted = accuracy_at(_exponents(theta, design), floors)
         squares = masks * (self.accuracy - fitted)**2
         return squares.sum(axis=1) / masks.sum(axis=1) + theta**2 @ ridge
 
     def _step(self, theta: NDArray, rows: NDArray, ridge: NDArray,
               damping: NDArray) -> NDArray:
-        masks, floors = self.masks[rows], self.floors[rows, None]
-        share = expit(theta @ self.design.T)
+        design, masks, floors = self._of(rows)
+        share = expit(_exponents(theta, design))
         scaled = (1 - floors) * share
         slope = scaled * (1 - share)
         weight = masks * slope / masks.sum(axis=1, keepdims=True)
         # The order of the terms decides the last bits of solutions, and more
         # than these in heads trained by many.
         residual = self.accuracy - floors - scaled
-        hessian = weighted_squares(weight * slope, self.design)
+        hessian = weighted_squares(weight * slope, design)
         diagonal = np.einsum('qpp->qp', hessian)
         diagonal += ridge
         # The last term keeps a saturated problem solvable.
         diagonal += damping[:, None] * diagonal + 1e-15
-        gradient = (weight * residual) @ self.design - theta * ridge
+        gradient = _weighted_sums(weight * residual, design) - theta * ridge
         return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+
+
+def _exponents(theta: NDArray, design: NDArray) -> NDArray:
+    """`design @ t` for every row `t` of `(Q, p)`."""
+    if design.ndim == 2:
+        return theta @ design.T
+    return (design @ theta[:, :, None])[:, :, 0]
+
+
+def _weighted_sums(weights: NDArray, design: NDArray) -> NDArray:
+    """`design.T @ w` for every row `w` of `(Q, n)`."""
+    if design.ndim == 2:
+        return weights @ design
+    return (weights[:, None] @ design)[:, 0]
 
 
 def weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
     """Return `design.T @ diag(w) @ design` for every row `w` of `(Q, n)`."""
+    if design.ndim == 3:
+        return design.swapaxes(1, 2) @ (weights[:, :, None] * design)
     n, p = design.shape
     total = np.zeros((len(weights), p * p))
     n_rows = max(1, PRODUCTS // p**2)

@@ -523,12 +523,14 @@ def fit_curves(scores: NDArray, accuracy: NDArray,
         part(scores, axis=1, keepdims=True) for part in (np.mean, np.std))
     flat = spread <= 1e-12 * np.abs(centre)
     z = np.where(flat, 0, scores - centre) / np.where(flat, 1, spread)
-    masks = np.ones((len(floors), len(accuracy)))
-    lines = []
-    for of_models in z:
-        design = np.stack([np.ones_like(of_models), of_models], axis=1)
-        curves = Regressions(design, accuracy, masks, floors, n_free=2)
-        lines.append(curves.solve(0.0, curves.start(), LINE_TOLERANCE))
-    offset, slope = np.moveaxis(np.array(lines), 2, 0)
+    designs = np.stack([np.ones_like(z), z], axis=2).repeat(len(floors), 0)
+    curves = Regressions(
+        designs,
+        accuracy,
+        np.ones(designs.shape[:2]),
+        np.tile(floors, len(z)),
+        n_free=2)
+    lines = curves.solve(0.0, curves.start(), LINE_TOLERANCE)
+    offset, slope = lines.T.reshape(2, len(z), len(floors))
     slope = np.where(flat, 0, slope) / np.where(flat, 1, spread)
     return slope, offset - slope * centre
