@@ -180,17 +180,6 @@ def test_the_mean_is_over_the_main_benchmarks(predictor):
     assert mean.errors['runs'] == pytest.approx(without.errors['runs'])
 
 
-def test_runs_of_one_recipe_add_their_noise_to_predictions(predictor):
-    cube = predictor.predict(dict(zip('rst', SEEDS))).values[:, :, 0]
-    parts = compare(A, B, predictor, same_recipe=SEEDS).of_kind('predicted')
-    expected = np.sqrt(2) * np.column_stack([cube, cube.mean(1)]).std(
-        axis=0, ddof=1)
-    assert np.allclose([part.errors['runs'] for part in parts], expected)
-    for part in parts:
-        assert part.error == pytest.approx(
-            np.hypot(part.errors['runs'], part.errors['predictor']))
-
-
 def test_predictions_and_answers_combined(predictor):
     found = compare(A, B, predictor, GRADES)
     easy = parts_on(found, 'easy')

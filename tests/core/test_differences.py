@@ -127,22 +127,6 @@ def test_many_pairs_in_cells(monkeypatch):
     np.testing.assert_allclose(fast, exact, rtol=.005)
 
 
-def test_families_share_errors(predictor):
-    """The parts of the variance are found again, within and between."""
-    scores = simulated(np.random.default_rng(0))
-    one = replace(
-        predictor,
-        benchmarks=(replace(predictor.benchmarks[0], n_items=0), ),
-        training_scores=scores)
-    near = pair(one, 4, 4, same_family=True)
-    far = pair(one, 4, 4)
-    # The scale of a t distribution is smaller than a normal deviation.
-    share = far.deviation[0] / near.deviation[0]
-    assert share == pytest.approx(np.sqrt((4 + 9) / 4), rel=.15)
-    assert near.deviation[0] == pytest.approx(.02 * np.sqrt(2), rel=.2)
-    assert far.freedom[0] == MOST_FREEDOM
-
-
 def test_most_likely_scale():
     """Against a general optimiser of the weighted likelihood."""
     parts = differences._Pairs.of(
@@ -254,16 +238,3 @@ def test_noise_of_items_is_least(predictor):
     error = found.differences(4, 4).deviation
     assert error[0] == pytest.approx(np.sqrt(least[0]))
     assert error[-1] == pytest.approx(np.sqrt(least[:2].sum()) / 2)
-
-
-def test_benchmarks_share_a_shape():
-    """Of errors of any size, which grow with the predicted difference."""
-    rng = np.random.default_rng(1)
-    sizes = rng.exponential(.2, 500)
-    squares = (1e-4 + 2e-3 * sizes) * rng.standard_normal(500)**2
-    parts = differences._Pairs(sizes, squares,
-                               rng.random(500) < .5, np.full(500, 1 / 500), 2)
-    larger = parts._replace(sizes=3 * sizes, squares=9 * squares)
-    found = differences._fit([parts, larger])
-    assert found[1] == pytest.approx(found[0] * [9, 9, 3])
-    assert found[0, 2] == pytest.approx(2e-3, rel=.5)

@@ -275,34 +275,6 @@ def test_few_models_promise_nothing(n):
     assert (low == 0).all() and (high == 1).all()
 
 
-def exchangeable_families(rng, n_families=10, n_models=4):
-    """Losses and accuracies with noise of each family and each model."""
-    families = np.repeat(np.arange(n_families), n_models)
-    loss = rng.normal(2, 0.3, len(families))
-    shift = rng.normal(0, 0.15, n_families)[families]
-    logit = -3 * (loss - 2) + shift + rng.normal(0, 0.15, len(families))
-    return Task.of(loss[:, None], np.ones(1), 1 / (1 + np.exp(-logit)), 0.0,
-                   families)
-
-
-@pytest.mark.slow
-def test_coverage_of_new_families_is_near_the_level():
-    rng = np.random.default_rng(0)
-    hits = []
-    for repeat in range(150):
-        task = exchangeable_families(rng)
-        new = task.families == 9
-        seen, unseen = task.select(~new), task.select(new)
-        fit = Uniform().fit(seen, fold_masks(seen.families, repeat))
-        intervals = intervals_of(seen, fit)
-        away = intervals.distance(fit.model.scores(unseen.values))
-        low, high = bounds(intervals, 0.9, fit.model, unseen.values, away)
-        inside = away == 0
-        hits.append(((low <= unseen.accuracy)
-                     & (unseen.accuracy <= high))[inside])
-    assert 0.85 <= np.concatenate(hits).mean() <= 0.97
-
-
 def test_a_loss_above_all_that_were_fitted_on_promises_nothing():
     """Whatever the score: one loss of several is enough."""
     intervals = replace(random_intervals(0), highest=np.array([1.7]))

@@ -146,25 +146,6 @@ def test_too_little_to_learn_from():
                        families) is None
 
 
-def test_missing_scores_are_filled_by_what_is_there(monkeypatch):
-    """Against the closed form, where one of two benchmarks lacks scores."""
-    monkeypatch.setattr(score_imputation, '_STEPS', 200)
-    rng = np.random.default_rng(0)
-    first = rng.normal(.5, .1, 400)
-    second = .2 + .6 * first + rng.normal(0, .03, 400)
-    there = first < .5  # weak models alone
-    values = np.stack([first, np.where(there, second, NAN)], axis=1)
-    mean, covariance = _moments(values, 0)
-    slope, offset = np.polyfit(first[there], second[there], 1)
-    rest = np.mean((second - offset - slope * first)[there]**2)
-    var = first.var()
-    np.testing.assert_allclose(
-        mean, [first.mean(), offset + slope * first.mean()], atol=2e-3)
-    np.testing.assert_allclose(
-        covariance, [[var, slope * var], [slope * var, slope**2 * var + rest]],
-        rtol=.05)
-
-
 def test_scores_that_few_have_are_taken_as_they_are():
     """They scatter about their own mean, not about 0, unless they are errors;
     covariances are shrunk toward 0 and above."""

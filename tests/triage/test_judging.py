@@ -36,23 +36,6 @@ def finished(predictor, history):
     return forecast(predictor, run_dumps(NEW), history)
 
 
-def test_forecasts_come_near_the_end(early, finished):
-    assert early.benchmarks == ('easy', 'hard')
-    assert [run.run for run in early.runs] == ['bad', 'good']
-    for run in NEW:
-        end = finished.expected[run].values
-        assert early.expected[run].values == pytest.approx(end, abs=0.11)
-        now = early.predictions.at(f'{run}@35', 'easy').value
-        error = abs(early.expected[run].values[0] - end[0])
-        assert error < abs(now - end[0])
-
-
-def test_the_better_run_is_ranked_first(early):
-    for benchmark in (*early.benchmarks, OVERALL):
-        assert early.rankings[benchmark].runs == ('good', 'bad')
-        assert early.rankings[benchmark].chance[0] > 0.75
-
-
 def test_a_finished_run_is_as_predicted(finished):
     for run in NEW:
         for b, benchmark in enumerate(finished.benchmarks):

@@ -145,28 +145,6 @@ def test_averages_with_any_floor_are_those_of_its_own_path(floor):
         exponents_of(task, terms), exponents, rtol=1e-5, atol=1e-6)
 
 
-def test_settings_with_small_errors_are_solved():
-    """Others may be left where a looser path has passed them."""
-    task = world(n=80)
-    masks = masks_of(task)
-    ridge = RidgeRegressions.of(task.features)
-    penalties = tuple(10**(-i / 2) for i in range(13))
-    found = Ridges(ridge, task, masks, penalties)
-    problems = Problems.of_folds(task, masks,
-                                 floor_candidates(task.chance)[[found.likely]])
-    errors = found.errors[:, found.likely]
-    near = np.flatnonzero(errors <= averaged.NEAR * errors.min())
-    assert 2 < len(near) < len(errors)
-    for s in near:
-        exact = ridge.refined(problems, found.path[s], penalties[s - 1])
-        known, predicted = (
-            accuracy_at(part.exponents, problems.floors[0])
-            for part in (found.path[s], exact))
-        np.testing.assert_allclose(known, predicted, atol=5e-4)
-        error = held_out_mse(predicted[:-1], task.accuracy, masks)
-        assert errors[s] == pytest.approx(float(error), rel=5e-3)
-
-
 def test_floors_and_penalties_without_hope_are_given_up(monkeypatch):
     task = world(n=80)
     masks, moved = masks_of(task), []

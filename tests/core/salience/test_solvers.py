@@ -97,19 +97,6 @@ def test_the_order_of_the_models_does_not_matter(solver):
 
 
 @for_learners
-def test_the_order_of_the_columns_does_not_matter(solver):
-    rng = np.random.default_rng(0)
-    task = PLANTED.task.on(PLANTED.task.values, np.array([0.4, 0.3, 0.2, 0.1]))
-    order = rng.permutation(4)
-    permuted = task.on(task.values[:, order], task.uniform[order])
-    np.testing.assert_allclose(
-        fit(solver, permuted).model.coefficients,
-        fit(solver, task).model.coefficients[order],
-        rtol=0,
-        atol=1e-5)
-
-
-@for_learners
 def test_reversed_data_have_a_positive_slope_and_a_note(solver):
     task = make_world(alpha=2.0, noise=0.02).task
     solution = fit(solver, task)
