@@ -16,7 +16,7 @@ from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        at_least_noise, deviation, fit_variance,
                                        item_variance, learn_rate,
                                        mean_distances, shared_variances)
-from csv_plugin.core.salience import Constant, Ridge, Task, Uniform, fold_masks
+from csv_plugin.core.salience import Constant, Ridge, Uniform, fold_masks
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from tests.core.worlds import make_world
