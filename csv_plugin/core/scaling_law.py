@@ -36,8 +36,6 @@ PROBLEMS = {
 
 #: Steps after which a regression is taken as it is.
 MAX_STEPS = 50
-#: Most numbers of products of design columns in memory at a time.
-PRODUCTS = 2**20
 #: A problem whose damping has grown this far cannot be improved any more.
 MAX_DAMPING = 1e6
 
@@ -125,19 +123,17 @@ def diagnose(score: NDArray, accuracy: NDArray,
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """Q penalised regressions (Eq. 4) on one design matrix, or on one each.
+    """Q regressions (Eq. 4) on one design matrix, or on one each.
 
-    Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2 + penalty
-    |theta'|^2`, where `A` is Eq. 2 of its exponent and `theta'` are the
-    coefficients behind the first `n_free`. They are solved together, by damped
-    Gauss-Newton (Levenberg-Marquardt). The design is `(n, p)` or `(Q, n, p)`,
-    accuracies `(n,)`, masks of 0 and 1 `(Q, n)`, floors `(Q,)`, in [0, 1).
+    Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2`, where `A` is Eq. 2
+    of its exponent. They are solved together, by damped Gauss-Newton
+    (Levenberg-Marquardt). The design is `(n, p)` or `(Q, n, p)`, accuracies
+    `(n,)`, masks of 0 and 1 `(Q, n)`, floors `(Q,)`, in [0, 1).
     """
     design: NDArray
     accuracy: NDArray
     masks: NDArray
     floors: NDArray
-    n_free: int
 
     __repr__ = short_repr
 
@@ -168,24 +164,19 @@ class Regressions:
         return accuracy_at(
             _exponents(theta, self.design), self.floors[:, None])
 
-    def solve(self,
-              penalty: float,
-              start: NDArray,
-              tolerance: float = 1e-6) -> NDArray:
+    def solve(self, start: NDArray, tolerance: float = 1e-6) -> NDArray:
         """Return the coefficients `(Q, p)` that minimise all objectives.
 
         A problem is solved once a step improves its objective by less than the
         tolerance, as a share.
         """
         theta, damping = start.copy(), np.full(len(start), 1e-6)
-        ridge = np.full(self.design.shape[-1], penalty)
-        ridge[:self.n_free] = 0
         active = np.arange(len(start))
-        value = self._objective(theta, active, ridge)
+        value = self._objective(theta, active)
         for _ in range(MAX_STEPS):
-            step = self._step(theta[active], active, ridge, damping[active])
+            step = self._step(theta[active], active, damping[active])
             trial = theta[active] + step
-            new = self._objective(trial, active, ridge)
+            new = self._objective(trial, active)
             better = new <= value
             theta[active[better]] = trial[better]
             damping[active] *= np.where(better, 0.1, 10)
@@ -204,14 +195,13 @@ class Regressions:
         design = self.design if self.design.ndim == 2 else self.design[rows]
         return design, self.masks[rows], self.floors[rows, None]
 
-    def _objective(self, theta: NDArray, rows: NDArray,
-                   ridge: NDArray) -> NDArray:
+    def _objective(self, theta: NDArray, rows: NDArray) -> NDArray:
         design, masks, floors = self._of(rows)
         fitted = accuracy_at(_exponents(theta, design), floors)
         squares = masks * (self.accuracy - fitted)**2
-        return squares.sum(axis=1) / masks.sum(axis=1) + theta**2 @ ridge
+        return squares.sum(axis=1) / masks.sum(axis=1)
 
-    def _step(self, theta: NDArray, rows: NDArray, ridge: NDArray,
+    def _step(self, theta: NDArray, rows: NDArray,
               damping: NDArray) -> NDArray:
         design, masks, floors = self._of(rows)
         share = expit(_exponents(theta, design))
@@ -221,12 +211,11 @@ class Regressions:
         # The order of the terms decides the last bits of solutions, and more
         # than these in heads trained by many.
         residual = self.accuracy - floors - scaled
-        hessian = weighted_squares(weight * slope, design)
+        hessian = _weighted_squares(weight * slope, design)
         diagonal = np.einsum('qpp->qp', hessian)
-        diagonal += ridge
         # The last term keeps a saturated problem solvable.
         diagonal += damping[:, None] * diagonal + 1e-15
-        gradient = _weighted_sums(weight * residual, design) - theta * ridge
+        gradient = _weighted_sums(weight * residual, design)
         return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
 
 
@@ -244,18 +233,13 @@ def _weighted_sums(weights: NDArray, design: NDArray) -> NDArray:
     return (weights[:, None] @ design)[:, 0]
 
 
-def weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
-    """Return `design.T @ diag(w) @ design` for every row `w` of `(Q, n)`."""
+def _weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
+    """`design.T @ diag(w) @ design` for every row `w` of `(Q, n)`."""
     if design.ndim == 3:
         return design.swapaxes(1, 2) @ (weights[:, :, None] * design)
     n, p = design.shape
-    total = np.zeros((len(weights), p * p))
-    n_rows = max(1, PRODUCTS // p**2)
-    for start in range(0, n, n_rows):
-        rows = design[start:start + n_rows]
-        products = (rows[:, :, None] * rows[:, None, :]).reshape(-1, p * p)
-        total += weights[:, start:start + n_rows] @ products
-    return total.reshape(-1, p, p)
+    products = (design[:, :, None] * design[:, None, :]).reshape(n, p * p)
+    return (weights @ products).reshape(-1, p, p)
 
 
 def fit_curve(
@@ -274,16 +258,12 @@ def fit_curve(
     spread = max(score.std(), np.finfo(float).tiny)
     design = np.stack([np.ones_like(score), (score - centre) / spread], axis=1)
     n_starts = 1 if guess is None else 2
-    regressions = Regressions(
-        design,
-        accuracy,
-        np.ones((n_starts, len(score))),
-        np.full(n_starts, floor),
-        n_free=2)
+    regressions = Regressions(design, accuracy, np.ones(
+        (n_starts, len(score))), np.full(n_starts, floor))
     starts = regressions.start()
     starts[1:] = guess
     # So tight that gradients taken at the solution are exact.
-    lines = regressions.solve(0.0, starts, tolerance=1e-14)
+    lines = regressions.solve(starts, tolerance=1e-14)
     squares = (regressions.predict(lines) - accuracy)**2
     line = lines[squares.sum(axis=1).argmin()]
     # A flat optimum has its half-way point infinitely far away.

@@ -158,7 +158,7 @@ class Averaged:
 
     def _members(self, task: Task, masks: NDArray) -> list[_Member]:
         """Fits of all kinds; none with a single family."""
-        lowest = task.features.once(_lowest)
+        lowest = task.features.values.min()
         if lowest < 0:
             raise InputError(self.name, 'losses of 0 or more', f'{lowest}',
                              "Use the solver 'ridge' for these features.")
@@ -373,10 +373,6 @@ def _last_logs(losses: SharedFeatures) -> NDArray:
     return np.maximum(logs, np.log(LEAST_RATIO), out=logs)
 
 
-def _lowest(losses: SharedFeatures) -> float:
-    return float(losses.values.min())
-
-
 def _logs(errors: ArrayLike) -> NDArray:
     return np.log(np.maximum(errors, LEAST_ERROR))
 
@@ -524,13 +520,9 @@ def fit_curves(scores: NDArray, accuracy: NDArray,
     flat = spread <= 1e-12 * np.abs(centre)
     z = np.where(flat, 0, scores - centre) / np.where(flat, 1, spread)
     designs = np.stack([np.ones_like(z), z], axis=2).repeat(len(floors), 0)
-    curves = Regressions(
-        designs,
-        accuracy,
-        np.ones(designs.shape[:2]),
-        np.tile(floors, len(z)),
-        n_free=2)
-    lines = curves.solve(0.0, curves.start(), LINE_TOLERANCE)
+    curves = Regressions(designs, accuracy, np.ones(designs.shape[:2]),
+                         np.tile(floors, len(z)))
+    lines = curves.solve(curves.start(), LINE_TOLERANCE)
     offset, slope = lines.T.reshape(2, len(z), len(floors))
     slope = np.where(flat, 0, slope) / np.where(flat, 1, spread)
     return slope, offset - slope * centre

@@ -363,13 +363,9 @@ class RidgeRegressions:
         the mask `(Q,)` of regressions to follow; others stay where they are.
         """
         columns = self.centre.free
-        curves = Regressions(
-            columns,
-            problems.accuracy,
-            problems.masks,
-            problems.floors,
-            n_free=2)
-        free = curves.solve(0.0, curves.start())
+        curves = Regressions(columns, problems.accuracy, problems.masks,
+                             problems.floors)
+        free = curves.solve(curves.start())
         path = [
             Solutions(free, np.zeros_like(problems.masks), free @ columns.T)
         ]

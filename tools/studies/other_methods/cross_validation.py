@@ -98,12 +98,8 @@ def fit_lines(scores: NDArray, accuracy: NDArray,
         out=np.zeros_like(spread))  # yapf: disable
     ones = np.ones((len(scores), 1))
     design = np.hstack([ones, (scores - centre) * inverse])
-    lines = Regressions(
-        design,
-        accuracy,
-        np.ones((len(floors), len(scores))),
-        floors,
-        n_free=design.shape[1])
-    solution = lines.solve(0.0, lines.start(), tolerance=1e-4)
+    lines = Regressions(design, accuracy, np.ones((len(floors), len(scores))),
+                        floors)
+    solution = lines.solve(lines.start(), tolerance=1e-4)
     slopes = solution[:, 1:] * inverse
     return slopes, solution[:, 0] - slopes @ centre
