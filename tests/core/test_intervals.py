@@ -342,16 +342,6 @@ def test_the_shared_shape_counts_as_some_families():
     np.testing.assert_allclose(alone, own_variance(other), rtol=1e-9)
 
 
-@pytest.mark.parametrize('unit', [1e-4, 1e4])
-def test_the_unit_of_a_benchmark_does_not_move_the_others(unit):
-    one = errors_of((4e-4, 4e-2), 50)
-    before, after = (
-        shared_variances([one, errors_of((1e-3, 0), 50, seed=1, unit=x)])
-        for x in (1, unit))
-    np.testing.assert_allclose(after[0], before[0], rtol=1e-3)
-    np.testing.assert_allclose(after[1], unit**2 * before[1], rtol=1e-3)
-
-
 @pytest.mark.parametrize('accuracy', [0.0, 0.25])
 def test_a_mean_accuracy_tells_nothing_of_the_shape(accuracy):
     task = make_world(noise=0.05).task

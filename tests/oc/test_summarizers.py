@@ -23,7 +23,7 @@ from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.oc.run_checks import with_common_groups
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.hostile_names import FORMULAS
-from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
+from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, model_losses, train,
                         write_losses, write_result, write_run)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,23 +143,6 @@ def test_one_row_of_losses(run, predictors):
     chosen = [(texts, 'n_texts'), texts]
     table, _ = summarize(config, predictors, dataset_abbrs=chosen)
     assert [row[2] for row in table[1:]] == ['n_texts', 'all_token_loss']
-
-
-def test_values(run, predictors):
-    table, _ = summarize(make_config(run), predictors[:1])
-    expected = train().predict({
-        'new-0': dump('new-0', model_losses(1.1))
-    }).at('new-0', 'easy')
-    [row] = [
-        row for row in rows_of(run)
-        if row['model'] == 'new-0' and row['benchmark'] == 'easy'
-    ]
-    assert row['predicted'] == pytest.approx(100 * expected.value, abs=1e-3)
-    assert row['low'] == pytest.approx(100 * expected.low, abs=1e-3)
-    assert row['high'] == pytest.approx(100 * expected.high, abs=1e-3)
-    # In percent, as OpenCompass has it.
-    assert row['real'] == pytest.approx(54.98, abs=0.01)
-    assert table[2][4].startswith(f'{100 * expected.value:.1f} (')
 
 
 def test_it_ends_with_the_leaderboard_and_its_files(run, predictors, capsys):

@@ -36,15 +36,6 @@ def finished(predictor, history):
     return forecast(predictor, run_dumps(NEW), history)
 
 
-def test_a_finished_run_is_as_predicted(finished):
-    for run in NEW:
-        for b, benchmark in enumerate(finished.benchmarks):
-            prediction = finished.predictions.at(f'{run}@100', benchmark)
-            assert finished.expected[run].values[b] == pytest.approx(
-                prediction.value)
-    assert finished.backtests == {}
-
-
 def test_error_to_expect_is_that_of_the_backtest(early):
     """Absolute errors, whose means are not those of their differences."""
     test = replace(

@@ -15,7 +15,6 @@ from csv_plugin.core.salience import Averaged, Task, averaged, fold_masks
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,
                                                Ridges, _best_floor, _shared,
                                                floor_candidates)
-from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.salience.ridge import (Problems, RidgeRegressions,
                                             _PenaltyPath)
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
@@ -320,18 +319,6 @@ def test_all_units_count_by_their_logarithms(columns):
     found = EqualWeights(task, MASKS)
     _, terms = found.average(0, np.eye(len(found.sizes))[0])
     assert terms.logs.all() and not terms.losses.any()
-
-
-def test_errors_are_those_of_models_that_are_held_out():
-    task = steady_world()
-    found = EqualWeights(task, MASKS)
-    floors = floor_candidates(FLOOR)
-    assert found.errors.shape == (7, len(floors))
-    for size in range(7):
-        exponents, _ = found.average(1, np.eye(7)[size])
-        predicted = accuracy_at(exponents[:-1], floors[1])
-        assert found.errors[size, 1] == pytest.approx(
-            float(held_out_mse(predicted, task.accuracy, MASKS)))
 
 
 def test_units_and_accuracies_that_do_not_differ():

@@ -202,17 +202,3 @@ def test_the_scale_of_the_features_does_not_matter(scale):
     np.testing.assert_allclose(
         solved(scale * values, problems, 1e-3).exponents,
         solved(values, problems, 1e-3).exponents, atol=1e-5)  # yapf: disable
-
-
-@pytest.mark.parametrize('level', [0.25, 1.0])
-def test_saturated_regressions_stay_finite(level):
-    """No slope is left where all accuracies are at the floor, or at 1."""
-    values, problems = made(7)
-    flat = replace(
-        problems,
-        accuracy=np.full(20, level),
-        floors=np.full(len(problems.masks), 0.25))
-    solutions = solved(values, flat, 1.0, 1e-3, 1e-9)
-    assert np.isfinite(solutions.exponents).all()
-    np.testing.assert_allclose(
-        fitted(flat, solutions), flat.masks * level, atol=0.01)
