@@ -10,7 +10,6 @@ table of --scores; or from a --collection. docs/training.md says more.
 """
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -130,10 +129,9 @@ def run(args: argparse.Namespace) -> None:
     trained = METHODS['paper' if settings else 'auto'](
         training, states, validation, settings,
         partial(tqdm, desc='steps') if settings else fit_bars())
-    predictor = replace(
-        trained.noted({name: collection.losses[name].info
-                       for name in models}),
-        scoring_lm=args.scoring_lm)
+    predictor = trained.noted(
+        {name: collection.losses[name].info
+         for name in models})
     said = write_training(args.out,
                           {'paper' if settings else 'salience': predictor}
                           | training.baselines(), losses, collection,

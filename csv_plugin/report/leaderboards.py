@@ -35,6 +35,8 @@ from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
 #: of the same models, as `extras.score_imputation.with_known_scores` does.
 Complete = Callable[..., Predictions]
 
+#: Most models that a note names as perhaps the best.
+_LIKELY = 3
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
@@ -156,8 +158,11 @@ def predict_columns(columns: Columns,
         missing={**predictions.missing, **missing})  # yapf: disable
     remarks = [*remarks, *predictor_notes(predictors, files)]
     # Known scores make smaller errors, which nothing has measured.
-    ranges = {} if change else _possible_ranks(predictions, predictors,
-                                               columns, folders)
+    ranges: dict[str, list[str]] = {}
+    if not change:
+        ranges, probable = _possible_ranks(predictions, predictors, columns,
+                                           folders)
+        remarks += probable
     if any('-' in cell[1:] for cells in ranges.values() for cell in cells):
         remarks.append(
             'rank 2-4: the error of predicted differences leaves these ranks '
@@ -177,11 +182,14 @@ def _real_accuracies(real: RealScores, models: Collection[str],
     return values
 
 
-def _possible_ranks(predictions: Predictions, predictors: Predictors,
-                    columns: Columns,
-                    folders: Mapping[str, str]) -> dict[str, list[str]]:
-    """Ranges of ranks by predicted means, of predictors that have them."""
-    ranges = {}
+def _possible_ranks(
+        predictions: Predictions, predictors: Predictors, columns: Columns,
+        folders: Mapping[str, str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Ranges of ranks by predicted means, of predictors that have them.
+
+    Notes name the models that are probably the best where none certainly is.
+    """
+    ranges, notes = {}, []
     overall = Overall.of(predictions)
     for places, label in zip(overall.predicted_ranks().T, overall.methods):
         predictor = predictors[label]
@@ -197,7 +205,13 @@ def _possible_ranks(predictions: Predictions, predictors: Predictors,
         ranges[label] = ['-'] * len(places)
         for m, *ends in zip(ranked, *found.rank_ranges(predictions.level)):
             ranges[label][m] = possible_ranks(*ends)
-    return ranges
+        if '1' not in ranges[label]:
+            names = [predictions.models[m] for m in ranked]
+            first = sorted(zip(-found.chances(), names))[:_LIKELY]
+            notes.append(f'{label}: the largest mean is probably that of ' +
+                         ', '.join(f'{name} ({-chance:.0%})'
+                                   for chance, name in first))
+    return ranges, notes
 
 
 def _percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:

@@ -144,6 +144,13 @@ def test_possible_ranks():
     assert (best.tolist(), worst.tolist()) == ([2, 2, 1], [3, 3, 1])
     assert board().ranges == {'p': ['2-3', '2-3', '1']}
     assert '2-3' in as_text(board()) and 'rank 2-4: ' in board().notes[-1]
+    probable = 'p: the largest mean is probably that of B ('
+    # The best one is certain, so no note names it.
+    assert not any(note.startswith(probable) for note in board().notes)
+    del folders['C']
+    assert board().ranges == {'p': ['1-2', '1-2']}
+    assert any(note.startswith(probable) for note in board().notes)
+    folders['C'] = 'c'
     # A model without losses has no rank.
     tables['b'] = NO_DUMP
     assert board().ranges == {'p': ['2', '-', '1']}

@@ -132,17 +132,12 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     tried = np.array([np.inf, *penalties])
     n_fits = len(masks) + 1
     of_floor = slice(floor * n_fits, (floor + 1) * n_fits)
-    path = [solutions[of_floor] for solutions in path]
+    solutions = path[best][of_floor]
     if best:
-        path[best] = ridge.refined(problems[of_floor], path[best],
-                                   penalties[best - 1])
-    # Rounding depends on the size of a product, so the fits to all models at
-    # every penalty stay in this one.
-    models = ridge.models(
-        Solutions.concatenate(
-            [path[best][:-1], *(solutions[-1:] for solutions in path)]),
-        floors[floor])
-    folds, model = models[:len(masks)], models[len(masks) + best]
+        solutions = ridge.refined(problems[of_floor], solutions,
+                                  penalties[best - 1])
+    models = ridge.models(solutions, floors[floor])
+    folds, model = models[:-1], models[-1]
     gained = bool(best > 0) or name == Uniform.name
     return SalienceFit(name, model, folds, masks, float(tried[best]),
                        float(errors[best, floor]),

@@ -70,13 +70,15 @@ class Page:
     """The contents of the page.
 
     `outliers` are accuracies that the main predictor does not explain, the
-    farthest first; `heat_maps` go by benchmark.
+    farthest first; `heat_maps` go by benchmark; `families` go by model, of
+    which some may be absent.
     """
     title: str
     board: Leaderboard
     outliers: Sequence[Outlier]
     predictors: Sequence[PredictorFile]
     heat_maps: Union[list[HeatSection], Missing]
+    families: Mapping[str, str]
     pictures: Sequence[Picture] = ()
 
 

@@ -65,7 +65,8 @@ def run_page(work_dir: FilePath,
     board, columns = _leaderboard(work_dir, sources, progress)
     return Page(
         Path(work_dir).resolve().name, board, outliers(board.predictions),
-        sources, heat_maps, _pictures(board, sources[0], columns, families))
+        sources, heat_maps, families,
+        _pictures(board, sources[0], columns, families))
 
 
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],

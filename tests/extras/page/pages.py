@@ -35,7 +35,11 @@ def make_board(*names) -> Leaderboard:
 
 def make_page(board: Leaderboard, **parts) -> Page:
     empty = dict(
-        title='run', outliers=(), predictors=(), heat_maps=Missing('none'))
+        title='run',
+        outliers=(),
+        predictors=(),
+        heat_maps=Missing('none'),
+        families={})
     return Page(board=board, **{**empty, **parts})
 
 
@@ -93,6 +97,7 @@ def hostile_page() -> Page:
         outliers=[Outlier(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, math.inf)],
         predictors=[PredictorFile(EVIL, EVIL, predictor)],
         heat_maps=[HeatSection(EVIL, 1.0, True, [heat])],
+        families={EVIL: EVIL},
         pictures=[
             Picture(
                 EVIL, EVIL, '<svg xmlns="http://www.w3.org/2000/svg" '
