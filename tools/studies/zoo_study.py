@@ -12,7 +12,6 @@ from torch import Tensor
 from csv_plugin.core import metrics
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.fitting import Fitted
-from csv_plugin.core.held_out_errors import typical_error
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
@@ -267,7 +266,7 @@ def _expected(fit: Fitted) -> dict[str, float]:
     """Mean squared errors of `left_out` that are not found on the series."""
     return {
         'cross-validated': metrics.mse(fit.task.accuracy, fit.held_out),
-        'of the typical series': typical_error(fit.families)**2,
+        'of the typical series': fit.typical_error**2,
         'chosen by': fit.fit.cv_mse
     }
 
