@@ -212,8 +212,8 @@ def _metric(evaluation: str, config: JsonPart) -> str:
     ]
     found = [*map(_accuracy, names)]
     if fields.get('lower_is_better') or not any(found[:1] if given else found):
-        raise InputError(config.where, 'an accuracy', repr(names[0])[:50],
-                         'Choose other evaluations.')
+        raise InputError(config.where, 'an accuracy',
+                         repr(names[0])[:50], 'Choose other evaluations.')
     return next(filter(None, found[1:]), found[0])
 
 
