@@ -1,6 +1,5 @@
 """Losses and trainings of tiny models, number by number."""
 import pytest
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
@@ -8,6 +7,7 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.dumping import score
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.hidden_states import hidden_states
+from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.lm.methods import train_auto, train_paper
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.core.training_worlds import (FITTED, OTHERS, TEXTS, make_training,
@@ -15,8 +15,8 @@ from tests.core.training_worlds import (FITTED, OTHERS, TEXTS, make_training,
 from tests.kept_numbers import check_numbers
 
 #: Tiny models of random weights depend on the version of torch.
-MODEL = AutoModelForCausalLM.from_pretrained(shipped.SCORING_LM)
-TOKENIZER = AutoTokenizer.from_pretrained(shipped.SCORING_TOKENIZER)
+MODEL = load_causal_lm(shipped.SCORING_LM, dtype='float32')
+TOKENIZER = load_tokenizer(shipped.SCORING_TOKENIZER)
 TARGETS = target_tokens(TOKENIZER, TEXTS)
 #: Forward passes are in 32 bits.
 SHARE = 1e-4
@@ -38,7 +38,6 @@ def results(predictor):
     part, = predictor.benchmarks
     return {
         'solver': part.solver,
-        'penalty': part.penalty,
         'cv_mse': part.cv_mse,
         'notes': part.notes,
         'weights': predictor.token_weights('sums'),
