@@ -259,9 +259,9 @@ def judge(
         expected=expected,
         rankings=dict(zip((*predictor.names, OVERALL), rankings)),
         backtests={
-            run.run: forecasts[run.run].backtest
-            for run in runs
-            if not run.finished and forecasts[run.run].backtest.runs
+            name: part.backtest
+            for name, part in forecasts.items()
+            if part.share != 1 and part.backtest.runs
         },
         floors=curve_floors(predictor),
         notes=(*(f'{name} is left out: {why}'
@@ -327,9 +327,8 @@ def _notes(measure: str, runs: Sequence[RunTrajectory],
     for run in runs:
         for note in _notes_on(run, forecaster):
             named.setdefault(note, []).append(run.run)
-    unbegun = {point.run
-               for point in described.values()} - {run.run
-                                                   for run in runs}
+    unbegun = {point.run for point in described.values()}
+    unbegun.difference_update(run.run for run in runs)
     if unbegun:
         named['nothing is forecast: there is no checkpoint yet.'] = sorted(
             unbegun)
