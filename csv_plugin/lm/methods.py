@@ -158,9 +158,9 @@ def fit(losses: Union[ModelLosses, FeatureTable],
 
     Raises:
         InputError: The method is unknown; there is no model, or one without
-            losses or a family; an argument is of another type or for losses
-            of another type; or as in `check_validation`, `fit_predictor`,
-            `train_auto` and `train_paper`.
+            losses or a family; an argument has another type, or is for the
+            other kind of losses; or as in `check_validation`,
+            `fit_predictor`, `train_auto` and `train_paper`.
     """
     _check_models(accuracies, families)
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
@@ -185,7 +185,6 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         check_validation(validation, accuracies.models)
     states: Optional['Tensor'] = None
     if scoring_lm is None:
-        # The tokens of the first model get the weights.
         targets = losses.tokens_of(next(iter(losses)))
     else:
         from csv_plugin.lm.hidden_states import hidden_states

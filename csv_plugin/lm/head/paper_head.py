@@ -17,9 +17,9 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
 from csv_plugin.core.fitting import (Fitted, fit_predictor, fold_predictions,
                                      learn_intervals)
 from csv_plugin.core.held_out_errors import FoldPredictions
-from csv_plugin.core.intervals import BACKTEST_SHARES, worse_models
+from csv_plugin.core.intervals import BACKTEST_SHARES, Intervals, worse_models
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, SalienceFit, Task, fold_masks
 from csv_plugin.core.salience.base import SharedFeatures, held_out_mse
@@ -101,36 +101,27 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
     shared = SharedFeatures(features.values, features.columns.uniform)
     fitted: dict[str, Fitted] = {}
     backtests: list[dict[str, FoldPredictions]] = [{} for _ in BACKTEST_SHARES]
-    for name in notes:
-        rows = ~np.isnan(accuracies.column(name))
+    for name, of_head in notes.items():
+        accuracy = accuracies.column(name)
+        rows = ~np.isnan(accuracy)
+        masks_of_task = masks[:, rows]
         task = Task(
-            shared.select(rows),
-            accuracies.column(name)[rows],
+            shared.select(rows), accuracy[rows],
             mean.benchmark(name).chance, families[rows])
         models = [
             _model(name, i, trained, features.columns.units, task.select(mask))
-            for i, (trained, mask) in enumerate(zip(heads, masks[:, rows]))
+            for i, (trained, mask) in enumerate(zip(heads, masks_of_task))
         ]
-        fitted[name] = Fitted(task,
-                              _fit(models, task, masks[:, rows], notes[name]))
+        fitted[name] = Fitted(task, _fit(models, task, masks_of_task, of_head))
         for i, found in enumerate(backtests, 1):
             trained = heads[i]
             if trained and name in trained.benchmarks:
                 found[name] = fold_predictions(task, models[i][None],
-                                               masks[i:i + 1, rows])
+                                               masks_of_task[i:i + 1])
     intervals = learn_intervals(fitted, backtests)
     parts = {
-        name:
-        replace(
-            mean.benchmark(name),
-            solver=NAME,
-            penalty=fit.fit.penalty,
-            cv_mse=fit.fit.cv_mse,
-            model=fit.fit.model,
-            intervals=intervals[name],
-            typical_error=fit.typical_error,
-            notes=fit.fit.notes)
-        for name, fit in fitted.items()
+        name: _with_fit(mean.benchmark(name), part, intervals[name])
+        for name, part in fitted.items()
     }
     return replace(
         mean,
@@ -138,6 +129,21 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
             parts.get(part.benchmark, part) for part in mean.benchmarks),
         # Those of the mean accuracies are not those of the heads.
         training_scores=None)
+
+
+def _with_fit(mean: BenchmarkPredictor, fitted: Fitted,
+              intervals: Intervals) -> BenchmarkPredictor:
+    """A benchmark with a fit in place of its mean accuracy."""
+    fit = fitted.fit
+    return replace(
+        mean,
+        solver=NAME,
+        penalty=fit.penalty,
+        cv_mse=fit.cv_mse,
+        model=fit.model,
+        intervals=intervals,
+        typical_error=fitted.typical_error,
+        notes=fit.notes)
 
 
 def _train(states: Tensor, table: LossTable, loss: NDArray,
