@@ -1,6 +1,6 @@
 """Mistakes in the config of a run, found before its models run."""
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -43,37 +43,10 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     """
     models, datasets = config['models'], config['datasets']
     check_models(models)
+    warnings: list[str] = []
     summarizer = config.get('summarizer') or {}
-    present = [*map(dataset_abbr_from_cfg, datasets)]
-    predictors, warnings = {}, []
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
-        files = predictor_files(summarizer.get('predictors', ()))
-        for label, path in files.items():
-            if not os.path.lexists(path):
-                warnings.append(
-                    f'predictor {label!r}: there is no file '
-                    f'{os.path.abspath(path)}. Losses are recorded without '
-                    'it; once it is there, -m viz -r shows its predictions.')
-                continue
-            predictors[label] = load_predictor(path)
-            texts = dataset_abbr(predictors[label].columns.fingerprint)
-            if texts not in present:
-                warnings.append(
-                    f'predictor {label!r}: it predicts nothing, for its '
-                    f'texts, {texts}, are not in this run.')
-        groups = with_common_groups(
-            summarizer.get('summary_groups', ()), datasets)
-        names = names_in_run(
-            summarizer.get('benchmarks', ()), datasets, groups,
-            predictable_benchmarks(predictors))
-        if len(predictors) == len(files):
-            check_benchmarks(names, predictors)
-        in_groups = [group['name'] for group in groups]
-        if missing := _missing(names, [*present, *in_groups]):
-            warnings.append(
-                'no dataset or summary group of this run is called '
-                f'{shortened(", ".join(missing), 200)}: predictions of these '
-                'benchmarks have no accuracy beside them.')
+        warnings += _check_summarizer(summarizer, datasets)
     if any(map(is_texts, datasets)):
         warnings += [
             f'model {model_abbr_from_cfg(model)!r}: no token losses will come '
@@ -82,6 +55,37 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             if _returns_no_losses(model)
         ]
     return warnings
+
+
+def _check_summarizer(summarizer: Mapping[str, Any],
+                      datasets: Sequence[Any]) -> Iterator[str]:
+    """Check the predictors and names of benchmarks; yield possible mistakes.
+    """
+    present = [*map(dataset_abbr_from_cfg, datasets)]
+    files = predictor_files(summarizer.get('predictors', ()))
+    predictors = {}
+    for label, path in files.items():
+        if not os.path.lexists(path):
+            yield (f'predictor {label!r}: there is no file '
+                   f'{os.path.abspath(path)}. Losses are recorded without it; '
+                   'once it is there, -m viz -r shows its predictions.')
+            continue
+        predictors[label] = load_predictor(path)
+        texts = dataset_abbr(predictors[label].columns.fingerprint)
+        if texts not in present:
+            yield (f'predictor {label!r}: it predicts nothing, for its texts, '
+                   f'{texts}, are not in this run.')
+    groups = with_common_groups(summarizer.get('summary_groups', ()), datasets)
+    names = names_in_run(
+        summarizer.get('benchmarks', ()), datasets, groups,
+        predictable_benchmarks(predictors))
+    if len(predictors) == len(files):
+        check_benchmarks(names, predictors)
+    in_groups = [group['name'] for group in groups]
+    if missing := _missing(names, [*present, *in_groups]):
+        yield ('no dataset or summary group of this run is called '
+               f'{shortened(", ".join(missing), 200)}: predictions of these '
+               'benchmarks have no accuracy beside them.')
 
 
 def _returns_no_losses(model: Mapping[str, Any]) -> bool:
