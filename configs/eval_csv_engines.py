@@ -5,8 +5,8 @@
 
 Models in vLLM give losses themselves. One behind an API gets them from the
 engine that its entry names, which has to run the same weights (docs/engines.md
-lists the engines). The benchmarks are those with written answers, for an API
-tells no perplexities. Once a predictor is trained, `-m viz -r` shows its
+lists the engines). The benchmarks are those with written answers, as an API
+returns no perplexities. Once a predictor is trained, `-m viz -r` shows its
 predictions (docs/paper_setting.md).
 """
 from mmengine.config import read_base
