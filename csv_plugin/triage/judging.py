@@ -19,14 +19,12 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
                                            rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
-from csv_plugin.triage.ranking import (TOO_FAR, Expectation, Ranking,
+from csv_plugin.triage.ranking import (LEVEL, TOO_FAR, Expectation, Ranking,
                                        curve_floors, expect, rank_all)
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
 #: Name of the ranking by the mean over the benchmarks.
 OVERALL = 'mean'
-#: Level of all intervals.
-LEVEL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,12 +244,12 @@ def judge(
     marks = _extrapolated(
         predictions.select([run.checkpoints[-1] for run in runs]), main)
     expected = {
-        name: expect(part, predictor, main, LEVEL, of_run)
+        name: expect(part, predictor, main, of_run)
         for (name, part), of_run in zip(forecasts.items(), marks)
     }
     rankings = rank_all([*forecasts.values()], [*expected.values()],
                         np.array([run.budget for run in runs]), predictor,
-                        main, LEVEL)
+                        main)
     return Triage(
         measure=measure,
         runs=tuple(runs),

@@ -20,6 +20,8 @@ from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 from csv_plugin.triage.forecasting import Forecast
 
+#: Level of all intervals and ranges of ranks.
+LEVEL = 0.9
 #: Draws from the distribution of what is expected of each run.
 N_DRAWS = 4000
 #: A run is stopped if it ends within `MARGIN` of the best one with a smaller
@@ -73,9 +75,8 @@ class Ranking:
 def expect(forecast: Forecast,
            predictor: Predictor,
            main: Sequence[int],
-           level: float,
            marks: Optional[NDArray[np.bool_]] = None) -> Expectation:
-    """Return expected accuracies of a run, with intervals of the given level.
+    """Return expected accuracies of a run, with intervals of `LEVEL`.
 
     A draw of the exponent is the forecast, plus an error like those of the
     back-test, from a multivariate t distribution, plus an error like those of
@@ -98,7 +99,7 @@ def expect(forecast: Forecast,
     draws = _with_mean(
         rng.normal(accuracy_at(exponents, floors), constants).clip(0, 1), main)
     values = _with_mean(accuracy_at(forecast.exponents, floors), main)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     extrapolated, useless = np.zeros(
         (2, len(values)), bool) if marks is None else marks
     useless = useless & ~np.isnan(values)
@@ -139,8 +140,7 @@ def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
 
 def rank_all(forecasts: Sequence[Forecast],
              expectations: Sequence[Expectation], budgets: NDArray,
-             predictor: Predictor, main: Sequence[int],
-             level: float) -> list[Ranking]:
+             predictor: Predictor, main: Sequence[int]) -> list[Ranking]:
     """Order R runs by each benchmark and last by the mean; NaN comes last.
 
     All budgets, `(R,)`, are in the unit of the trajectories.
@@ -160,7 +160,7 @@ def rank_all(forecasts: Sequence[Forecast],
         rows = np.flatnonzero(~useless[known, b])
         if joint is not None and len(rows):
             judged[:, known[rows]] = _tournament(
-                joint.select(rows), k, budgets[known[rows]], level)
+                joint.select(rows), k, budgets[known[rows]])
         # Useless forecasts come behind others, NaN last; runs with equal
         # forecasts stay in their order.
         order = np.lexsort((-values[b], useless[:, b], np.isnan(values[b])))
@@ -206,8 +206,8 @@ def _scores(curve: Curve, exponents: NDArray) -> NDArray[np.float64]:
         out=np.zeros_like(exponents))  # yapf: disable
 
 
-def _tournament(joint: JointPredictions, k: int, budgets: NDArray,
-                level: float) -> NDArray[np.float64]:
+def _tournament(joint: JointPredictions, k: int,
+                budgets: NDArray) -> NDArray[np.float64]:
     """Numbers of n runs by benchmark k, `(4, n)`.
 
     Best and worst rank, probability to end best, and near the best.
@@ -216,7 +216,7 @@ def _tournament(joint: JointPredictions, k: int, budgets: NDArray,
     for budget in np.unique(budgets):
         rivals = np.flatnonzero(budgets <= LONGER * budget)
         part = joint.select(rivals)
-        numbers = (*part.rank_ranges(level, k), part.chances(k),
+        numbers = (*part.rank_ranges(LEVEL, k), part.chances(k),
                    part.chances(k, MARGIN))
         of_budget = budgets[rivals] == budget
         found[:, rivals[of_budget]] = np.array(numbers)[:, of_budget]

@@ -28,7 +28,7 @@ from csv_plugin.core.salience_model import LEAST_TYPICAL, relative_logs
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.forecasting import worse_and_better
-from csv_plugin.triage.ranking import curve_floors
+from csv_plugin.triage.ranking import LEVEL, curve_floors
 from csv_plugin.triage.trajectories import clipped_exponents
 
 #: Power of parameters and of tokens.
@@ -80,11 +80,9 @@ class LossLaw:
         return np.hstack([np.ones((len(models), 1)), powers, same])
 
 
-def forecast_sizes(predictor: Predictor,
-                   features: FeatureTable,
+def forecast_sizes(predictor: Predictor, features: FeatureTable,
                    models: Mapping[str, ModelInfo],
-                   targets: Mapping[str, ModelInfo],
-                   level: float = 0.9) -> Predictions:
+                   targets: Mapping[str, ModelInfo]) -> Predictions:
     """Predict accuracies of other models, the targets, from sizes alone.
 
     The family of a target is one of the models', or `NEW`. Each half of an
@@ -96,14 +94,14 @@ def forecast_sizes(predictor: Predictor,
     table = FeatureTable(
         tuple(targets), features.columns,
         LossLaw(known, fitted.values).losses(new))
-    predictions = predictor.predict(table, level)
+    predictions = predictor.predict(table, LEVEL)
     families = {row.family for row in known}
     is_new = [row.family not in families for row in new]
     errors = {
         flag: back_test(predictor, fitted, known, flag)
         for flag in {*is_new}
     }
-    half = stdtrit(len(known) - 2, (1 + level) / 2) * np.array(
+    half = stdtrit(len(known) - 2, (1 + LEVEL) / 2) * np.array(
         [errors[flag] for flag in is_new]) * _growth(new, known)
     exponents = clipped_exponents(predictor, table)
     floors, values = curve_floors(predictor), predictions.values[:, :, 0]

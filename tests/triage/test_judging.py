@@ -8,8 +8,8 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.judging import LEVEL, OVERALL, _extrapolated, forecast
-from csv_plugin.triage.ranking import NOT_FORECAST, TOO_FAR
+from csv_plugin.triage.judging import OVERALL, _extrapolated, forecast
+from csv_plugin.triage.ranking import LEVEL, NOT_FORECAST, TOO_FAR
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.triage.pretraining import (EARLIER, NEW, STEPS, run_dumps,

@@ -16,8 +16,6 @@ from csv_plugin.triage.ranking import expect as expect_of
 from csv_plugin.triage.ranking import rank_all
 from tests.runs import train
 
-LEVEL = 0.9
-
 #: Fitted once.
 fitted = cache(train)
 
@@ -53,7 +51,7 @@ def forecast(run,
 
 
 def expect(run, predictor):
-    return expect_of(run, predictor, [0, 1], LEVEL)
+    return expect_of(run, predictor, [0, 1])
 
 
 def test_error_of_the_predictor():
@@ -134,9 +132,9 @@ def rankings(pairs, budgets=None, predictor=None, main=(0, 1), **kwargs):
         part if isinstance(part, Forecast) else forecast(run, *part, **kwargs)
         for run, part in pairs.items()
     ]
-    expected = [expect_of(run, predictor, main, LEVEL) for run in runs]
+    expected = [expect_of(run, predictor, main) for run in runs]
     budgets = np.array(budgets or [1.0] * len(runs))
-    return rank_all(runs, expected, budgets, predictor, main, LEVEL)
+    return rank_all(runs, expected, budgets, predictor, main)
 
 
 def test_error_of_differences():

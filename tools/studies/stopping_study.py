@@ -26,7 +26,6 @@ from csv_plugin.cli.options import whole_number
 from csv_plugin.demo import shipped
 from csv_plugin.triage.checkpoints import read_checkpoints
 from csv_plugin.triage.forecasting import Forecaster
-from csv_plugin.triage.judging import LEVEL
 from csv_plugin.triage.ranking import STOP, expect, rank_all
 from tools.studies.decisions_study import drawn_units
 from tools.studies.options import parser_of, tables_in, with_units
@@ -74,11 +73,10 @@ def rules(case: Case) -> dict[str, Rule]:
     def by_triage(runs: Sequence[StudyRun]) -> NDArray[np.bool_]:
         forecasts = [history.forecast(run.trajectory) for run in runs]
         expected = [
-            expect(part, case.predictor, everything, LEVEL)
-            for part in forecasts
+            expect(part, case.predictor, everything) for part in forecasts
         ]
         *_, ranking = rank_all(forecasts, expected, np.ones(len(runs)),
-                               case.predictor, everything, LEVEL)
+                               case.predictor, everything)
         verdicts = dict(zip(ranking.runs, ranking.verdicts))
         return np.array([verdicts[part.run] == STOP for part in forecasts])
 

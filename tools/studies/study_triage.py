@@ -44,7 +44,6 @@ from csv_plugin.triage import forecasting
 from csv_plugin.triage.checkpoints import (Checkpoint, read_checkpoints,
                                            rows_by_run)
 from csv_plugin.triage.forecasting import Forecaster
-from csv_plugin.triage.judging import LEVEL
 from csv_plugin.triage.ranking import curve_floors, expect
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 from tools.studies.options import parser_of, tables_in
@@ -205,7 +204,7 @@ def _methods(case: Case) -> dict[str, Callable[[StudyRun], Sequence[NDArray]]]:
                      run: RunTrajectory) -> Sequence[NDArray]:
         n = len(predictor.benchmarks)
         expected = expect(
-            Forecaster(history).forecast(run), predictor, range(n), LEVEL)
+            Forecaster(history).forecast(run), predictor, range(n))
         # The last one is the mean.
         return expected.values[:n], expected.low[:n], expected.high[:n]
 
