@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 
 from csv_plugin import configs
-from csv_plugin.cli.arguments import into_folder, print_end
+from csv_plugin.cli.arguments import into_folder, print_next
 from csv_plugin.cli.options import add_flag, add_option
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import file_set, read_bytes, write_text
@@ -60,5 +60,5 @@ def _copy(args: argparse.Namespace) -> None:
     with file_set():
         for name, target in targets.items():
             write_text(target, texts[name])
-    print(*map(shown_path, targets.values()), sep='\n')
-    print_end(args.out, 'opencompass', next(iter(targets.values())))
+    print('Written:', *map(shown_path, targets.values()), sep='\n')
+    print_next('opencompass', next(iter(targets.values())))

@@ -10,7 +10,7 @@ from csv_plugin import __version__
 from csv_plugin.cli import copy_configs, run_demo, salience
 from csv_plugin.cli.salience import VERBS, main
 from csv_plugin.demo import shipped
-from tests.scripts import refusal
+from tests.scripts import check_end, refusal
 
 #: Prints what of these is loaded after the help was shown.
 HELP = """
@@ -104,11 +104,13 @@ def test_ctrl_c(monkeypatch, capsys):
 def test_configs_are_copied(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(['configs']) == 0
-    shown = capsys.readouterr().out
-    for path in copy_configs.RUNS.glob('*.py'):
+    originals = sorted(copy_configs.RUNS.glob('*.py'))
+    for path in originals:
         copy = tmp_path / path.name
         assert copy.read_text('utf-8') == path.read_text('utf-8')
-        assert path.name in shown
+    assert check_end(capsys.readouterr().out) == [
+        'Written:', *(path.name for path in originals)
+    ]
     assert main(['configs', 'eval_csv']) == 0
     (tmp_path / 'eval_csv.py').write_text('mine')
     assert main(['configs', '--out', 'new/folder', 'eval_csv']) == 0
