@@ -36,8 +36,8 @@ from csv_plugin.report.notes import first
 
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
-#: What an import may write.
-_FILES = 'losses.csv', 'scores.csv', 'benchmarks.csv', MEASURED
+#: What an import may write, beside the records of measured values.
+_TABLES = 'losses.csv', 'scores.csv', 'benchmarks.csv'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,10 +78,13 @@ def run(args: argparse.Namespace) -> None:
     else:
         features, accuracies = _of_models(args, metrics, chance)
     _write_tables(args.out, features, accuracies)
-    print_end(args.out, 'salience', 'fit', '--losses', args.out / 'losses.csv',
-              '--scores', args.out / 'scores.csv', '--models', 'models.csv',
-              '--benchmarks', args.out / 'benchmarks.csv', '--out',
-              'outputs/study')
+    # Tables that were not imported come from the user, as that of models.
+    losses, scores, benchmarks = (
+        path if path.exists() else path.name
+        for path in (args.out / name for name in _TABLES))
+    print_end(args.out, 'salience', 'fit', '--losses', losses, '--scores',
+              scores, '--models', 'models.csv', '--benchmarks', benchmarks,
+              '--out', 'outputs/study')
 
 
 def _of_models(
@@ -128,7 +131,7 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
     tables = [table for table in (features, accuracies) if table]
     counts = [counted(len(tables[0].models), 'model')]
     # Those of an earlier import are about other models.
-    with file_set(*(out / name for name in _FILES)):
+    with file_set(*(out / name for name in (*_TABLES, MEASURED))):
         if features:
             write_csv(out / 'losses.csv', ('model', *features.columns.units),
                       ((model, *row) for model, row in zip(
@@ -153,5 +156,5 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
                 if value != value
             ]
             if missing:
-                print(one_line(f'No accuracy on {name} of {first(missing)}'))
+                print(one_line(f'No accuracy on {name} of {first(missing)}.'))
     print(f'{", ".join(counts)}.')

@@ -65,8 +65,10 @@ def test_accuracies_alone(tmp_path, capsys):
     first = min((LM_EVAL / 'd-s-100').glob('results_*'))  # the texts alone
     shutil.copy(first, tmp_path / 'empty')
     assert not main(words(tmp_path, ONE, f'{tmp_path}/empty', CHOICE))
-    assert check_end(capsys.readouterr().out) == [
-        'No accuracy on tiny_choice of empty', '2 models, 1 benchmark.', '',
+    shown = capsys.readouterr().out
+    assert f'--losses losses.csv --scores {tmp_path}/out/scores.csv' in shown
+    assert check_end(shown) == [
+        'No accuracy on tiny_choice of empty.', '2 models, 1 benchmark.', '',
         f'Written to {tmp_path}/out.'
     ]
     assert (tmp_path / 'out/scores.csv').read_text().splitlines() == [
