@@ -267,8 +267,9 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
 def _mark(model: str, args: argparse.Namespace) -> str:
     """A mark of the model and settings that chunks of losses are made with.
 
-    Left out is what dumps record, and what changes no loss: whether code may
-    run, and which server is asked, with how many requests at a time.
+    Left out are what dumps record, such as the format of numbers, and whether
+    code may run. The settings of a server are left out, too: dumps record the
+    context, and the address and the number of requests change no loss.
     """
     call = [model] if args.url is not None else [
         model, args.setting, weights_mark(model)
