@@ -72,9 +72,8 @@ def run(args: argparse.Namespace) -> None:
     print_warnings(_unpredicted(study, args.scores))
     board = leaderboard(study, predict)
     predictor = args.out / 'predictor.safetensors'
-    splits = {model: row.split for model, row in tables.info.items()}
     with file_set():
-        write_predictions(args.out, study, splits)
+        write_predictions(args.out, study, tables.info)
         write_markdown(args.out / 'leaderboard.md', board)
         write_report(args.out / 'report.md', study, title, args.command)
         save_predictor(study.predictor, predictor)

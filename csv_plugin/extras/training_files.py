@@ -29,21 +29,19 @@ def write_training(out: Path,
 
     The first of `predictors` is the one that was trained; its baselines
     follow. `losses` are those of all models. `remarks` are notes of the report
-    on all benchmarks. Returns the `summary` of the
-    study, which takes `wide`.
+    on all benchmarks. Returns the `summary` of the study, which takes `wide`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
-    splits = {model: row.split for model, row in collection.info.items()}
     fitted = {m for part in trained.benchmarks for m in part.fit_models}
-    shown = [model for model in splits if model not in fitted]
-    n_fitted = len(splits) - len(shown)
+    shown = [model for model in collection.info if model not in fitted]
+    n_fitted = len(collection.info) - len(shown)
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
     pictures = out / PICTURES
     pictures.mkdir(exist_ok=True)
     earlier = *pictures.glob('*.png'), *pictures.glob('*.svg')
     with file_set(*earlier):
-        write_predictions(out, study, splits)
+        write_predictions(out, study, collection.info)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
         write_report(out / 'report.md', study, title, command, remarks)
         points = capability_points(trained, losses, collection.accuracies,

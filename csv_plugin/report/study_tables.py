@@ -12,7 +12,7 @@ from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.io.tables import write_csv
+from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.screen import markdown_table, text_table, wrapped
@@ -50,25 +50,22 @@ _METHODS = {
 
 
 def write_predictions(folder: Path, study: Study,
-                      splits: Mapping[str, str]) -> None:
+                      info: Mapping[str, ModelInfo]) -> None:
     """Write every prediction of the solver as CSV, one row each.
 
     Scores that the predictor was fitted to are in `in_sample.csv`, all others
     in `predictions.csv`. Columns are `PREDICTION_COLUMNS`, accuracies as
-    fractions, flags as 0 and 1. `splits` has the split of each model.
+    fractions, flags as 0 and 1. `info` has the split of each model.
     """
     table = study.predictions
     in_sample = table.in_sample[:, :, 0]
-    cubes = table.values, table.low, table.high
+    cubes = (table.values, table.low, table.high, 1 * table.extrapolated,
+             1 * table.in_sample, 1 * table.at_chance, table.expected_error)
 
     def row(m: int, b: int) -> tuple[object, ...]:
         model = table.models[m]
-        flags = (table.extrapolated[m, b,
-                                    0], in_sample[m, b], table.at_chance[m, b,
-                                                                         0])
-        return (model, table.benchmarks[b], splits[model], table.real[m, b],
-                *(cube[m, b, 0] for cube in cubes), *map(int, flags),
-                table.expected_error[m, b, 0])
+        return (model, table.benchmarks[b], info[model].split,
+                table.real[m, b], *(cube[m, b, 0] for cube in cubes))
 
     for name, part in (('predictions', ~in_sample), ('in_sample', in_sample)):
         write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS,

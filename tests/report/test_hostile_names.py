@@ -10,7 +10,7 @@ from csv_plugin.core.comparing import compare
 from csv_plugin.core.escaping import from_csv_cell, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
-from csv_plugin.io.tables import read_rows, write_csv
+from csv_plugin.io.tables import ModelInfo, read_rows, write_csv
 from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
 from csv_plugin.report.notes import learning_notes
@@ -115,8 +115,8 @@ def test_study(tmp_path):
             study.predictor, benchmarks=parts, training_scores=None),
         predictions=replace(
             study.predictions, benchmarks=benchmarks, models=NAMES))
-    study_tables.write_predictions(tmp_path, study,
-                                   dict.fromkeys(NAMES, 'test'))
+    study_tables.write_predictions(
+        tmp_path, study, dict.fromkeys(NAMES, ModelInfo('', 'test', 1)))
     check_csv(tmp_path / 'predictions.csv', ['model'], NAMES)
     check_csv(tmp_path / 'predictions.csv', ['benchmark'], benchmarks)
     study_tables.write_report(tmp_path / 'r.md', study, 'Title',

@@ -11,6 +11,7 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study, geometric_mean
+from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.screen import markdown_table, text_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS,
@@ -46,8 +47,11 @@ def cells(line: str) -> list[str]:
 
 
 def test_predictions(tmp_path, tables, study):
-    splits = {model: f's{m % 3}' for m, model in enumerate(tables.models)}
-    write_predictions(tmp_path, study, splits)
+    info = {
+        model: ModelInfo('', f's{m % 3}', 1)
+        for m, model in enumerate(tables.models)
+    }
+    write_predictions(tmp_path, study, info)
     rows, fitted = (
         list(
             csv.DictReader((tmp_path / name).read_text('utf-8').splitlines()))
@@ -70,7 +74,7 @@ def test_predictions(tmp_path, tables, study):
         flags = cell.extrapolated, cell.in_sample, cell.at_chance
         # All digits: the file has the numbers of the study.
         assert [*row.values()][2:] == [
-            splits[model], '' if np.isnan(observed) else str(observed),
+            info[model].split, '' if np.isnan(observed) else str(observed),
             *map(str, (cell.value, cell.low, cell.high)), *(str(int(flag))
                                                             for flag in flags),
             '' if cell.expected_error is None else str(cell.expected_error)
