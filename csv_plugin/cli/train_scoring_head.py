@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from tqdm import tqdm
 
@@ -36,7 +36,16 @@ from csv_plugin.report.notes import family_notes, shortage_notes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('losses and accuracies')
+    _add_sources(parser.add_argument_group('losses and accuracies'))
+    _add_training(parser.add_argument_group('training'))
+    add_flag(
+        parser, '--keep-collection',
+        'write OUT/collection too, the losses and accuracies in one '
+        'folder, for --collection and for other verbs (default: no)')
+    add_shared(parser, '--out', '--wide')
+
+
+def _add_sources(group: Any) -> None:
     source = group.add_mutually_exclusive_group(required=True)
     add_option(
         source, '--runs', 'DIR', 'time-stamped folders of OpenCompass, the '
@@ -64,7 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         group, '--scores', 'CSV|paper', 'table of accuracies, fractions in '
         '0..1; paper for those of the paper (default: those of the runs)')
-    group = parser.add_argument_group('training')
+
+
+def _add_training(group: Any) -> None:
     add_option(group, '--fit', 'SPLIT',
                'splits to fit to (default: all but test)', split_name, (), '+')
     add_option(
@@ -83,11 +94,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group, '--steps', 'N', 'most gradient steps of --method paper '
         f'(default {HeadSettings.n_steps})', int)
     add_shared(group, '--seed')
-    add_flag(
-        parser, '--keep-collection',
-        'write OUT/collection too, the losses and accuracies in one '
-        'folder, for --collection and for other verbs (default: no)')
-    add_shared(parser, '--out', '--wide')
 
 
 @into_folder

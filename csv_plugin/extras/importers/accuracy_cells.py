@@ -40,15 +40,7 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
             '; '.join(left_out.lines) or 'none',
             'Name benchmarks whose metric is an accuracy.')
     chance = chance or {}
-    known = {*known_benchmarks(), *chance, *patterns}
-    names = [*dict.fromkeys(
-        name for pattern in patterns or ['*'] for name in sorted(found)
-        if fnmatchcase(name, pattern))]  # yapf: disable
-    kept = [name for name in names if name in known] or names
-    for name in names:
-        if name not in kept:
-            left_out.add('benchmark',
-                         'give its chance level, --chance NAME=0.25', name)
+    kept = _kept(found, patterns, chance, left_out)
     infos = benchmark_infos(kept, chance)
     left_out.warn()
     if models is None:
@@ -67,6 +59,21 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
                   for model in models]),
         np.array([infos[name].chance for name in kept]),
         np.array(n_items, np.int64), every)
+
+
+def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
+          left_out: LeftOut) -> list[str]:
+    """Benchmarks that patterns match, with a chance level if one has it."""
+    known = {*known_benchmarks(), *chance, *patterns}
+    names = [*dict.fromkeys(
+        name for pattern in patterns or ['*'] for name in sorted(found)
+        if fnmatchcase(name, pattern))]  # yapf: disable
+    kept = [name for name in names if name in known] or names
+    for name in names:
+        if name not in kept:
+            left_out.add('benchmark',
+                         'give its chance level, --chance NAME=0.25', name)
+    return kept
 
 
 def _n_items(name: str, records: Sequence[Measured], known: int) -> int:

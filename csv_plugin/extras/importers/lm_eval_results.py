@@ -287,9 +287,9 @@ def read_lm_eval_accuracies(
 
     Raises:
         InputError: As in `read_runs` and `benchmark_infos`; there is no path;
-            no accuracy on a benchmark can be used; the accuracies of a model
-            are of several weights; or those on a benchmark have several
-            metrics, numbers of few-shot examples or of items.
+            no accuracy can be used; the accuracies of a model are of several
+            weights; or those on a benchmark have several metrics, numbers of
+            few-shot examples or of items.
     """
     check_list('benchmarks', benchmarks)
     folders, left_out = paths_by_model(paths), LeftOut()
