@@ -252,11 +252,11 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         for part in (predictions.values, predictions.low, predictions.high))
     helped = np.zeros(values.shape, bool)
     for row in np.flatnonzero(~np.isnan(table.values).all(axis=1)):
-        before, ends = values[row, place, 0], (low[row, place,
-                                                   0], high[row, place, 0])
-        after, narrowing = imputation.complete(before, table.values[row],
-                                               noise[row])
-        lower, upper = _narrowed(before, *ends, after, narrowing)
+        cells = row, place, 0
+        after, narrowing = imputation.complete(values[cells],
+                                               table.values[row], noise[row])
+        lower, upper = _narrowed(values[cells], low[cells], high[cells], after,
+                                 narrowing)
         lower, upper = at_least_noise(lower, after, upper, n_items,
                                       predictions.level)
         gaps = np.isnan(table.values[row])
