@@ -11,9 +11,11 @@ accuracies alone are written.
 """
 import argparse
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Optional
 
+import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import into_folder, print_end, refuse
@@ -151,10 +153,7 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
             write_measured(out, records)
     if accuracies:
         for name, column in zip(accuracies.benchmarks, accuracies.values.T):
-            missing = [
-                m for m, value in zip(accuracies.models, column)
-                if value != value
-            ]
+            missing = [*compress(accuracies.models, np.isnan(column))]
             if missing:
                 print(one_line(f'No accuracy on {name} of {first(missing)}.'))
     print(f'{", ".join(counts)}.')

@@ -138,11 +138,10 @@ def run(args: argparse.Namespace) -> None:
     predictor = trained.noted(
         {name: collection.losses[name].info
          for name in models})
-    said = write_training(args.out,
-                          {'paper' if settings else 'salience': predictor}
-                          | training.baselines(), losses, collection,
-                          args.command, mixed, args.wide)
-    print(said)
+    predictors = {'paper' if settings else 'salience': predictor}
+    print(
+        write_training(args.out, predictors | training.baselines(), losses,
+                       collection, args.command, mixed, args.wide))
     print_end(args.out, 'salience', 'predict', 'outputs/losses', '--predictor',
               args.out / PREDICTOR)
 

@@ -1,5 +1,4 @@
 """The files of a training."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,4 @@
 """Readings in any training loop."""
-
 import pytest
 import torch
 
