@@ -14,9 +14,9 @@ from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import TextSet
 
-#: Nats by which rounding may make a loss negative. In
-#: float32, `-log p` is the difference of two numbers of the size of the
-#: logits: those of 1000 are rounded by 3e-5, and an engine rounds a few times.
+#: Nats by which rounding may make a loss negative. In float32, `-log p` is the
+#: difference of two numbers of the size of the logits: those of 1000 are
+#: rounded by 3e-5, and an engine rounds a few times.
 ROUNDING = 1e-3
 
 
@@ -80,11 +80,6 @@ class TokenLosses:
     def n_bytes(self) -> int:
         """UTF-8 bytes of the text."""
         return self.spans.n_bytes
-
-    @property
-    def n_scored(self) -> int:
-        """Number of scored tokens."""
-        return int(np.count_nonzero(~np.isnan(self.losses)))
 
 
 def _sound(losses: NDArray) -> NDArray[np.bool_]:

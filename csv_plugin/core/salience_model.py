@@ -176,14 +176,6 @@ class SalienceModel:
         return cls(np.broadcast_to(uniform, shape), Curve.constant(accuracy))
 
 
-def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
-    """Return the position of scores: -1 below a range, 0 inside, 1 above."""
-    # The last bits of a score depend on the models beside it.
-    slack = 1e-9 * (high - low)
-    return np.where(score > high + slack, 1,
-                    np.where(score < low - slack, -1, 0))
-
-
 def outside(score: NDArray, low: ArrayLike, high: ArrayLike,
             spread: ArrayLike) -> NDArray[np.float64]:
     """Return how many spreads scores lie outside a range; shapes broadcast."""

@@ -18,7 +18,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dumps, write_dump
 from csv_plugin.io.files import FilePath, check_file_names, file_set
 from csv_plugin.io.model_tables import (accuracy_table, read_accuracies,
-                                        read_accuracy_columns, with_all_models)
+                                        read_accuracy_columns)
 from csv_plugin.io.paper import PAPER, paper_accuracies
 from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
@@ -136,7 +136,7 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     accuracies = read_accuracies(root / SCORES, root / BENCHMARKS)
     check_names_in(root / SCORES, 'models', accuracies.models, root / MODELS,
                    info)
-    accuracies = with_all_models(accuracies, tuple(info))
+    accuracies = accuracies.spread(tuple(info), accuracies.benchmarks)
     losses = read_dumps(
         {model: root / f'{model}.safetensors'
          for model in info}, texts, progress)

@@ -97,8 +97,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     check_names_in(scores_path, 'models', accuracies.models, losses_path,
                    features.models)
     check_weights((*read_measured(losses_path), *read_measured(scores_path)))
-    return ModelTables(features, with_all_models(accuracies, features.models),
-                       info)
+    accuracies = accuracies.spread(features.models, accuracies.benchmarks)
+    return ModelTables(features, accuracies, info)
 
 
 def read_loss_features(path: FilePath,
@@ -179,15 +179,6 @@ def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
         np.array([row.chance for row in rows], np.float64),
         np.array([row.n_items for row in rows], np.int64),
         outside_means=tuple(name for name in info if not info[name].main))
-
-
-def with_all_models(accuracies: AccuracyTable,
-                    models: Sequence[str]) -> AccuracyTable:
-    """Return a row for each model, NaN where it was run on no benchmark."""
-    values = np.full((len(models), len(accuracies.benchmarks)), np.nan)
-    row = {model: index for index, model in enumerate(models)}
-    values[[row[model] for model in accuracies.models]] = accuracies.values
-    return replace(accuracies, models=tuple(models), values=values)
 
 
 def _read(file: str, losses: bool) -> ModelColumns:

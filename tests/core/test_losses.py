@@ -46,7 +46,7 @@ def test_bad_token_losses_are_refused(losses, n_chars, message):
 
 
 def test_losses_are_floats_and_hashes_hexadecimal():
-    assert TokenLosses('en', [NAN, 1], TARGET[0], 5, '0a' * 32).n_scored == 1
+    TokenLosses('en', [NAN, 1], TARGET[0], 5, '0a' * 32)
     empty = TokenLosses('', [], TokenSpans([], [], 0), 0)
     assert empty.losses.dtype == np.float64
     with pytest.raises(InputError, match="sha256 of text 'en': .*'0A0A"):
