@@ -25,7 +25,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience.base import (SalienceFit, SharedFeatures, Task,
-                                           fit_notes, held_out_mse)
+                                           fit_notes, held_out_mse, with_all)
 from csv_plugin.core.salience.choice import Constant
 from csv_plugin.core.salience.ridge import (PENALTIES, Problems,
                                             RidgeRegressions, Solutions,
@@ -173,7 +173,7 @@ class Averaged:
     def _averaged(self, task: Task, masks: NDArray, members: list[_Member],
                   shared: _SharedErrors) -> tuple[SalienceFit, NDArray]:
         """Average of all members and settings, and its exponents."""
-        floors = floor_candidates(task.chance)
+        floors = _floors(task.chance)
         excess = [
             _logs(member.errors) + of_all[:, None]
             for member, of_all in zip(members, shared.excess)
@@ -219,7 +219,7 @@ class Ridges:
                  penalties: tuple[float, ...]) -> None:
         self._ridge, self._task, self._masks = ridge, task, masks
         self._penalties, self._n_fits = penalties, len(masks) + 1
-        floors = floor_candidates(task.chance)
+        floors = _floors(task.chance)
         path, self.errors = self._loose_path(floors)
         self.likely = _best_floor([_logs(self.errors)])
         rows = self.likely * self._n_fits + np.arange(self._n_fits)
@@ -233,7 +233,7 @@ class Ridges:
         Returns exponents of all n models by each fit, the fit to all models
         last, `(F + 1, n)`, and the terms of the same fits.
         """
-        floors, path = floor_candidates(self._task.chance)[[floor]], self.path
+        floors, path = _floors(self._task.chance)[[floor]], self.path
         if floor != self.likely:
             path, errors = self._loose_path(floors)
             self._solve(path, errors[:, 0], floors)
@@ -314,9 +314,9 @@ class EqualWeights:
     """
 
     def __init__(self, task: Task, masks: NDArray) -> None:
-        rows = np.vstack([masks, np.ones_like(task.accuracy, dtype=bool)])
+        rows = with_all(masks)
         logs, means = _last_by_unit(task.features)
-        floors = floor_candidates(task.chance)
+        floors = _floors(task.chance)
         self._typical = task.features.once(_typical)
         self.sizes = len(logs) // 2**np.arange(len(logs).bit_length())
         self.n_sizes = _n_sizes(
@@ -350,9 +350,9 @@ class EqualWeights:
             np.take_along_axis(
                 np.cumsum(slopes * part, axis=1), self.n_sizes - 1, axis=1)
             for part in (few, ~few))
-        return np.tensordot(weights, self._exponents(floor),
-                            1), _Terms(self._offsets[:, :, floor] @ weights,
-                                       losses / self._typical, logs)
+        offset = self._offsets[:, :, floor] @ weights
+        terms = _Terms(offset, losses / self._typical, logs)
+        return np.tensordot(weights, self._exponents(floor), 1), terms
 
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
@@ -425,8 +425,8 @@ def _best_floor(excess: Sequence[NDArray]) -> int:
     return int(np.argmin(best - FLOOR_GAIN * np.array(FLOORS[:len(best)])))
 
 
-def floor_candidates(chance: float) -> NDArray[np.float64]:
-    """Return candidate floors, the chance level first."""
+def _floors(chance: float) -> NDArray[np.float64]:
+    """Candidate floors, `(L,)`, the chance level first; 0 alone if it is 0."""
     return chance * np.array(FLOORS if chance > 0 else FLOORS[:1])
 
 
@@ -450,16 +450,14 @@ def _are_few(sizes: NDArray) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1)
 def _last_by_unit(losses: SharedFeatures) -> tuple[NDArray, NDArray]:
-    """Logarithms less the mean of their unit, `(K, n)` in 32 bits; the means.
-    """
+    """Logarithms less the means of units, `(K, n)`, 32 bits; these means."""
     logs = _last_logs(losses)
     means = logs.mean(axis=0)
     return np.ascontiguousarray((logs - means).T, dtype=np.float32), means
 
 
 def _correlations(logs: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
-    """Correlations of units with ranks of accuracies but for a factor of a
-    row, `(R, K)`.
+    """Correlations with ranks of accuracies, times a factor a row, `(R, K)`.
 
     Logarithms are those of `_last_by_unit`.
     """

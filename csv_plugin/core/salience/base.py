@@ -1,7 +1,7 @@
 """Arguments and results of every salience solver."""
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Optional, Protocol, TypeVar, runtime_checkable
 
@@ -163,10 +163,16 @@ class SalienceFit:
     masks: NDArray
     penalty: float
     cv_mse: float
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     held_out: Optional[NDArray] = None
 
     __repr__ = short_repr
+
+    @property
+    def models(self) -> SalienceModel:
+        """Models of the folds, then that of all models, `(F + 1,)`."""
+        folds = (self.folds[f] for f in range(len(self.masks)))
+        return SalienceModel.stack([*folds, self.model])
 
 
 class Solver(Protocol):
@@ -259,6 +265,11 @@ def fold_masks(families: NDArray,
         partitions.setdefault(
             frozenset(mask.tobytes() for mask in masks), masks)
     return np.concatenate(list(partitions.values()))
+
+
+def with_all(masks: NDArray) -> NDArray:
+    """Return masks of folds `(F, n)`, then that of all models."""
+    return np.vstack([masks, np.ones((1, masks.shape[1]), dtype=bool)])
 
 
 def held_out_mse(predicted: NDArray, accuracy: NDArray,

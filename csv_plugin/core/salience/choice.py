@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import LEAST_FAMILIES, mean_unseen
 from csv_plugin.core.salience.base import (SalienceFit, Solver, Task,
-                                           held_out_mse)
+                                           held_out_mse, with_all)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Ridge, Uniform
 from csv_plugin.core.salience_model import SalienceModel
@@ -31,7 +31,7 @@ class Constant:
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; the penalty is infinite."""
-        rows = np.vstack([masks, np.ones((1, len(task.accuracy)), bool)])
+        rows = with_all(masks)
         totals = rows @ task.accuracy
         counts = rows.sum(axis=1)
         mean = np.where(counts > 0, totals / np.maximum(counts, 1),

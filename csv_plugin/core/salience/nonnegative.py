@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.base import (SalienceFit, Task, fit_notes,
-                                           held_out_mse)
+                                           held_out_mse, with_all)
 from csv_plugin.core.salience.ridge import Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import accuracy_at, slope_at
@@ -58,12 +58,7 @@ class NonNegative:
             notes=fit_notes(uniform.model, masks, gained=False))
         if not len(masks):
             return fallback
-        rows = np.vstack([masks, np.ones_like(masks[:1])])
-        regressions = _Regressions(
-            task,
-            SalienceModel.stack([
-                *(uniform.folds[f] for f in range(len(masks))), uniform.model
-            ]), rows)
+        regressions = _Regressions(task, uniform.models, with_all(masks))
         candidates, errors = [], [uniform.cv_mse]
         for penalty in self.penalties:
             models = regressions.follow(penalty)

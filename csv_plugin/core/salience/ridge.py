@@ -23,7 +23,8 @@ from scipy.linalg import eigh
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.base import (SalienceFit, Task, fit_notes,
-                                           floor_candidates, held_out_mse)
+                                           floor_candidates, held_out_mse,
+                                           with_all)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
@@ -175,7 +176,7 @@ class Problems:
     def of_folds(cls, task: Task, masks: NDArray,
                  floors: NDArray) -> 'Problems':
         """Make fits with each floor: by masks `(F, n)`, then to all models."""
-        rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
+        rows = with_all(masks)
         return cls(task.accuracy,
                    np.tile(rows, (len(floors), 1)).astype(float),
                    np.repeat(floors, len(rows)))

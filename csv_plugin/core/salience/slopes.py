@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.salience.base import SalienceFit, Task, held_out_mse
-from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.salience.base import (SalienceFit, Task, held_out_mse,
+                                           with_all)
 from csv_plugin.core.scaling_law import Curve, accuracy_at, slope_at
 
 #: Standard deviation of the logarithm of a slope around the median.
@@ -57,13 +57,11 @@ def pulled(task: Task, fit: SalienceFit, exponents: NDArray, typical: float,
     not explain may well be flat: the prior counts `signal` times where it is
     steeper.
     """
-    models = SalienceModel.stack(
-        [*(fit.folds[f] for f in range(len(fit.masks))), fit.model])
+    models, rows = fit.models, with_all(fit.masks)
     curve, slopes = models.curve, slope_of(task, exponents)
     changes = typical - np.log(slopes, where=slopes > 0, out=slopes * np.nan)
     weight = len(np.unique(task.families)) / max(fit.cv_mse, LEAST_ERROR)
     factors, shifts = np.ones(len(slopes)), np.zeros(len(slopes))
-    rows = [*fit.masks, np.ones_like(task.accuracy, dtype=bool)]
     for q in np.flatnonzero(np.abs(changes) > LEAST_CHANGE):
         scale = 1 if changes[q] < 0 else signal
         factors[q], shifts[q] = _pull(exponents[q, rows[q]],

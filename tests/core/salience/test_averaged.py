@@ -13,8 +13,8 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Averaged, Task, averaged, fold_masks
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,
-                                               Ridges, _best_floor, _shared,
-                                               floor_candidates)
+                                               Ridges, _best_floor, _floors,
+                                               _shared)
 from csv_plugin.core.salience.ridge import (Problems, RidgeRegressions,
                                             _PenaltyPath)
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
@@ -135,7 +135,7 @@ def test_averages_with_any_floor_are_those_of_its_own_path(floor):
     assert fitted.likely > 0
     weights = np.arange(1, len(PENALTIES) + 2) / 21
     exponents, terms = fitted.average(floor, weights)
-    floors = floor_candidates(task.chance)[[floor]]
+    floors = _floors(task.chance)[[floor]]
     path = ridge.path(Problems.of_folds(task, masks, floors), PENALTIES)
     expected = sum(weight * part.exponents
                    for weight, part in zip(weights, path))

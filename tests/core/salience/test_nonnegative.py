@@ -1,5 +1,4 @@
 """The non-negative solver."""
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
