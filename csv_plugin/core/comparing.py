@@ -291,7 +291,7 @@ def _measure_dumps(dumps: Sequence[TokenLossDump],
     else:
         table = predictor.loss_table(by_name)
         features = predictor.features(table).values
-    losses, _ = counted_losses(table)
+    losses = counted_losses(table)
     if predictor is not None and predictor.matrix is not None:
         tokens = predictor.matrix @ _weights(predictor, features).T
         scores = (losses[1] - losses[0])[:, None] * tokens
@@ -314,13 +314,14 @@ def _weights(predictor: Predictor, values: NDArray) -> NDArray[np.float64]:
     a, b = values[:2]
     weights = []
     for model in (part.model for part in predictor.benchmarks):
-        weights.append(model.coefficients)
+        own = model.coefficients
         if model.logs is not None:
             typical = model.logs.typical
             rise = relative_logs(b, typical) - relative_logs(a, typical)
             slopes = np.divide(
                 rise * typical, b - a, where=a != b, out=np.zeros(len(a)))
-            weights[-1] = weights[-1] + model.logs.coefficients * slopes
+            own = own + model.logs.coefficients * slopes
+        weights.append(own)
     return np.array(weights)
 
 

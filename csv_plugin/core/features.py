@@ -208,20 +208,16 @@ def _common_losses(
         table: LossTable,
         tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
     """Losses of the given tokens, by default all, that every model scored."""
-    scored = table.scored
-    losses, counted = counted_losses(
-        table, scored if tokens is None else tokens & scored)
-    return losses[:, counted]
+    counted = table.scored if tokens is None else tokens & table.scored
+    return table.losses[:, counted_tokens(table, counted)]
 
 
-def counted_losses(
-        table: LossTable,
-        scored: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
-    """Return the losses of counted tokens, 0 elsewhere, and their mask.
+def counted_tokens(table: LossTable,
+                   scored: Optional[NDArray] = None) -> NDArray[np.bool_]:
+    """Return the mask of tokens to count, `(T,)`.
 
-    `scored` is the mask of tokens to count, `(T,)`; by default the tokens that
-    every model scored. Losses are `(M, T)`. An `InputError` if no token is
-    left, or one is missing from a model.
+    By default those that every model scored. An `InputError` if there is
+    none, or one is missing from a model.
     """
     counted = table.scored if scored is None else scored
     if counted.shape != table.scored.shape or not counted.any():
@@ -238,7 +234,16 @@ def counted_losses(
             f'all {np.count_nonzero(counted)} tokens that the training '
             'counted', f'{unscored[model]} of them unscored',
             'Score it with a prefix token, or train without those tokens.')
-    return np.where(counted, table.losses, 0.0), counted
+    return counted
+
+
+def counted_losses(table: LossTable,
+                   scored: Optional[NDArray] = None) -> NDArray[np.float64]:
+    """Return losses in nats, `(M, T)`.
+
+    Scored: the tokens of `counted_tokens`, with its errors; others are 0.
+    """
+    return np.where(counted_tokens(table, scored), table.losses, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,10 +262,10 @@ class TokenColumns:
         """Return the columns of M models.
 
         Scored: the tokens of `columns.scored`, which every model must have. An
-        `InputError` for other texts, or as in `counted_losses`.
+        `InputError` for other texts, or as in `counted_tokens`.
         """
         self.columns.check_texts(table.fingerprint)
-        losses, _ = counted_losses(table, self.columns.scored)
+        losses = counted_losses(table, self.columns.scored)
         return FeatureTable(table.models, self.columns, losses @ self.matrix)
 
     def combine(self, coefficients: csc_array) -> csc_array:
@@ -273,12 +278,12 @@ def group_columns(table: LossTable,
                   scored: Optional[NDArray] = None) -> TokenColumns:
     """Return one column per group of tokens, sorted by name: its mean loss.
 
-    Scored: the tokens of `counted_losses`, with its errors; groups without one
+    Scored: the tokens of `counted_tokens`, with its errors; groups without one
     are left out. The `uniform` of a group is its number of scored tokens per
     character of all texts. Groups are T names, such as those of
     `answer_groups`.
     """
-    _, counted = counted_losses(table, scored)
+    counted = counted_tokens(table, scored)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
     counts = np.bincount(member)
     columns = Columns(
@@ -292,11 +297,11 @@ def text_columns(table: LossTable,
                  part: Optional[NDArray] = None) -> TokenColumns:
     """Return one column per text: its loss per character.
 
-    Scored: the tokens of `counted_losses`, with its errors; of these only the
+    Scored: the tokens of `counted_tokens`, with its errors; of these only the
     mask `part`, `(T,)`, if given. Texts without one are left out. Characters
     are those of the whole text. Its `uniform` is its share of all characters.
     """
-    _, counted = counted_losses(table, scored)
+    counted = counted_tokens(table, scored)
     weighted = counted if part is None else counted & part
     kept, member = np.unique(
         table.text_of_token()[weighted], return_inverse=True)

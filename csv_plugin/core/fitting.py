@@ -274,8 +274,7 @@ def run_backtests(features: FeatureTable, tasks: Mapping[str, Task],
     """
     learned = {name: tasks[name] for name in tasks if not fitted[name].is_mean}
     found = []
-    loss = features.values @ features.columns.uniform
-    for worse in progress(list(worse_models(loss))):
+    for worse in progress(list(worse_models(features.mean_loss))):
         parts = {
             name: task.select(worse[task.features.rows])
             for name, task in learned.items()

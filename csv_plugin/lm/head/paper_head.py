@@ -61,7 +61,7 @@ def train_paper_head(training: Training,
         torch.from_numpy(scale.spread).float())
     accuracies = training.accuracies.select(table.models)
     families = np.array([training.families[model] for model in table.models])
-    loss = counted_losses(table)[0].sum(axis=1)
+    loss = counted_losses(table).sum(axis=1)
     masks = np.vstack([
         np.ones((1, len(families)), dtype=bool),
         worse_models(loss),

@@ -10,7 +10,8 @@ from scipy.sparse import csc_array
 from torch import Tensor
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import Columns, FeatureTable, counted_losses
+from csv_plugin.core.features import (Columns, FeatureTable, counted_losses,
+                                      counted_tokens)
 from csv_plugin.core.losses import LossTable
 
 #: Tokens of a block: 64 MB of float64 at H = 2048.
@@ -65,7 +66,7 @@ class StateColumns:
 
         `part` are the tokens that get a weight, bool, `(T,)`; all by default.
         """
-        _, counted = counted_losses(table)
+        counted = counted_tokens(table)
         if len(states) != len(counted):
             raise InputError(
                 'hidden states', f'{len(counted)}, one a token',
@@ -86,8 +87,7 @@ class StateColumns:
     def features(self, table: LossTable) -> FeatureTable:
         """See `core.training.LossColumns`; nats per character."""
         self.columns.check_texts(table.fingerprint)
-        losses, _ = counted_losses(table, self.columns.scored)
-        losses = losses[:, self.tokens]
+        losses = counted_losses(table, self.columns.scored)[:, self.tokens]
         values = np.zeros((len(losses), len(self.columns.units)))
         values[:, 0] = losses.sum(axis=1)
         for rows, block in _blocks(self.states, self.tokens):
