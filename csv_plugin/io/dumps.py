@@ -42,8 +42,8 @@ _REMEDY = 'Fetch an intact copy, or score the texts again.'
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     """Write a dump; the file appears whole or not at all.
 
-    Losses are rounded to float32; texts keep their order. Equal
-    dumps make equal files, with one version of zlib.
+    Losses are rounded to float32; texts keep their order. Equal dumps make
+    equal files, with one version of zlib.
 
     Raises:
         InputError: The folder does not exist, or a number does not fit into 32

@@ -149,9 +149,8 @@ def inside(value: Any, *names: str) -> Any:
 def read_json_part(path: FilePath, remedy: str) -> JsonPart:
     """Return the object in a JSON file, which may contain NaN."""
     where = os.fspath(path)
-    return JsonPart.of(where,
-                       parse_json(read_bytes(path), where, remedy,
-                                  False), remedy)
+    value = parse_json(read_bytes(path), where, remedy, finite=False)
+    return JsonPart.of(where, value, remedy)
 
 
 def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
@@ -163,7 +162,7 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
     for number, line in enumerate(read_lines(path), start=1):
         if not line.isspace():
             where = f'{file}, line {number}'
-            yield JsonPart.of(where, parse_json(line, where, remedy, False),
-                              remedy)
+            value = parse_json(line, where, remedy, finite=False)
+            yield JsonPart.of(where, value, remedy)
     if not where:
         raise InputError(file, 'a JSON object a line', 'an empty file', remedy)

@@ -66,8 +66,7 @@ def paper_weights() -> dict[str, PaperWeights]:
 
 
 def read_models_or_paper(path: FilePath) -> dict[str, ModelInfo]:
-    """Read a table of models; for 'paper', those with accuracies and a split.
-    """
+    """Read a table of models, or the paper's with accuracies and a split."""
     if path != PAPER:
         return read_models(path)
     evaluated = paper_accuracies().models

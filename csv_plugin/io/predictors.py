@@ -120,9 +120,9 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         for name, array in _arrays_of(part).items():
             arrays[f'{index}.{name}'] = array
     if scores is not None:
-        for name, values in (('observed', scores.observed), ('held_out',
-                                                             scores.held_out)):
-            arrays[f'training.{name}'] = np.nan_to_num(values, nan=-1)
+        for name in _SCORES:
+            values = getattr(scores, name.removeprefix('training.'))
+            arrays[name] = np.nan_to_num(values, nan=-1)
     if predictor.mean_losses is not None:
         arrays['mean_losses'] = predictor.mean_losses
     header = {
@@ -170,12 +170,9 @@ def load_predictor(path: FilePath) -> Predictor:
 
 def _json_of(part: BenchmarkPredictor) -> dict[str, Any]:
     """The JSON part of a benchmark."""
-    of_intervals = _plain(part.intervals)
-    del of_intervals['n_models']  # that of `fit_models`
-    return {
-        **_plain(part),
-        **of_intervals,
-    }
+    values = _plain(part) | _plain(part.intervals)
+    del values['n_models']  # that of `fit_models`
+    return values
 
 
 def _plain(record: Any) -> dict[str, Any]:

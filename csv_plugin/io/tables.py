@@ -98,6 +98,7 @@ class CsvRow:
                           found + more, remedy)
 
     def place(self, column: str) -> str:
+        """Return where a cell is in the file."""
         return f'line {self.line}, column {column!r}'
 
 

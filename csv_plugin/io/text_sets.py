@@ -57,10 +57,8 @@ def _text(where: str, record: Any) -> Text:
         record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
     answer = record['answer']
-    if answer is not None and not (isinstance(answer, list)
-                                   and len(answer) == 2 and all(
-                                       type(offset) is int
-                                       for offset in answer)):
+    is_pair = isinstance(answer, list) and [*map(type, answer)] == [int, int]
+    if answer is not None and not is_pair:
         raise InputError(
             where, "two whole numbers as 'answer'",
             repr(answer)[:80], 'Give the positions of its first character and '

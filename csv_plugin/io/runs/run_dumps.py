@@ -69,7 +69,7 @@ def read_run_dump(work_dir: FilePath, model: str,
     check_file_names(f'model {model!r}, part', model.split('/'),
                      'Name a folder of predictions/ in the run.')
     folder = Path(work_dir, 'predictions', model)
-    dumps, notes = _files(folder, '.safetensors'), _files(folder, _ERROR)
+    dumps, notes = _files(folder, _SUFFIX), _files(folder, _ERROR)
     abbr = dataset_abbr(fingerprint)
     parts = dumps.get(abbr, {})
     # OpenCompass too prefers the file of a run that was not partitioned.
@@ -92,12 +92,11 @@ def read_run_dump(work_dir: FilePath, model: str,
             'token losses', f'a dump of {abbr}',
             'dumps of ' + ', '.join(sorted(dumps)) if dumps else 'none',
             'Add it to the datasets of the run, or see the logs of the model.')
-    return merge_dumps(map(read_model_dump, parts.values()), None)
+    return merge_dumps(map(read_model_dump, parts.values()))
 
 
 def read_model_dump(path: Path) -> TokenLossDump:
     """Read a dump that lies in the folder of its model."""
-    # OpenCompass takes the JSON file for the proof that all is done.
     again = f'remove {path.stem}{_DONE} beside it, and run again with -r.'
     try:
         dump = read_dump(path)

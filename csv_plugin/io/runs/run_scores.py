@@ -55,9 +55,8 @@ def _read_table(path: Path) -> list[list[str]]:
     # OpenCompass puts no cell into quotation marks.
     table = [line.split(',') for line in text.split('\n') if line] or [[]]
     if table[0][:4] != _COLUMNS:
-        raise InputError(
-            str(path), f'columns {", ".join(_COLUMNS)} and models',
-            ', '.join(table[0])[:80] or 'nothing', _REMEDY)
+        raise _damaged(path, f'columns {", ".join(_COLUMNS)} and models',
+                       ', '.join(table[0])[:80] or 'nothing')
     for row in table:
         if len(row) != len(table[0]):
             raise _damaged(path, f'{len(table[0])} cells in every row',
