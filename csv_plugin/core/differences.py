@@ -220,7 +220,7 @@ def predict_jointly(predictor: Predictor,
 def joint_of_scores(predictor: Predictor, scores: NDArray,
                     families: Sequence[str],
                     main: Sequence[str]) -> JointPredictions:
-    """The same of n models with capability scores `(B, n)`."""
+    """Predict as `predict_jointly`, from capability scores `(B, n)`."""
     training = predictor.training_scores
     assert training is not None
     names, benchmarks = predictor.names, predictor.benchmarks

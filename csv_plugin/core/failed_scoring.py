@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 
-#: No greater losses are more than 0.
+#: Losses up to this count as 0.
 _NOTHING = 1e-9
-#: Of fewer units some may be alike by chance; of fewer yet all, by rounding.
+#: With fewer units some losses may be alike by chance, or all by rounding.
 MANY, FEW = 10, 5
 #: Units at either end of which a few may differ from all others.
 _ENDS = 0.05

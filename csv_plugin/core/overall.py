@@ -105,6 +105,7 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     n_models = known.sum(axis=0)
 
     def n_counted(some: NDArray) -> int:
+        """Return the number of accuracies in means over these benchmarks."""
         return int(known[:, some].all(axis=1).sum() * some.sum())
 
     # The first of those that are equal: the one of most benchmarks.

@@ -56,6 +56,7 @@ def collect_features(predictors: Predictors,
 
         @lru_cache(maxsize=None)
         def read_once(fingerprint: str, model: str = model) -> TokenLossDump:
+            """Read the dump on these texts, and note its settings."""
             dump = read(model, fingerprint)
             infos[model] = dump.info
             return dump

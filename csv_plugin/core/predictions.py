@@ -389,8 +389,7 @@ class Predictions:
 
 def _joined(tables: Sequence[Predictions], axis: int,
             **names: Any) -> Predictions:
-    """Tables joined along an axis; names and accuracies of the first or given.
-    """
+    """Tables joined along an axis; other parts are given, or the first's."""
     cubes = {
         part: np.concatenate([getattr(table, part) for table in tables], axis)
         for part in _CUBES
