@@ -56,7 +56,8 @@ def _differences(found: Any,
                 **found,
                 **kept
             } for line in _differences(
-                found.get(key), kept.get(key), share, f'{place}/{key}')
+                found.get(key, 'none'), kept.get(key, 'none'), share,
+                f'{place}/{key}')
         ]
     if isinstance(found, float) and isinstance(kept, (int, float)):
         if math.isclose(found, kept, rel_tol=share, abs_tol=LEAST):

@@ -1,5 +1,4 @@
 """Losses that no model has, and losses that look like them."""
-
 import numpy as np
 import pytest
 

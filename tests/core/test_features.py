@@ -1,5 +1,4 @@
 """Feature columns: shapes, names and the all-token loss they add up to."""
-
 import numpy as np
 import pytest
 from hypothesis import given

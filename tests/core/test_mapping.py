@@ -1,5 +1,4 @@
 """Algorithm 1: conservation, the paper's own form, NaN, many texts."""
-
 import math
 
 import numpy as np

@@ -1,5 +1,4 @@
 """Means over benchmarks: which count, whose ranks agree."""
-
 import numpy as np
 import pytest
 
