@@ -154,7 +154,7 @@ def _write_around(figure: Figure, what: str, panels: list[Panel], wrong: str,
         0.02, 1 - 0.76 / height,
         'Here the interval does not contain the real accuracy.',
         va='top', color=wrong)  # yapf: disable
-    middle = (FOOT + figure.get_figheight() - TITLE) / 2 / height
+    middle = (FOOT + height - TITLE) / 2 / height
     figure.text(0.54, 0.1 / height, 'real accuracy, %', ha='center')
     figure.text(0.012, middle, 'predicted accuracy, %', va='center',
                 rotation='vertical')  # yapf: disable

@@ -96,7 +96,7 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
                 notes: Mapping[str, tuple[str, ...]]) -> Predictor:
     """A predictor by mean accuracies, with heads of the benchmarks in `notes`.
 
-    Heads are those of each mask of the models.
+    There are heads for each row of `masks`, bool, `(R, M)`.
     """
     shared = SharedFeatures(features.values, features.columns.uniform)
     fitted: dict[str, Fitted] = {}
@@ -152,7 +152,8 @@ def _train(states: Tensor, table: LossTable, loss: NDArray,
            progress: Progress) -> Optional[TrainedHeads]:
     """Heads of the benchmarks that show a curve; None if none of them does.
 
-    `train` and `validation` are masks of the models.
+    `train` and `validation` are masks of the models, and `loss` is their
+    summed loss in nats, `(M,)` each.
     """
     learnable = []
     for b, name in enumerate(accuracies.benchmarks):

@@ -18,10 +18,9 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
     """Spans of tokens that spell the text exactly; None if no reading does.
 
     Tokens are read as byte-level BPE (GPT-2's table) and as SentencePiece
-    pieces with byte fallback. Tokens `added` to the
-    vocabulary stand in the text as they are. A space that the tokenizer added
-    before the text, or after an added token, is left out of its token, which
-    may then be empty.
+    pieces with byte fallback. Tokens `added` to the vocabulary stand in the
+    text as they are. A space that the tokenizer added before the text, or
+    after an added token, is left out of its token, which may then be empty.
     """
     data = text.encode()
     literal = added & set(tokens)
