@@ -8,10 +8,9 @@ pattern of any of them.
 """
 import argparse
 import shlex
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Optional, Union
+from typing import Optional
 
 import numpy as np
 from tqdm import tqdm
@@ -21,10 +20,10 @@ from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
 from csv_plugin.cli.options import add_option, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import mixed_engines
-from csv_plugin.core.predicting import Change, RealScores, collect_features
+from csv_plugin.core.predicting import (Change, ModelColumns, RealScores,
+                                        collect_features)
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
@@ -34,9 +33,6 @@ from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             predict_columns, write_leaderboard)
 from csv_plugin.report.screen import full_width
-
-#: Feature columns by model, or why there are none.
-_Tables = Mapping[str, Union[FeatureTable, Missing]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +92,7 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
 
 
 def _known(path: str, predictor: Predictor,
-           tables: _Tables) -> tuple[RealScores, Change, list[str]]:
+           tables: ModelColumns) -> tuple[RealScores, Change, list[str]]:
     """Known scores, what they change, and notes on the unused ones."""
     from csv_plugin.extras.score_imputation import (unused_notes,
                                                     with_known_scores)
@@ -118,7 +114,8 @@ def _known(path: str, predictor: Predictor,
             [*unused_notes(path, known, predictor, [*tables])])
 
 
-def _of_table(predictor: Predictor, path: str) -> tuple[_Tables, list[str]]:
+def _of_table(predictor: Predictor,
+              path: str) -> tuple[ModelColumns, list[str]]:
     """Columns of the models of a table, which may have more units."""
     columns = predictor.columns
     # Tokens are no units.
@@ -128,7 +125,7 @@ def _of_table(predictor: Predictor, path: str) -> tuple[_Tables, list[str]]:
 
 
 def _of_dumps(predictor: Predictor,
-              places: list[str]) -> tuple[_Tables, list[str]]:
+              places: list[str]) -> tuple[ModelColumns, list[str]]:
     """Columns of all models with losses in some places, and notes on them."""
     predictor.check_tokens()
     dumps = find_dumps(places)

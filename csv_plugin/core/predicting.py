@@ -16,8 +16,10 @@ from csv_plugin.core.progress import Progress
 Predictors = Mapping[str, Union[Predictor, Missing]]
 #: By model and benchmark, a real accuracy in 0..1 or why there is none.
 RealScores = Mapping[tuple[str, str], Union[float, Missing]]
-#: Feature columns by label and model, or why there are none.
-Columns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
+#: Feature columns by model, or why there are none.
+ModelColumns = Mapping[str, Union[FeatureTable, Missing]]
+#: The same by label.
+Columns = Mapping[str, ModelColumns]
 #: What describes the losses of each model.
 Infos = Mapping[str, DumpInfo]
 #: Reads the losses of a model on the texts with a fingerprint.

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predicting import predictable_benchmarks
+from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.study import outliers
@@ -35,8 +35,6 @@ _CAPABILITY = (
 _METHODS = ('Predicted against real',
             'Held-out models. On the diagonal a prediction is right; '
             'bars are the intervals.')
-#: Feature columns by folder of the model.
-_Columns = Mapping[str, Union[FeatureTable, Missing]]
 
 
 def run_page(work_dir: FilePath,
@@ -70,7 +68,7 @@ def run_page(work_dir: FilePath,
 
 
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
-                 progress: Progress) -> tuple[Leaderboard, _Columns]:
+                 progress: Progress) -> tuple[Leaderboard, ModelColumns]:
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
@@ -99,7 +97,7 @@ def _folders(work_dir: FilePath, models: Iterable[str]) -> dict[str, str]:
     return {model: known.get(model, model) for model in models}
 
 
-def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
+def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
               families: Mapping[str, str]) -> list[Picture]:
     """Pictures of the main predictor, of models with losses and accuracies.
 
