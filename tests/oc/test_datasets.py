@@ -53,25 +53,18 @@ def test_an_empty_text_is_refused(tmp_path):
         SalienceTextDataset.load('t.jsonl')
 
 
-def load_as_tasks_do(source, tmp_path):
-    """A config, dumped by the main process and read by that of a task."""
-    (tmp_path / 'mine.py').write_text(source)
-    Config.fromfile(
-        tmp_path / 'mine.py',
-        format_python_code=False).dump(tmp_path / 'dumped.py')
-    return Config.fromfile(tmp_path / 'dumped.py', format_python_code=False)
-
-
 def test_a_config_with_texts_of_ones_own(tmp_path):
+    """Dumped by the main process and read by that of a task."""
     tiny.save_texts(tmp_path / 'texts.jsonl')
-    config = load_as_tasks_do(
-        '''
+    (tmp_path / 'mine.py').write_text('''
 from mmengine.config import read_base
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import salience_texts
 datasets = [salience_texts('texts.jsonl', context=512)]
 del salience_texts
-''', tmp_path)
+''')
+    Config.fromfile('mine.py', format_python_code=False).dump('dumped.py')
+    config = Config.fromfile('dumped.py', format_python_code=False)
     entry, = config.datasets
     assert entry.abbr == f'salience_texts-{tiny.TEXTS.fingerprint[:12]}'
     assert entry.path == str(tmp_path / 'texts.jsonl')

@@ -14,28 +14,6 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.models import TokenLossModel
 from tests.lm import models
 
-#: The part of a config that defines the entry `exam`, and its imports.
-EXAM_CONFIG = '''
-from opencompass.models import HuggingFaceBaseModel
-from opencompass.openicl.icl_evaluator import AccEvaluator
-from opencompass.openicl.icl_inferencer import PPLInferencer
-from opencompass.openicl.icl_prompt_template import PromptTemplate
-from opencompass.openicl.icl_retriever import ZeroRetriever
-
-from tests.oc.tiny import Exam
-
-exam = dict(
-    abbr='exam', type=Exam, path='',
-    reader_cfg=dict(input_columns=['question'], output_column='label'),
-    infer_cfg=dict(
-        prompt_template=dict(
-            type=PromptTemplate,
-            template={'A': '{question} {A}', 'B': '{question} {B}'}),
-        retriever=dict(type=ZeroRetriever),
-        inferencer=dict(type=PPLInferencer)),
-    eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
-'''
-
 CHAT = ("{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n"
         '{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}')
 _SUBJECTS = ('cat', 'dog', 'fox', '公园', 'café', 'story', 'mat')
@@ -47,26 +25,15 @@ TEXTS = TextSet(
         for i, word in enumerate(_SUBJECTS * 6)))
 
 
-def save_model(folder: Path, seed: int = 0, **settings: Any) -> Path:
+def save_model(folder: Path) -> Path:
     """Save a Llama with its tokenizer, for `from_pretrained`."""
-    models.make('llama', seed, **settings).save_pretrained(folder)
+    models.make('llama').save_pretrained(folder)
     tokenizer = models.tokenizer()
     # The default would add token types, which generation refuses.
     tokenizer.model_input_names = ['input_ids', 'attention_mask']
     tokenizer.init_kwargs['model_input_names'] = []
     tokenizer.chat_template = CHAT
     tokenizer.save_pretrained(folder)
-    return folder
-
-
-def save_lossy_model(folder: Path) -> Path:
-    """Save a model whose tokenizer drops letters of the texts."""
-    save_model(folder)
-    file = folder / 'tokenizer.json'
-    settings = json.loads(file.read_text('utf-8'))
-    settings['normalizer'] = dict(
-        type='Replace', pattern=dict(Regex='[a-l]'), content='')
-    file.write_text(json.dumps(settings), 'utf-8')
     return folder
 
 

@@ -97,10 +97,6 @@ def predicted(head):
     return head.predict(DUMPS).values[:, :, 0]
 
 
-def intervals(head, name='exam'):
-    return head.benchmark(name).intervals
-
-
 def standardised(table):
     """The states as they are trained on, to the last bit."""
     scale = StateColumns.of(STATES, table).scale
@@ -283,7 +279,8 @@ def test_a_fold_that_lacks_validation_models_predicts_its_mean():
     of_one_family = [model for model in VALIDATION if FAMILIES[model] == 'f0']
     head = trained(validation=of_one_family)
     real = ACCURACIES.select(FITTED).column('exam')
-    by_fold = intervals(head).folds.predict(head.features(DUMPS).values)
+    folds = head.benchmark('exam').intervals.folds
+    by_fold = folds.predict(head.features(DUMPS).values)
     for mask, values in zip(MASKS, by_fold):
         if (mask & (GROUPS == 'f0')).any():
             assert np.ptp(values) > .1

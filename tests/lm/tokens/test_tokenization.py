@@ -179,10 +179,6 @@ def test_words_of_lossy_kinds_land_on_their_bytes(kind, text, expected):
     assert words(fast(kind), text) == expected
 
 
-def python_pieces(entries, cut):
-    return Pieces([*entries, '<unk>'], cut, unk_token='<unk>')
-
-
 def test_tokens_that_are_bytes():
     tokenizer = qwen1()
     assert tokenizer.tokenize('é the') == [b'\xc3', b'\xa9', b' the']
@@ -208,8 +204,9 @@ def test_tokens_that_are_numbers():
 
 
 def test_a_python_tokenizer_is_aligned_and_tells_what_was_unknown():
-    tokenizer = python_pieces(['the', 'cat'],
-                              lambda text: text.lower().split())
+    tokenizer = Pieces(['the', 'cat', '<unk>'],
+                       lambda text: text.lower().split(),
+                       unk_token='<unk>')
     assert words(tokenizer, 'A  The CAT ') == ['A', '  The', ' CAT ']
     assert tokenize(tokenizer, 'A the cat').unknown == 1
 
