@@ -98,9 +98,9 @@ def predict_models(predictors: Predictors,
                   if isinstance(table, FeatureTable)]  # yapf: disable
         if isinstance(predictor, Predictor):
             names = predictor.names
-        if isinstance(predictor, Predictor) and tables:
-            found = predictor.predict(FeatureTable.concatenate(tables))
-            by_label[label] = change(predictor, found) if change else found
+            if tables:
+                found = predictor.predict(FeatureTable.concatenate(tables))
+                by_label[label] = change(predictor, found) if change else found
         missing |= {
             (model, name, label): table if name in names else UNKNOWN_BENCHMARK
             for model, table in columns[label].items()
