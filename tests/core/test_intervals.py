@@ -329,13 +329,13 @@ def test_the_shared_shape_counts_as_some_families():
         n: shared_variances([other, errors_of((0.04, 0), 400, n, 1)])[1]
         for n in (1, 6, 40)
     }
-    own = own_variance(errors_of((0.04, 0), 400, 1, 1))
+    folds = errors_of((0.04, 0), 400, 1, 1)
+    own = own_variance(folds)
     shared = [((n + SHARED_FAMILIES) * variance - n * own) / SHARED_FAMILIES
               for n, variance in found.items()]
     np.testing.assert_allclose(shared[1:], shared[:1] * 2, rtol=1e-6)
     # Of the shape of the many errors, at the level of its own.
     assert ratio(own) < 10 < 15 < ratio(shared[0])
-    folds = errors_of((0.04, 0), 400, 1, 1)
     in_deviations = folds.errors / deviation(shared[0], folds.slopes[0])
     assert np.sqrt(np.mean(in_deviations**2)) == pytest.approx(1, abs=.2)
     alone, = shared_variances([other])

@@ -153,15 +153,15 @@ TABLE = LossTable(('m', 'n'), ('a', 'b'), RNG.uniform(1, 2, (2, 5)),
                   'f')  # yapf: disable
 GROUPS = group_columns(TABLE, ['x', 'y', 'x', 'x', 'y'])
 BY_TEXT = text_columns(TABLE)
+JOINED = JoinedColumns(
+    [FeatureSet('groups', GROUPS, ()),
+     FeatureSet('texts', BY_TEXT, ())])
 
 
 def test_columns_stand_side_by_side():
-    columns = JoinedColumns(
-        [FeatureSet('groups', GROUPS, ()),
-         FeatureSet('texts', BY_TEXT, ())])
-    assert columns.columns.units == ('groups: x', 'groups: y', 'texts: a',
-                                     'texts: b')
-    features = columns.features(TABLE)
+    assert JOINED.columns.units == ('groups: x', 'groups: y', 'texts: a',
+                                    'texts: b')
+    features = JOINED.features(TABLE)
     assert features.columns.fingerprint == TABLE.fingerprint
     assert features.columns.scored.all()
     np.testing.assert_allclose(
@@ -176,10 +176,7 @@ def test_columns_stand_side_by_side():
 
 def test_sums_of_columns_are_sums_of_tokens():
     coefficients = RNG.normal(size=(4, 3)) * [[1], [0], [1], [1]]
-    columns = JoinedColumns(
-        [FeatureSet('groups', GROUPS, ()),
-         FeatureSet('texts', BY_TEXT, ())])
-    combined = columns.combine(csc_array(coefficients))
+    combined = JOINED.combine(csc_array(coefficients))
     dense = np.hstack([GROUPS.matrix.toarray(), BY_TEXT.matrix.toarray()])
     assert combined.shape == (5, coefficients.shape[1])
     np.testing.assert_allclose(
@@ -187,7 +184,7 @@ def test_sums_of_columns_are_sums_of_tokens():
     # What a nat of a token adds: features and sums agree.
     np.testing.assert_allclose(
         TABLE.losses @ combined.toarray(),
-        columns.features(TABLE).values @ coefficients,
+        JOINED.features(TABLE).values @ coefficients,
         atol=1e-12)
 
 
