@@ -234,6 +234,10 @@ class PairedAnswers:
         if np.isin(pair, (0, 1)).all():
             p_value = _mcnemar(round(only[0]), round(only[1]))
             noise = Noise(_wald_error(n_items, *only))
+        elif n_items == 1:
+            raise InputError(f'answers on {benchmark!r}',
+                             'grades of two items or more', 'one item',
+                             'Give more answers.')
         else:
             found, = text_noise(gain[:, None] / n_items,
                                 np.full(n_items, 1 / n_items), [''] * n_items)

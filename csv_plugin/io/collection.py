@@ -20,7 +20,7 @@ from csv_plugin.io.files import FilePath, check_file_names, file_set
 from csv_plugin.io.model_tables import (accuracy_table, read_accuracies,
                                         read_accuracy_columns)
 from csv_plugin.io.paper import PAPER, paper_accuracies
-from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
+from csv_plugin.io.runs.run_dumps import DumpPlace, NoDump, find_dumps
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_names_in,
@@ -221,13 +221,25 @@ def _read_losses(texts: TextSet, models: Sequence[str],
 
 def _first_dump(model: str, places: Sequence[DumpPlace],
                 fingerprint: str) -> TokenLossDump:
-    """The dump in the first of the places that has one."""
-    reasons = []
+    """The dump in the first of the places that has one.
+
+    A warning if an earlier place has one that cannot be used.
+    """
+    reasons, failed = [], []
     for place in places:
         try:
-            return place.read(fingerprint)
+            dump = place.read(fingerprint)
         except InputError as error:
             reasons.append(f'{place.path}: {error}'.rstrip('.'))
+            if not isinstance(error, NoDump):
+                failed.append(reasons[-1])
+        else:
+            if failed:
+                warnings.warn(
+                    f'losses of {model!r} are those of {place.path}, as those '
+                    f'of a later run cannot be used ({"; ".join(failed)})',
+                    stacklevel=4)
+            return dump
     raise InputError(f'losses of {model!r}', 'a dump', '; '.join(reasons)
                      or 'none', 'Score the texts with the model.')
 

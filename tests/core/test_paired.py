@@ -131,6 +131,8 @@ def test_grades_have_noise_but_no_exact_test():
     assert PairedAnswers.of('x', a, a).noise.error == pytest.approx(1 / 52)
     # One grade among answers is enough.
     assert PairedAnswers.of('x', [1, 0, .5], [0, 1, 1]).p_value is None
+    with pytest.raises(InputError, match='answers on .x.: .*two items'):
+        PairedAnswers.of('x', [.5], [1])
 
 
 def test_the_combination_is_the_best_weighted_mean():

@@ -153,6 +153,17 @@ def test_runs_become_a_collection(tmp_path, runs):
     assert losses_in(collection.losses) == {'m@1': 4., 'm@2': 2., 'n': 3.}
 
 
+def test_losses_of_an_earlier_run_are_named(runs):
+    dump, = (runs[1] / 'predictions/m@1').glob('*.safetensors')
+    dump.write_bytes(dump.read_bytes()[:100])
+    with pytest.warns(
+            UserWarning,
+            match="of 'm@1' are those of .*run1, as .*"
+            'later run cannot be used .*run2: '):
+        collection = collected(runs)
+    assert losses_in(collection.losses)['m@1'] == 1.
+
+
 @pytest.mark.parametrize(
     'scores, refused',
     [

@@ -23,6 +23,10 @@ _PART = re.compile(rf'({TEXTS}[0-9a-f]+)(?:_(\d+))?')
 _SUFFIX, _ERROR, _DONE = '.safetensors', '.error.txt', '.json'
 
 
+class NoDump(InputError):
+    """A run has no losses of a model on a validation set, and never tried."""
+
+
 def dataset_abbr(fingerprint: str) -> str:
     """Return the name of a validation set among the datasets of a run.
 
@@ -88,7 +92,7 @@ def read_run_dump(work_dir: FilePath, model: str,
                              f'this error: {line}',
                              'Run again with -r to try again.')
     if not parts:
-        raise InputError(
+        raise NoDump(
             'token losses', f'a dump of {abbr}',
             'dumps of ' + ', '.join(sorted(dumps)) if dumps else 'none',
             'Add it to the datasets of the run, or see the logs of the model.')
