@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @into_folder
 def run(args: argparse.Namespace) -> None:
     chance = dict(args.chance)
-    metrics = dict(task.partition('=')[::2] for task in args.tasks)
+    metrics = _metrics(args)
     features: Optional[FeatureTable] = None
     accuracies: Optional[AccuracyTable] = None
     if args.source == RECORDS:
@@ -87,6 +87,16 @@ def run(args: argparse.Namespace) -> None:
     print_end(args.out, 'salience', 'fit', '--losses', losses, '--scores',
               scores, '--models', 'models.csv', '--benchmarks', benchmarks,
               '--out', 'outputs/study')
+
+
+def _metrics(args: argparse.Namespace) -> dict[str, str]:
+    """Metrics by task; '' where none is named, as of all but lm-eval."""
+    named = [
+        task.partition('=')[::2] if args.source == 'lm-eval' else (task, '')
+        for task in args.tasks
+    ]
+    check_unique('--tasks', [name for name, _ in named])
+    return dict(named)
 
 
 def _of_models(

@@ -124,6 +124,15 @@ def test_items_of_the_harness(tmp_path, options, expected):
         assert values.tolist() == [[2 / 4, 3 / 3]]
 
 
+def test_a_metric_for_a_task_is_kept_or_refused(tmp_path, capsys):
+    error = refusal(capsys, *words(tmp_path, ONE, '--tasks a=acc a=acc_norm'))
+    assert "--tasks: expected every name once, found 'a' twice" in error
+    (tmp_path / 'x-predictions.jsonl').write_text('')
+    error = refusal(capsys,
+                    *words(tmp_path, f'olmo-eval {tmp_path} --tasks x=acc'))
+    assert "'x=acc'" in error
+
+
 def test_tables_of_an_earlier_import_go(tmp_path):
     for options in (f'{ON_TEXTS} {CHOICE}', ON_TEXTS):
         assert not main(words(tmp_path, ONE, options))
