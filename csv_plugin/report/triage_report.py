@@ -42,7 +42,8 @@ def _legend(triage: Triage) -> Iterator[str]:
     """Explanations of the forecasts."""
     if len(triage.forecast_runs) > 1:
         yield ('rank, best: possible ranks and the probability to end best, '
-               'among runs of the same budget or a smaller one.')
+               'among runs of the same budget or a smaller one; above next: '
+               'that to end above the run in the next row.')
         yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
                f'best one with a probability below {LEAST_CHANCE:.0%}.')
     if UNKNOWN in triage.rankings[OVERALL].verdicts:
@@ -69,13 +70,15 @@ def _forecast_rows(triage: Triage, ranked: bool) -> list[list[str]]:
     """Forecasts of runs, `ranked` with ranks, probabilities and verdicts."""
     shares = {run.run: run.shares[-1] for run in triage.runs}
     ranking = triage.rankings[OVERALL]
-    header = ['rank', 'best', 'verdict'] if ranked else []
+    header = ['rank', 'best', 'above next', 'verdict'] if ranked else []
     rows = [['run', 'from', OVERALL, *header, *triage.benchmarks]]
     for r, run in enumerate(triage.forecast_runs):
         mean, *cells = triage.forecast_cells(run)
+        is_last = run == triage.forecast_runs[-1]
         places = [
             possible_ranks(ranking.best[r], ranking.worst[r]),
-            _percent(ranking.chance[r]), ranking.verdicts[r]
+            _percent(ranking.chance[r]), '' if is_last else _percent(
+                ranking.above_next[r]), ranking.verdicts[r]
         ] if ranked else []
         rows.append([run, f'{shares[run]:.0%}', mean, *places, *cells])
     return rows

@@ -132,6 +132,7 @@ class Triage:
                     'best_rank': _or_none(ranking.best[r], int),
                     'worst_rank': _or_none(ranking.worst[r], int),
                     'chance_best': _or_none(ranking.chance[r]),
+                    'above_next': _or_none(ranking.above_next[r]),
                     'verdict': ranking.verdicts[r],
                 }
 

@@ -12,6 +12,7 @@ from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from csv_plugin.core.comparing import MARGIN
 from csv_plugin.core.differences import (JointPredictions, OwnErrors,
@@ -61,7 +62,8 @@ class Ranking:
     """R runs ordered by a benchmark or by the mean, the best forecast first.
 
     Ranks from `best` to `worst` are possible, and `chance` is the probability
-    to end best, among the runs with the same budget or a smaller one. `(R,)`
+    to end best, among the runs with the same budget or a smaller one.
+    `above_next` is the probability to end above the following run. `(R,)`
     each; unknown numbers are NaN, as `values`, the forecasts.
     """
     runs: tuple[str, ...]
@@ -69,6 +71,7 @@ class Ranking:
     best: NDArray[np.float64]
     worst: NDArray[np.float64]
     chance: NDArray[np.float64]
+    above_next: NDArray[np.float64]
     verdicts: tuple[str, ...]
 
 
@@ -156,7 +159,7 @@ def rank_all(forecasts: Sequence[Forecast],
     for b in range(len(values)):
         # The mean of a single benchmark is this benchmark.
         k = main[0] if b == len(predictor.names) and len(main) == 1 else b
-        judged = np.full((4, len(names)), np.nan)
+        judged = np.full((5, len(names)), np.nan)
         rows = np.flatnonzero(~useless[known, b])
         if joint is not None and len(rows):
             judged[:, known[rows]] = _tournament(
@@ -164,7 +167,7 @@ def rank_all(forecasts: Sequence[Forecast],
         # Useless forecasts come behind others, NaN last; runs with equal
         # forecasts stay in their order.
         order = np.lexsort((-values[b], useless[:, b], np.isnan(values[b])))
-        best, worst, chance, near = judged[:, order]
+        best, worst, chance, near, above = judged[:, order]
         verdicts = np.select([
             np.isnan(values[b, order]), useless[order, b],
             np.isnan(near), finished[order], near < LEAST_CHANCE
@@ -172,7 +175,7 @@ def rank_all(forecasts: Sequence[Forecast],
         found.append(
             Ranking(
                 tuple(names[order]), values[b, order], best, worst, chance,
-                tuple(verdicts.tolist())))
+                above, tuple(verdicts.tolist())))
     return found
 
 
@@ -208,18 +211,23 @@ def _scores(curve: Curve, exponents: NDArray) -> NDArray[np.float64]:
 
 def _tournament(joint: JointPredictions, k: int,
                 budgets: NDArray) -> NDArray[np.float64]:
-    """Numbers of n runs by benchmark k, `(4, n)`.
+    """Numbers of n runs by benchmark k, `(5, n)`.
 
-    Best and worst rank, probability to end best, and near the best.
+    Best and worst rank; probability to end best, near the best, and above the
+    following run.
     """
-    found = np.full((4, len(budgets)), np.nan)
+    found = np.full((5, len(budgets)), np.nan)
     for budget in np.unique(budgets):
         rivals = np.flatnonzero(budgets <= LONGER * budget)
         part = joint.select(rivals)
         numbers = (*part.rank_ranges(LEVEL, k), part.chances(k),
                    part.chances(k, MARGIN))
         of_budget = budgets[rivals] == budget
-        found[:, rivals[of_budget]] = np.array(numbers)[:, of_budget]
+        found[:4, rivals[of_budget]] = np.array(numbers)[:, of_budget]
+    order = np.argsort(-joint.values[k], kind='stable')
+    gaps = joint.differences(order[1:], order[:-1])
+    found[4, order[:-1]] = stdtr(gaps.freedom[k],
+                                 gaps.difference[k] / gaps.deviation[k])
     return found
 
 

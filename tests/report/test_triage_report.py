@@ -25,7 +25,9 @@ def test_tables(early):
     assert f'{100 * expected.values[1]:.1f} ({hard})' in text
     [line] = [ln for ln in text.splitlines() if ln.startswith('good   ')]
     assert line.split()[1] == '35%'
-    assert line.split()[4:7] == ['1', f'{overall.chance[0]:.0%}', 'go']
+    assert line.split()[4:8] == [
+        '1', f'{overall.chance[0]:.0%}', f'{overall.above_next[0]:.0%}', 'go'
+    ]
     [other] = [ln for ln in text.splitlines() if ln.startswith('bad   ')]
     assert other.split()[4:6] == ['2', f'{overall.chance[1]:.0%}']
     assert text.index(line) < text.index(other)
@@ -82,7 +84,7 @@ def test_files(early, tmp_path):
     assert len(rows) == 6 and list(rows[0]) == [
         'run', 'benchmark', 'tokens', 'share', 'budget', 'forecast', 'low',
         'high', 'extrapolated', 'best_rank', 'worst_rank', 'chance_best',
-        'verdict'
+        'above_next', 'verdict'
     ]
     assert [row['worst_rank'] for row in rows] == ['1', '2'] * 3
     assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == OVERALL

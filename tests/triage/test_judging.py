@@ -280,6 +280,7 @@ def test_records(early):
         'best_rank': ranking.best[1],
         'worst_rank': ranking.worst[1],
         'chance_best': ranking.chance[1],
+        'above_next': None,
         'verdict': ranking.verdicts[1]
     }
     forecasts, now = early.error_to_expect('good')
