@@ -273,17 +273,15 @@ class TokenColumns:
         return csc_array(self.matrix @ coefficients)
 
 
-def group_columns(table: LossTable,
-                  groups: Sequence[str],
-                  scored: Optional[NDArray] = None) -> TokenColumns:
+def group_columns(table: LossTable, groups: Sequence[str]) -> TokenColumns:
     """Return one column per group of tokens, sorted by name: its mean loss.
 
-    Scored: the tokens of `counted_tokens`, with its errors; groups without one
+    Scored: the tokens that every model scored, one or more; groups without one
     are left out. The `uniform` of a group is its number of scored tokens per
     character of all texts. Groups are T names, such as those of
     `answer_groups`.
     """
-    counted = counted_tokens(table, scored)
+    counted = counted_tokens(table)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
     counts = np.bincount(member)
     columns = Columns(
@@ -293,15 +291,14 @@ def group_columns(table: LossTable,
 
 
 def text_columns(table: LossTable,
-                 scored: Optional[NDArray] = None,
                  part: Optional[NDArray] = None) -> TokenColumns:
     """Return one column per text: its loss per character.
 
-    Scored: the tokens of `counted_tokens`, with its errors; of these only the
+    Scored: the tokens that every model scored, one or more; of these only the
     mask `part`, `(T,)`, if given. Texts without one are left out. Characters
     are those of the whole text. Its `uniform` is its share of all characters.
     """
-    counted = counted_tokens(table, scored)
+    counted = counted_tokens(table)
     weighted = counted if part is None else counted & part
     kept, member = np.unique(
         table.text_of_token()[weighted], return_inverse=True)

@@ -74,8 +74,11 @@ class Fitted:
 def fold_predictions(task: Task, folds: SalienceModel,
                      masks: NDArray) -> FoldPredictions:
     """Predict all models of a task by F models, fitted to those of masks."""
-    return FoldPredictions.of(folds, masks, task.values, task.accuracy,
-                              task.families, task.features.rows)
+    # Each sum over all columns once: there may be many thousands.
+    scores, curves = folds.scores(task.values), folds.curve
+    return FoldPredictions(masks, curves.exponents(scores),
+                           curves.accuracies(scores), curves.slopes(scores),
+                           task.accuracy, task.families, task.features.rows)
 
 
 def fit_predictor(features: FeatureTable,

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.salience_model import SalienceModel, outside
+from csv_plugin.core.salience_model import outside
 
 #: With fewer families there is no error.
 LEAST_FAMILIES = 3
@@ -39,17 +39,6 @@ class FoldPredictions:
     models: NDArray[np.int64]
 
     __repr__ = short_repr
-
-    @classmethod
-    def of(cls, folds: SalienceModel, masks: NDArray, values: NDArray,
-           accuracy: NDArray, families: NDArray,
-           models: NDArray) -> 'FoldPredictions':
-        """Predict from feature columns `(n, K)`."""
-        # Each sum over all columns once: there may be many thousands.
-        scores = folds.scores(values)
-        return cls(masks, folds.curve.exponents(scores),
-                   folds.curve.accuracies(scores), folds.curve.slopes(scores),
-                   accuracy, families, models)
 
     @property
     def distances(self) -> NDArray[np.float64]:

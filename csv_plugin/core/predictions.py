@@ -236,20 +236,6 @@ class Predictions:
             axes.append(names)
         return self._arranged(*axes)
 
-    def restricted(self, benchmarks: Sequence[str],
-                   reason: Missing) -> 'Predictions':
-        """Return predictions on some of the benchmarks alone.
-
-        The others stay, without predictions, with the reason.
-        """
-        dropped = [name for name in self.benchmarks if name not in benchmarks]
-        cells = product(self.models, dropped, self.methods)
-        kept = self.select(benchmarks=benchmarks)
-        return replace(
-            kept._arranged(self.models, self.benchmarks, self.methods),
-            real=self.real,
-            missing=dict(self.missing) | dict.fromkeys(cells, reason))
-
     def at(self,
            model: str,
            benchmark: str,

@@ -7,14 +7,11 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import check_known
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.core.study import Study
-
-#: Why a fold has no prediction.
-_NOTHING_TO_FIT_TO = Missing('no training model was run on the benchmark')
 
 
 def split_study(features: FeatureTable,
@@ -67,12 +64,19 @@ def leave_families_out(features: FeatureTable,
     for fold in progress(sorted(set(folds))):
         others = list(names[folds != fold])
         study = split_study(features, observed, families, others, solver, seed)
-        held_out = study.predictions.select(list(names[folds == fold]))
-        run = observed.select(others).benchmarks_run
-        parts.append(held_out.restricted(run, _NOTHING_TO_FIT_TO))
+        held_out = study.predictions.select(
+            list(names[folds == fold]),
+            observed.select(others).benchmarks_run)
+        by_method = {
+            method: held_out.select(methods=[method])
+            for method in held_out.methods
+        }
+        parts.append(
+            Predictions.side_by_side(by_method, held_out.models,
+                                     observed.benchmarks))
     predictor = fit_predictor(features, observed, groups, solver, seed)
     predictions = Predictions.concatenate(parts).select(features.models)
-    return Study(predictor, predictions)
+    return Study(predictor, predictions.with_real(observed))
 
 
 def _groups(families: Mapping[str, str], models: Iterable[str]) -> list[str]:

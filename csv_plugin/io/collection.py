@@ -2,7 +2,7 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
@@ -24,7 +24,7 @@ from csv_plugin.io.runs.run_dumps import DumpPlace, NoDump, find_dumps
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_names_in,
-                                  models_in, read_models, write_csv)
+                                  read_models, write_csv)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 #: Tables of a collection beside the dumps and the texts.
@@ -82,19 +82,6 @@ class Collection:
             lines.append(f'{name}: accuracies of {n_run} of {len(models)} '
                          f'models, {n_fitted} of them to fit to{rest}')
         return list(map(one_line, lines))
-
-    def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Return the models of some splits, in the order of the losses."""
-        return models_in(splits, self.accuracies.models, self.info)
-
-    def select(self, models: Sequence[str]) -> 'Collection':
-        """Return the given models, in the given order."""
-        return replace(
-            self,
-            losses=self.losses.select(models),
-            accuracies=self.accuracies.select(models),
-            info={model: self.info[model]
-                  for model in models})
 
     def write(self, folder: FilePath) -> None:
         """Write what `read_collection` reads into a folder, which is made."""

@@ -43,12 +43,12 @@ def loss_tables(draw):
     return loss_table(losses, lengths, n_chars)
 
 
-def text_features(table, scored=None):
-    return text_columns(table, scored).features(table)
+def text_features(table):
+    return text_columns(table).features(table)
 
 
-def group_features(table, groups, scored=None):
-    return group_columns(table, groups, scored).features(table)
+def group_features(table, groups):
+    return group_columns(table, groups).features(table)
 
 
 def all_token_loss(table):
@@ -90,28 +90,26 @@ def test_text_features_are_losses_per_character():
         answers.features(table).values[:, 0], [2 / 3, 4 / 3], 1e-15)
 
 
-BUILDERS = [
-    text_features,
-    lambda table, scored=None: group_features(table, ['a', 'b', 'a'], scored)
-]
+MAKERS = [text_columns, lambda table: group_columns(table, ['a', 'b', 'a'])]
 
 
-@pytest.mark.parametrize('build', BUILDERS)
-def test_a_model_alone_is_measured_on_the_tokens_of_the_training(build):
+@pytest.mark.parametrize('make', MAKERS)
+def test_a_model_alone_is_measured_on_the_tokens_of_the_training(make):
     """It may have scored more tokens than all models of the training."""
     everyone = loss_table([[1, 2, 3], [NAN, 5, 6]], [2, 1], [2, 4])
     alone = loss_table([[1, 2, 3]], [2, 1], [2, 4])
-    joint = build(everyone)
+    joint = make(everyone).features(everyone).values[0]
     np.testing.assert_array_equal(
-        build(alone, joint.columns.scored).values[0], joint.values[0])
-    assert not np.array_equal(build(alone).values[0], joint.values[0])
+        make(everyone).features(alone).values[0], joint)
+    assert not np.array_equal(make(alone).features(alone).values[0], joint)
 
 
-@pytest.mark.parametrize('build', BUILDERS)
-def test_a_model_that_misses_a_counted_token_is_named(build):
+@pytest.mark.parametrize('make', MAKERS)
+def test_a_model_that_misses_a_counted_token_is_named(make):
+    columns = make(loss_table([[1, 2, NAN]], [2, 1], [2, 4]))
     table = loss_table([[1, 2, 3], [NAN, 5, 6]], [2, 1], [2, 4])
     with pytest.raises(InputError, match="'m1'.*all 2 tokens.*1 of them"):
-        build(table, np.array([True, True, False]))
+        columns.features(table)
 
 
 def test_answers_are_found_in_bytes():

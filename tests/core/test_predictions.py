@@ -117,16 +117,6 @@ def test_models_under_other_names():
     assert_same(table, replace(expected, missing=table.missing))
 
 
-def test_a_benchmark_that_is_left_out_keeps_its_real_accuracies():
-    table = cube().restricted(['easy'], REASON)
-    np.testing.assert_array_equal(table.values[:, 0], cube().values[:, 0])
-    assert np.isnan(table.values[:, 1]).all()
-    np.testing.assert_array_equal(table.real, cube().real)
-    assert table.at('a', 'hard', 'uniform') == REASON
-    assert table.missing['a', 'hard', REAL] == NOT_RUN
-    assert table.benchmarks == BENCHMARKS
-
-
 def test_models_and_benchmarks_that_a_method_lacks():
     halves = np.full((3, 2, 2), 0.5)
     table = cube(values=halves, low=halves, high=halves, missing={})

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.salience import Ridge, SalienceFit, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.split_studies import leave_families_out, split_study
@@ -144,8 +144,7 @@ def test_what_no_other_family_was_run_on_is_not_predicted(tables, study):
         assert not np.isnan(cube[:, 1]).any()
     assert not any(cube[own, 0].any() for cube in cubes[3:])
     model = tables.models[own.argmax()]
-    assert 'no training model was run' in sparse.predictions.at(model,
-                                                                'easy').reason
+    assert sparse.predictions.at(model, 'easy') == UNKNOWN_BENCHMARK
     assert sparse.predictions.chance == study.predictions.chance
     errors = sparse.errors('uniform')['easy']
     assert errors.n_models == own.sum() and np.isnan(errors.mse)

@@ -62,7 +62,6 @@ def test_written_collections_are_read_back(tmp_path):
     np.testing.assert_equal(
         vars(collection.accuracies), vars(made().accuracies))
     assert collection.families == {'m@1': 'm', 'm@2': 'm', 'n': 'n'}
-    assert collection.models_in('test', 'train') == ('m@1', 'n')
 
 
 def test_coverage_names_models_without_accuracy():

@@ -20,6 +20,7 @@ from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import models_in
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.hidden_states import hidden_states
 from csv_plugin.lm.loading import load_scoring_lm
@@ -66,7 +67,8 @@ def train() -> None:
                                             shipped.SCORING_TOKENIZER)
     targets = target_tokens(tokenizer, collection.texts)
     states = hidden_states(scoring_lm, tokenizer, collection.texts.texts)
-    models = collection.models_in('train', 'validation')
+    models = models_in(('train', 'validation'), tuple(collection.info),
+                       collection.info)
     losses = targets.table(
         {model: collection.losses[model].texts
          for model in models})

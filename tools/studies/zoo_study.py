@@ -39,6 +39,16 @@ BASELINE, LABEL = 'all-token loss', 'label-token loss'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
 
 
+def only(collection: Collection, models: Sequence[str]) -> Collection:
+    """Return some models of a collection, in the given order."""
+    return replace(
+        collection,
+        losses=collection.losses.select(models),
+        accuracies=collection.accuracies.select(models),
+        info={model: collection.info[model]
+              for model in models})
+
+
 @dataclass(frozen=True, eq=False)
 class ZooStudy:
     """The zoo's losses in the tokens of the scoring LM.
@@ -75,7 +85,7 @@ class ZooStudy:
             model for model in self.collection.info
             if model.partition('-')[0] in series
         ]
-        return replace(self, collection=self.collection.select(models))
+        return replace(self, collection=only(self.collection, models))
 
     @cached_property
     def table(self) -> LossTable:

@@ -245,21 +245,19 @@ def grouped_folds(families: Sequence[str], n_folds: int,
     return fold_of_family[family_of_model]
 
 
-def fold_masks(families: NDArray,
-               seed: int,
-               n_folds: int = 5,
-               n_repeats: int = 3) -> NDArray:
+def fold_masks(families: NDArray, seed: int, n_repeats: int = 3) -> NDArray:
     """Make masks of repeated cross-validation that never separates a family.
 
-    There are fewer folds if there are fewer families, and equal repeats are
-    left out. Returns True where a model is fitted on, `(repeats * folds, n)`;
-    each repeat holds every model out once. Shape `(0, n)` for a single family.
+    There are five folds, fewer if there are fewer families, and equal repeats
+    are left out. Returns True where a model is fitted on, `(repeats * folds,
+    n)`; each repeat holds every model out once. Shape `(0, n)` for a single
+    family.
     """
     if len(np.unique(families)) < 2:
         return np.zeros((0, len(families)), dtype=bool)
     partitions: dict[frozenset[bytes], NDArray] = {}
     for r in range(n_repeats):
-        folds = grouped_folds(list(families), n_folds, seed + r)
+        folds = grouped_folds(list(families), 5, seed + r)
         masks = folds != np.arange(folds.max() + 1)[:, None]
         # Few families can be dealt in few ways.
         partitions.setdefault(

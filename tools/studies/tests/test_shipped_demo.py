@@ -13,6 +13,7 @@ from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.tables import models_in
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.tokens.tokenization import target_tokens
@@ -122,7 +123,8 @@ def test_the_tool_trains_the_same_predictor(collection, tmp_path):
 def test_the_baseline_is_that_of_the_same_models(collection):
     tokenizer = AutoTokenizer.from_pretrained(shipped.SCORING_TOKENIZER)
     targets = target_tokens(tokenizer, collection.texts)
-    models = collection.models_in('train', 'validation')
+    models = models_in(('train', 'validation'), tuple(collection.info),
+                       collection.info)
     losses = targets.table(
         {model: collection.losses[model].texts
          for model in models})

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tools.studies.tests.small_zoo import small_zoo
+from tools.studies.zoo_study import only
 
 
 @pytest.mark.slow
@@ -13,7 +14,7 @@ def test_errors_on_a_series_left_out():
     zoo = small_zoo().of_series('abcd')
     few = [*zoo.collection.info][::5]
     left_out = replace(
-        zoo, collection=zoo.collection.select(few)).left_out('series d')
+        zoo, collection=only(zoo.collection, few)).left_out('series d')
     errors = np.array([*left_out.values()])
     assert errors.shape[1] == len(zoo.collection.accuracies.benchmarks)
     assert (errors > 0).all() and (errors < .2).all()
