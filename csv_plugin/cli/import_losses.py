@@ -31,7 +31,8 @@ from csv_plugin.extras.importers.importing import SOURCES, import_losses
 from csv_plugin.extras.importers.lm_eval_results import read_lm_eval_accuracies
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_paths import named_path, paths_by_model
-from csv_plugin.io.model_tables import MEASURED, write_measured
+from csv_plugin.io.model_tables import (BENCHMARKS, MEASURED, SCORES,
+                                        write_accuracies, write_measured)
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.notes import first
@@ -39,7 +40,7 @@ from csv_plugin.report.notes import first
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
 #: What an import may write, beside the records of measured values.
-_TABLES = 'losses.csv', 'scores.csv', 'benchmarks.csv'
+_TABLES = 'losses.csv', SCORES, BENCHMARKS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -150,13 +151,7 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
                           features.models, features.values.tolist())))
             counts.append(counted(len(features.columns.units), 'unit'))
         if accuracies:
-            write_csv(out / 'scores.csv', ('model', *accuracies.benchmarks),
-                      ((model, *row) for model, row in zip(
-                          accuracies.models, accuracies.values.tolist())))
-            write_csv(
-                out / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
-                zip(accuracies.benchmarks, accuracies.chance.tolist(),
-                    accuracies.n_items.tolist()))
+            write_accuracies(out, accuracies)
             counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
         records = [record for table in tables for record in table.measured]
         if records:

@@ -18,7 +18,6 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next)
 from csv_plugin.cli.options import add_option, add_shared
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import mixed_engines
@@ -27,7 +26,7 @@ from csv_plugin.core.predicting import (Change, ModelColumns, RealScores,
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (read_accuracy_columns,
-                                        read_loss_features)
+                                        read_loss_features, scores_alone)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
@@ -96,11 +95,9 @@ def _known(path: str, predictor: Predictor,
     """Known scores, what they change, and notes on the unused ones."""
     from csv_plugin.extras.score_imputation import (unused_notes,
                                                     with_known_scores)
-    table = read_accuracy_columns(path)
+
     # The predictor has the chance levels and numbers of items.
-    unknown = np.zeros(len(table.columns))
-    known = AccuracyTable(table.models, table.columns, table.values, unknown,
-                          unknown.astype(int))
+    known = scores_alone(*read_accuracy_columns(path))
     real = {
         (known.models[m], known.benchmarks[b]): known.values[m, b].item()
         for m, b in np.argwhere(~np.isnan(known.values))

@@ -24,7 +24,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -291,8 +290,8 @@ def _vllm(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.lm.engines.vllm_engine import VLLMEngine
     from csv_plugin.lm.loading import READ_IT, own_code_refused
     llm = optional_package('vllm', '--engine vllm').LLM
-    with nullcontext() if args.trust_remote_code else own_code_refused(
-            model, f'{READ_IT} give --trust-remote-code.'):
+    with own_code_refused(model, f'{READ_IT} give --trust-remote-code.',
+                          args.trust_remote_code):
         return VLLMEngine(
             llm(model,
                 dtype=args.dtype or 'auto',

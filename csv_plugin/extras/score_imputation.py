@@ -9,6 +9,7 @@ of Portfolio Management 30(4), 2004), as if some more models had it.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Optional
 
 import numpy as np
@@ -77,6 +78,7 @@ class ScoreImputation:
         return values, narrowing
 
 
+@lru_cache(maxsize=1)
 def learn_imputation(predictor: Predictor) -> Optional[ScoreImputation]:
     """Learn from the scores that a predictor was fitted to.
 

@@ -17,8 +17,9 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dumps, write_dump
 from csv_plugin.io.files import FilePath, check_file_names, file_set
-from csv_plugin.io.model_tables import (accuracy_table, read_accuracies,
-                                        read_accuracy_columns)
+from csv_plugin.io.model_tables import (BENCHMARKS, SCORES, accuracy_table,
+                                        read_accuracies, read_accuracy_columns,
+                                        write_accuracies)
 from csv_plugin.io.paper import PAPER, paper_accuracies
 from csv_plugin.io.runs.run_dumps import DumpPlace, NoDump, find_dumps
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
@@ -27,8 +28,8 @@ from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_names_in,
                                   read_models, write_csv)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
-#: Tables of a collection beside the dumps and the texts.
-MODELS, SCORES, BENCHMARKS = 'models.csv', 'scores.csv', 'benchmarks.csv'
+#: Table of the models of a collection.
+MODELS = 'models.csv'
 _RUNS = 'runs'
 #: Accuracies by model and benchmark.
 _Scores = Mapping[str, Mapping[str, Optional[float]]]
@@ -86,7 +87,7 @@ class Collection:
     def write(self, folder: FilePath) -> None:
         """Write what `read_collection` reads into a folder, which is made."""
         check_file_names('model', self.info, 'Rename the model.')
-        root, table = Path(folder), self.accuracies
+        root = Path(folder)
         root.mkdir(parents=True, exist_ok=True)
         with file_set():
             for model, dump in self.losses.items():
@@ -96,13 +97,7 @@ class Collection:
                       ('model', 'family', 'params_b', 'split', 'tokens'),
                       ((model, row.family, row.params_b, row.split, row.tokens)
                        for model, row in self.info.items()))
-            write_csv(root / SCORES, ('model', *table.benchmarks),
-                      zip(table.models, *table.values.T.tolist()))
-            main = [int(name in table.main) for name in table.benchmarks]
-            write_csv(
-                root / BENCHMARKS, ('benchmark', 'chance', 'n_items', 'main'),
-                zip(table.benchmarks, table.chance.tolist(),
-                    table.n_items.tolist(), main))
+            write_accuracies(root, self.accuracies)
 
 
 def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:

@@ -138,9 +138,6 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     be there; the result has its order, else it is sorted by text id.
     """
     shards = list(dumps)
-    if not shards:
-        raise InputError('shards of a dump', 'at least one', 'none',
-                         'Give all files that scoring wrote.')
     info = shards[0].info
     where = f'dump of {info.model!r}'
     for shard in shards:

@@ -26,8 +26,10 @@ from csv_plugin.io.json_files import check_fields, read_json
 from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
                                   check_names_in, decimal, models_in,
                                   models_to_fit, read_benchmarks, read_models,
-                                  read_rows)
+                                  read_rows, write_csv)
 
+#: Tables of accuracies in folders that this package writes.
+SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
 #: Records of what numbers were measured on, in the folder of their tables.
 MEASURED = 'measured.json'
 _IMPORT_AGAIN = 'Import the numbers again, or remove the file.'
@@ -179,6 +181,26 @@ def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
         np.array([row.chance for row in rows], np.float64),
         np.array([row.n_items for row in rows], np.int64),
         outside_means=tuple(name for name in info if not info[name].main))
+
+
+def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
+    """Write `scores.csv` and `benchmarks.csv`, as `read_accuracies` reads."""
+    write_csv(
+        Path(folder) / SCORES, ('model', *table.benchmarks),
+        ((model, *row)
+         for model, row in zip(table.models, table.values.tolist())))
+    write_csv(
+        Path(folder) / BENCHMARKS, ('benchmark', 'chance', 'n_items', 'main'),
+        zip(table.benchmarks, table.chance.tolist(), table.n_items.tolist(),
+            (int(name in table.main) for name in table.benchmarks)))
+
+
+def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
+                 values: NDArray) -> AccuracyTable:
+    """Return accuracies `(M, B)` whose benchmarks are not described."""
+    return accuracy_table(models,
+                          dict.fromkeys(benchmarks, BenchmarkInfo(0., 0)),
+                          values)
 
 
 def _read(file: str, losses: bool) -> ModelColumns:

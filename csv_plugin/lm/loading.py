@@ -8,7 +8,7 @@ would download and run.
 """
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
 
@@ -85,13 +85,17 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
 
 
 @contextmanager
-def own_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
+def own_code_refused(path: FilePath,
+                     remedy: str,
+                     allowed: bool = False) -> Iterator[None]:
     """Refuse code of a model that the body of the `with` statement loads.
 
-    The body has to pass `trust_remote_code=False`. Arguments and errors are
-    as in `config_without_code`; a tokenizer that needs code is refused, too.
+    The body has to pass `trust_remote_code=allowed`. Other arguments and
+    errors are as in `config_without_code`; a tokenizer that needs code is
+    refused, too.
     """
-    config_without_code(path, remedy)
+    if not allowed:
+        config_without_code(path, remedy)
     with _needed_code_refused(path, remedy):
         yield
 
@@ -170,9 +174,8 @@ def load_causal_lm(path: FilePath,
     given = {'dtype': getattr(torch, name), **settings}
     if on_gpu:
         given.setdefault('device_map', 'auto')
-    guard = nullcontext() if trust_remote_code else own_code_refused(
-        path, _TRUST)
-    with _in_words('model', path), guard:
+    with _in_words('model', path), own_code_refused(path, _TRUST,
+                                                    trust_remote_code):
         code = {'trust_remote_code': trust_remote_code}
         config = AutoConfig.from_pretrained(path, **code)
         # The default attention of transformers 4 leaves the cap out.

@@ -3,7 +3,6 @@
 Code that comes with a model runs only where its entry allows it.
 """
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from inspect import signature
 from typing import Any, Optional
@@ -115,9 +114,8 @@ def _built(entry: dict[str, Any]) -> Any:
         return MODELS.build(entry)
     keys = (_MODEL, ) if issubclass(kind, _VLLM) else (_MODEL, _TOKENIZER)
     entry = without_own_code(entry, keys)
-    allowed = entry[_MODEL]['trust_remote_code']
-    with nullcontext() if allowed else own_code_refused(
-            entry['path'], _remedy(keys)):
+    with own_code_refused(entry['path'], _remedy(keys),
+                          entry[_MODEL]['trust_remote_code']):
         return MODELS.build(entry)
 
 

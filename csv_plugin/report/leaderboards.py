@@ -11,7 +11,6 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.features import FeatureTable
@@ -25,6 +24,7 @@ from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, file_set, write_text
+from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import prediction_notes, predictor_notes
@@ -120,10 +120,8 @@ def predict_run(
     change = None
     if complete:
         names = predictable_benchmarks(predictors)
-        known = AccuracyTable(
-            tuple(folders.values()), names,
-            _real_accuracies(real, folders, names), np.zeros(len(names)),
-            np.zeros(len(names), np.int64))
+        known = scores_alone([*folders.values()], names,
+                             _real_accuracies(real, folders, names))
         change = partial(complete, known=known)
     remarks = mixed_engines({
         model: infos[folder]

@@ -1,7 +1,7 @@
 """Known scores of a model and its losses, together."""
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ EXACT = np.zeros(4)
 def learned(accuracies, held_out, families, names=NAMES):
     """From scores alone, of whatever predictor."""
     return learn_imputation(
-        SimpleNamespace(
+        Mock(
             names=names,
             training_scores=TrainingScores(families, accuracies, held_out)))
 

@@ -4,7 +4,6 @@ Read as its snapshot of June 2026 (allenai/olmo-eval, commit e8b88f19) writes
 `predictions/<model>/<task>_<hash>-predictions.jsonl`, with any provider.
 """
 import os
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -14,8 +13,9 @@ from typing import Any, Optional
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.measured import SYSTEM, Measured
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, LeftOut,
-                                                  read_items, right_answer)
+from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, NO_RIGHT,
+                                                  LeftOut, read_items,
+                                                  right_answer)
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
 from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.json_files import (JsonPart, inside, read_json_part,
@@ -127,7 +127,7 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
 
 
 _REMEDY = 'Fetch an intact copy of the requests.'
-_NAME = re.compile(r'(?:(.+)-)?requests\.jsonl(?:\.gz)?')
+_NAMES = 'requests.jsonl', 'requests.jsonl.gz'
 #: From this number on, documents are answers without their questions, by
 #: which some accuracies are normalised.
 _UNCONDITIONAL = 1_000_000
@@ -138,33 +138,26 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
     """Read a text for each item: its prompt and the right answer.
 
     The path is a file, perhaps gzipped, or a folder; `tasks` are as in
-    `read_items`. An item is called '<task>/<variant>/<doc_id>' or
-    '<task>_<hash>/<doc_id>', and its task is the source. Warnings list what is
-    left out.
+    `read_items`. An item is called '<task>/<variant>/<doc_id>', after the
+    folders of its file, and its task is the source. Warnings list what is left
+    out.
     """
     root = Path(path)
     files = [root]
     if root.is_dir():
-        files = sorted(f for f in root.rglob('*') if _NAME.fullmatch(f.name))
-    names = [_task(file.absolute()) for file in files]
+        files = sorted(f for f in root.rglob('*') if f.name in _NAMES)
+    names = ['/'.join(file.absolute().parts[-3:-1]) for file in files]
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
         raise InputError(
-            os.fspath(path), 'files *requests.jsonl or *requests.jsonl.gz',
-            'none', 'Name a file of requests, or a folder with some.')
+            os.fspath(path), f'files {" or ".join(_NAMES)}', 'none',
+            'Name a file of requests, or a folder with some.')
     left_out = LeftOut()
     by_name = dict(zip(names, files))
     items = read_items(path, lambda name: _texts(name, by_name[name]), names,
                        tasks, left_out)
     left_out.warn()
     return TextSet(tuple(text for task in items.values() for text in task))
-
-
-def _task(file: Path) -> str:
-    match = _NAME.fullmatch(file.name)
-    if match and match[1]:
-        return match[1]
-    return f'{file.parent.parent.name}/{file.parent.name}'
 
 
 def _texts(task: str, file: Path) -> list[Text | str]:
@@ -182,31 +175,18 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     """The prompt and right answer of a document, a row for each answer."""
     if rows[0].get('request_type', str) not in _SCORED:
         return GENERATED
-    requests = [row.part('request') for row in rows]
-    first, label = requests[0], rows[0].fields.get('label')
-    if 'continuations' in first.fields:  # Of a run: all in one row.
-        answers = first.get('continuations', list)
-        if first.fields.get('continuation_prompts'):
-            prompts = first.get('continuation_prompts', list)
-        else:
-            prompts = [first.get('context', str)] * len(answers)
-        options = dict(enumerate(zip(prompts, answers)))
-        label = 0 if len(answers) == 1 else label
-    else:
-        options = {
-            row.get('idx', int):
-            (request.get('context', str), request.get('continuation', str))
-            for row, request in zip(rows, requests)
-        }
-        if len(options) == 1 and type(label) is not int:
-            label, = options  # Its text, for example.
-    index = right_answer(label, 1 + max(options, default=-1))
+    options = {row.get('idx', int): row.part('request') for row in rows}
+    label = rows[0].fields.get('label')
+    if len(options) == 1 and type(label) is not int:
+        label, = options  # Its text, for example.
+    index = right_answer(label, 1 + max(options))
     if isinstance(index, str):
         return index
-    prompt, answer = options.get(index, ('', ''))
+    if index not in options:
+        return NO_RIGHT
+    prompt, answer = (
+        options[index].get(name, str) for name in ('context', 'continuation'))
     if not answer:
         return EMPTY
-    if not (isinstance(prompt, str) and isinstance(answer, str)):
-        raise first.error('continuations', 'texts')
     text = prompt + answer
     return Text(text_id, text, task, (len(prompt), len(text)))

@@ -7,7 +7,6 @@ from typing import Optional, Union
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
@@ -19,6 +18,7 @@ from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
+from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import run_models
 from csv_plugin.io.runs.run_scores import (LEADERBOARD, newest_summary,
@@ -108,9 +108,7 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
     predictions = board.predictions.select(
         benchmarks=predictor.names, methods=[source.label])
     folders = tuple(board.folders[model] for model in predictions.models)
-    unknown = np.zeros(len(predictions.benchmarks))
-    observed = AccuracyTable(folders, predictions.benchmarks, predictions.real,
-                             unknown, unknown.astype(int))
+    observed = scores_alone(folders, predictions.benchmarks, predictions.real)
     tables = [
         table
         for table, row in zip(map(columns.get, folders), observed.values)

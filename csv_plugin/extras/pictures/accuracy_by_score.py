@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_known
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictor import Losses, Predictor
@@ -69,10 +69,7 @@ def capability_points(predictor: Predictor, losses: Losses,
             no family, or there is no common benchmark.
     """
     features = predictor.features(losses)
-    for model in features.models:
-        if model not in families:
-            raise InputError('families', 'the family of every model',
-                             f'none of {model!r}', 'Name its family.')
+    check_known('families', features.models, families, 'Name its family.')
     table = observed.select(features.models)
     common = [name for name in predictor.names if name in table.benchmarks]
     if not common:

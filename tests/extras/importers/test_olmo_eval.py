@@ -180,33 +180,6 @@ def test_right_answers_behind_their_prompts(tmp_path):
     assert {text.source for text in texts} == {name}
 
 
-def run(answers, label, **more):
-    """A row as a run writes it: all answers, of which one is repeated."""
-    return request(0, answers[0], label, continuations=answers, **more)
-
-
-@pytest.mark.parametrize('row, expected', [
-    (run([' a', ' b'], 1), ('Q: x?\nA:', ' b')),
-    (run([' a', ' b'], 1, continuation_prompts=['Ann', 'Eve']),
-     ('Eve', ' b')),
-    # Of the right answer alone, whatever its place among the choices.
-    (run([' c'], 2), ('Q: x?\nA:', ' c')),
-])  # yapf: disable
-def test_requests_of_a_run(tmp_path, row, expected):
-    path = write_rows(tmp_path / 'arc_1a2b3c-requests.jsonl', [row])
-    assert parts(read_requests(path)) == [('arc_1a2b3c/0', *expected)]
-
-
-@pytest.mark.parametrize('row, field', [
-    (run([' a', 5], 1), "texts as 'continuations'"),
-    (run([' a'], 0, continuation_prompts=True), "'continuation_prompts'"),
-])
-def test_requests_of_other_types(tmp_path, row, field):
-    path = write_rows(tmp_path / 'arc_1a2b3c-requests.jsonl', [row])
-    with pytest.raises(InputError, match=field):
-        read_requests(path)
-
-
 @pytest.mark.parametrize('rows, reason', [
     (choice(7, 1_000_000), 'no right answer'),
     (choice(1_000_007, 1, 'A:'), 'answers without a question'),
@@ -225,14 +198,14 @@ def test_items_that_cannot_be_used_are_left_out(tmp_path, rows, reason):
 def test_tasks_of_a_folder(tmp_path):
     packed(tmp_path, choice(0, 1))
     packed(tmp_path, choice(0, 1), 'arc_easy/mc_5shot')
-    write_rows(tmp_path / 'm/piqa_1a2b3c-requests.jsonl', choice(0, 0))
-    (tmp_path / 'm/config.json').write_text('{}')
+    write_rows(tmp_path / 'piqa/rc/requests.jsonl', choice(0, 0))
+    (tmp_path / 'piqa/rc/config.json').write_text('{}')
     assert {text.source
             for text in read_requests(tmp_path)
-            } == {'arc_easy/mc_5shot', 'arc_easy/rc_5shot', 'piqa_1a2b3c'}
-    some = read_requests(tmp_path, ['*/rc_*', 'piqa'])
+            } == {'arc_easy/mc_5shot', 'arc_easy/rc_5shot', 'piqa/rc'}
+    some = read_requests(tmp_path, ['*/rc_*', 'piqa/*'])
     assert [text.text_id
-            for text in some] == ['arc_easy/rc_5shot/0', 'piqa_1a2b3c/0']
+            for text in some] == ['arc_easy/rc_5shot/0', 'piqa/rc/0']
     with pytest.raises(InputError, match="'sciq', found arc_easy/mc_5shot"):
         read_requests(tmp_path, ['sciq'])
 
@@ -244,7 +217,7 @@ def test_files_that_cannot_be_read(tmp_path):
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(InputError, match='requests.jsonl.gz: .*the error'):
         read_requests(path)
-    write_rows(tmp_path / 'one/piqa_1a2b3c-requests.jsonl', choice(0, 0))
-    write_rows(tmp_path / 'two/piqa_1a2b3c-requests.jsonl', choice(0, 0))
-    with pytest.raises(InputError, match="'piqa_1a2b3c' twice"):
+    write_rows(tmp_path / 'one/piqa/rc/requests.jsonl', choice(0, 0))
+    write_rows(tmp_path / 'two/piqa/rc/requests.jsonl', choice(0, 0))
+    with pytest.raises(InputError, match="'piqa/rc' twice"):
         read_requests(tmp_path)
