@@ -57,7 +57,7 @@ def _copy(args: argparse.Namespace) -> None:
             raise InputError(
                 str(target), 'no file, or the same', 'another one',
                 'Rename it, or choose another folder with --out.')
-    with file_set():
+    with file_set(args.out):
         for name, target in targets.items():
             write_text(target, texts[name])
     print('Written:', *map(shown_path, targets.values()), sep='\n')

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
     print_warnings(_unpredicted(study, args.scores))
     board = leaderboard(study, predict)
     predictor = args.out / 'predictor.safetensors'
-    with file_set():
+    with file_set(args.out):
         write_predictions(args.out, study, tables.info)
         write_markdown(args.out / 'leaderboard.md', board)
         write_report(args.out / 'report.md', study, title, args.command)

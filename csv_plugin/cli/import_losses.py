@@ -144,7 +144,7 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
     tables = [table for table in (features, accuracies) if table]
     counts = [counted(len(tables[0].models), 'model')]
     # Those of an earlier import are about other models.
-    with file_set(*(out / name for name in (*_TABLES, MEASURED))):
+    with file_set(out, *(out / name for name in (*_TABLES, MEASURED))):
         if features:
             write_csv(out / 'losses.csv', ('model', *features.columns.units),
                       ((model, *row) for model, row in zip(

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """Write tables and a picture to `--out`, and print a table or JSON."""
-    with file_set():
+    with file_set(args.out):
         write_triage(args.out, triage)
         drawn = _drawn(triage, args.out / 'triage.png')
     if args.json:

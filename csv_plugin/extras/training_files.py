@@ -40,7 +40,7 @@ def write_training(out: Path,
     pictures = out / PICTURES
     pictures.mkdir(exist_ok=True)
     earlier = *pictures.glob('*.png'), *pictures.glob('*.svg')
-    with file_set(*earlier):
+    with file_set(out, *earlier):
         write_predictions(out, study, collection.info)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
         write_report(out / 'report.md', study, title, command, remarks)

@@ -89,7 +89,7 @@ class Collection:
         check_file_names('model', self.info, 'Rename the model.')
         root = Path(folder)
         root.mkdir(parents=True, exist_ok=True)
-        with file_set():
+        with file_set(root):
             for model, dump in self.losses.items():
                 write_dump(root / f'{model}.safetensors', dump)
             write_texts(root / TEXTS, self.texts)

@@ -3,9 +3,10 @@ import errno
 import fcntl
 import gzip
 import os
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from secrets import token_hex
@@ -18,10 +19,11 @@ from csv_plugin.core.escaping import is_file_name
 FilePath = str | os.PathLike[str]
 #: What errors call a path where there is nothing.
 NOT_THERE = 'no such file or folder'
-#: Files that wait for the others of their set: as written, None if they are
-#: to be removed only, and their places.
-_WAITING: ContextVar[Optional[list[tuple[Optional[Path], Path]]]] = ContextVar(
-    'files that wait', default=None)
+#: Beginning of the names of folders with all files of a set.
+_WHOLE = '.set_'
+#: Folder of the files of a set, and where they are written before.
+_STAGE: ContextVar[Optional[tuple[Path, Path]]] = ContextVar(
+    'folder of a set, and of its files before', default=None)
 
 
 def check_target(path: FilePath) -> None:
@@ -47,60 +49,78 @@ def check_target(path: FilePath) -> None:
 def atomic_path(path: FilePath) -> Iterator[Path]:
     """Yield a temporary path, and rename the file written there to `path`.
 
-    The temporary file lies in the same folder, and is flushed to the disk
-    before it is renamed, with the others of a `file_set`. If the body of the
-    `with` statement fails, it is removed and an earlier file at `path` stays
-    as it was.
+    The temporary file lies in the same folder, or waits for the others of a
+    `file_set`, and is flushed to the disk before it is renamed. If the body of
+    the `with` statement fails, it is removed and an earlier file at `path`
+    stays as it was.
     """
     target = Path(path)
     check_target(target)
-    waiting = _WAITING.get()
+    stage = _STAGE.get()
     # Only a name: a file that tempfile made could be read by its owner alone.
-    temporary = target.with_name(f'.tmp_{token_hex(8)}{target.suffix[:12]}')
+    temporary = _staged(target, *stage) if stage else target.with_name(
+        f'.tmp_{token_hex(8)}{target.suffix[:12]}')
     try:
         with _plain_errors(target, temporary):
             yield temporary
             with temporary.open('rb') as written:
                 os.fsync(written.fileno())
-            if waiting is None:
+            if not stage:
                 os.replace(temporary, target)
-            else:
-                waiting.append((temporary, target))
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def file_set(*earlier: Path) -> Iterator[None]:
-    """Let the files written in the `with` statement appear together.
+def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
+    """Let files that are written below a folder appear together.
 
-    They are written beside their places, and renamed at the end; if the body
-    of the statement fails, there are none. Earlier files, which this set may
-    not replace, are removed first: whatever ends the process, no file of one
-    set stands beside another's. A set inside of a set is a part of it.
+    The `with` statement writes them into a hidden folder there. If it fails,
+    there are none; else that folder is renamed, and they are moved to their
+    places. The next `sole_writer` moves those that a killed process left.
+    `earlier` files, which this set may not replace, are removed.
     """
-    outer = _WAITING.get()
-    waiting = [] if outer is None else outer
-    waiting += [(None, path) for path in earlier]
-    if outer is not None:
-        yield
-        return
-    token = _WAITING.set(waiting)
+    root, mark = Path(folder), token_hex(8)
+    stage, whole = root / f'.tmp_{mark}', root / f'{_WHOLE}{mark}'
+    with _plain_errors(root, stage):
+        stage.mkdir()
+    token = _STAGE.set((root, stage))
     try:
         yield
-        for _, path in waiting:
-            with _plain_errors(path):
-                path.unlink(missing_ok=True)
-        for temporary, path in waiting:
-            if temporary is not None:
-                with _plain_errors(path, temporary):
-                    os.replace(temporary, path)
+        for path in filter(Path.exists, earlier):
+            check_target(path)
+            _staged(path, root, stage).touch()
+        with _plain_errors(root, stage):
+            stage.rename(whole)
+        _move(whole)
     finally:
-        _WAITING.reset(token)
-        for temporary, _ in waiting:
-            if temporary is not None:
-                temporary.unlink(missing_ok=True)
+        _STAGE.reset(token)
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _staged(target: Path, root: Path, stage: Path) -> Path:
+    """Where a file of a set is written."""
+    path = stage / target.relative_to(root)
+    path.parent.mkdir(exist_ok=True)
+    return path
+
+
+def _move(whole: Path) -> None:
+    """Move the files of a set to their places; empty ones remove others."""
+    places = {
+        file: whole.parent / file.relative_to(whole)
+        for file in whole.rglob('*') if file.is_file()
+    }
+    # At no time does a file of this set stand beside one of another.
+    for place in places.values():
+        with _plain_errors(place):
+            place.unlink(missing_ok=True)
+    for file, place in places.items():
+        if file.stat().st_size:
+            with _plain_errors(place, file):
+                os.replace(file, place)
+    shutil.rmtree(whole, ignore_errors=True)
 
 
 @contextmanager
@@ -112,24 +132,30 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
     """
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(handle)
-        raise InputError(
-            os.fspath(folder), 'a folder that no other call writes to',
-            'one that another call writes to',
-            'Wait for its end, or choose another folder.') from error
-    except OSError:
-        pass  # Some file systems of clusters have no locks.
-    try:
-        yield
-    finally:
-        if is_new:
-            with suppress(OSError):  # It is not empty.
-                os.rmdir(folder)
-        os.close(handle)
+    with ExitStack() as opened:
+        try:
+            handle = os.open(folder, os.O_RDONLY)
+            opened.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The call that had it may have removed it.
+            is_ours = os.path.samestat(os.fstat(handle), os.stat(folder))
+        except (BlockingIOError, FileNotFoundError):
+            is_ours = False
+        except OSError:
+            is_ours = True  # Some file systems of clusters have no locks.
+        if not is_ours:
+            raise InputError(
+                os.fspath(folder), 'a folder that no other call writes to',
+                'one that another call writes to',
+                'Wait for its end, or choose another folder.')
+        try:
+            for whole in Path(folder).glob(f'{_WHOLE}*'):
+                _move(whole)
+            yield
+        finally:
+            if is_new:
+                with suppress(OSError):  # It is not empty.
+                    os.rmdir(folder)
 
 
 @contextmanager

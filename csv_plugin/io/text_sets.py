@@ -93,7 +93,7 @@ def write_validation_set(folder: FilePath, texts: TextSet,
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     record = json.dumps(manifest, indent=1, ensure_ascii=False)
-    with file_set():
+    with file_set(out):
         write_texts(out / TEXTS, texts)
         write_text(out / MANIFEST, record + '\n')
 

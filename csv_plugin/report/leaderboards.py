@@ -5,6 +5,7 @@ from collections.abc import (Callable, Collection, Iterable, Iterator, Mapping,
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Optional
 
@@ -323,7 +324,7 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
         'folders': dict(board.folders),
         'notes': board.notes,
     }
-    with file_set():
+    with file_set(Path(stem).parent):
         write_text(f'{stem}.txt', f'{as_text(board)}\n')
         write_markdown(f'{stem}.md', board)
         write_csv(f'{stem}.csv', FIELDS, (list(row.values()) for row in rows))

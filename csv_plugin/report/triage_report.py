@@ -110,7 +110,6 @@ def _percent(fraction: float) -> str:
 
 def write_triage(folder: Path, triage: Triage) -> None:
     """Write `triage.txt`, `.json`, `checkpoints.csv` and `forecasts.csv`."""
-    folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / 'triage.txt', f'{as_text(triage)}\n')
     content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)
     write_text(folder / 'triage.json', f'{content}\n')

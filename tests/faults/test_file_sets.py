@@ -1,17 +1,20 @@
 """Verbs whose files are of one call, on a full disk and when killed."""
 import errno
+import fcntl
 import multiprocessing
 import os
+import re
 import shutil
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from csv_plugin.cli import salience
+from csv_plugin.cli import forecast_runs, salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import Uniform
@@ -28,6 +31,8 @@ from tests.extras.page.pages import page_run
 from tests.lm import models
 from tests.tables import small_tables, write_tables
 from tests.triage.pretraining import EARLIER, write_runs
+
+PREDICTOR = runs.train()
 
 
 class Refused(Exception):
@@ -49,12 +54,12 @@ def fit(folder: Path, seed: int) -> None:
 
 def predict(folder: Path, seed: int) -> None:
     dump = folder / 'dump.safetensors'
-    save_predictor(runs.train(), folder / 'p')
+    save_predictor(PREDICTOR, folder / 'p')
     runs.write_dump(dump, runs.dump('m', runs.model_losses(.5 + seed)))
     call('predict', dump, '--predictor', folder / 'p', '--out', folder / 'out')
 
 
-def import_losses(folder: Path, seed: int) -> None:
+def import_(folder: Path, seed: int) -> None:
     call('import', 'lm-eval', f'a={LM_EVAL / ("c-l-80", "d-s-100")[seed]}',
          '--texts', TEXTS, '--tasks', 'tiny_choice', '--chance',
          f'tiny_choice=.{1 + seed}', '--out', folder / 'out')  # yapf: disable
@@ -88,76 +93,36 @@ def texts(folder: Path, seed: int) -> None:
 
 
 def triage(folder: Path, seed: int) -> None:
-    save_predictor(runs.train(), folder / 'p')
+    save_predictor(PREDICTOR, folder / 'p')
     write_runs(folder / 'old', EARLIER)
     write_runs(folder / 'new', {'good': 1.8, 'bad': 1.0 + .1 * seed}, 3)
     call('triage', '--predictor', folder / 'p', '--dumps', folder / 'new',
          '--history', folder / 'old', '--out', folder / 'out')
 
 
-WRITERS = (fit, predict, import_losses, train, texts,
-           pytest.param(triage, marks=pytest.mark.slow))
+def forecast(folder: Path, seed: int) -> None:
+    tables = small_tables(n_models=24, seed=seed).only('easy', 'hard')
+    models = tuple(f'{run}@{step}' for run in 'abcdefgh' for step in (1, 2, 4))
+    splits = {m: 'test' if m[0] == 'h' else 'train' for m in models}
+    tables = replace(
+        tables,
+        features=replace(tables.features, models=models),
+        accuracies=replace(tables.accuracies, models=models),
+        families={m: m[0]
+                  for m in models})
+    call('forecast', *write_tables(folder, tables, splits), '--out',
+         folder / 'out')
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob('*')) if path.is_file()
-    }
-
-
-class Killed(BaseException):
-    pass
-
-
-class NthCall:
-    """Ends the nth call of a function about a file in `out`, if asked to."""
-
-    def __init__(self, monkeypatch, name: str, error: BaseException) -> None:
-        self.left, self.error = 10**9, error
-        self.function = getattr(os, name)
-        monkeypatch.setattr(os, name, self)
-
-    def __call__(self, first: int | Path, *rest: Path) -> None:
-        path = f'/proc/self/fd/{first}' if isinstance(first, int) else first
-        self.left -= '/out/' in os.path.realpath(path)
-        if self.left < 0:
-            self.left = 10**9
-            raise self.error
-        self.function(first, *rest)
-
-
-@pytest.fixture(autouse=True)
-def quick_pictures(monkeypatch):
-    for module in (training_files, pictures):
-        monkeypatch.setattr(
-            module, 'save', lambda figure, path: write_text(
-                path, str([axes.dataLim for axes in figure.axes])))
-
-
-@pytest.mark.parametrize('write', WRITERS)
-def test_files_are_of_one_call(tmp_path, monkeypatch, write):
-    out, kept = tmp_path / 'out', tmp_path / 'kept'
-    no_room = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    full = NthCall(monkeypatch, 'fsync', no_room)
-    killed = NthCall(monkeypatch, 'replace', Killed())
-    write(tmp_path, 1)
-    later = files(out)
-    write(tmp_path, 0)
-    earlier = files(out)
-    assert later.items().isdisjoint(earlier.items())
-    shutil.copytree(out, kept)
-    for n in (0, 1, len(later) - 1):
-        full.left = n
-        with pytest.raises((InputError, Refused)):
-            write(tmp_path, 1)
-        assert files(out) == earlier
-        killed.left = n
-        with pytest.raises(Killed):
-            write(tmp_path, 1)
-        assert len(files(out)) == n and files(out).items() <= later.items()
-        shutil.rmtree(out, ignore_errors=True)
-        shutil.copytree(kept, out)
+def watch(folder: Path, seed: int) -> None:
+    """The second adds a checkpoint."""
+    for step in range(1, 2 + seed):
+        models.make('llama').save_pretrained(folder / f'run/checkpoint-{step}')
+        models.tokenizer().save_pretrained(folder / f'run/checkpoint-{step}')
+    save_predictor(PREDICTOR, folder / 'p')
+    write_texts(folder / 'texts.jsonl', runs.TEXTS)
+    call('watch', folder / 'run', '--once', '--predictor', folder / 'p',
+         '--texts', folder / 'texts.jsonl', '--out', folder / 'out')
 
 
 def report(folder: Path, seed: int) -> None:
@@ -177,22 +142,126 @@ def losses(folder: Path, seed: int) -> None:
          folder / 'out')
 
 
+def configs(folder: Path, seed: int) -> None:
+    names = ('eval_csv_real', 'eval_csv_collect') if seed else ('eval_csv', )
+    call('configs', *names, '--out', folder / 'out')
+
+
+#: A call of each verb that writes. `status` and `compare` write nothing, and
+#: OpenCompass writes what `demo` leaves.
+WRITERS = (configs, fit, forecast, import_, losses, predict, report, texts,
+           train, triage, watch)
+
+
+def test_all_verbs_that_write_are_here():
+    names = {write.__name__.strip('_') for write in WRITERS}
+    assert names == salience.VERBS.keys() - {'compare', 'demo', 'status'}
+
+
+def writers(quick, long=()) -> list:
+    return [
+        pytest.param(
+            write,
+            marks=() if write in quick else
+            pytest.mark.long if write in long else pytest.mark.slow)
+        for write in WRITERS
+    ]
+
+
 def whole_files(folder: Path) -> dict[str, bytes]:
-    """Files without hidden ones and chunks of losses, which calls use up."""
+    """Files without hidden ones and losses from which calls go on."""
     return {
-        name: content
-        for name, content in files(folder).items()
-        if '.tmp_' not in name and '.parts' not in name
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob('*')) if path.is_file()
+        and not re.search(r'/\.(tmp|set)_|\.parts/|out/losses/', str(path))
     }
+
+
+class Killed(BaseException):
+    pass
+
+
+class NthCall:
+    """Ends the nth call of a function about a file in `out`, if asked to."""
+
+    def __init__(self, monkeypatch, name: str, error: BaseException) -> None:
+        self.n, self.nth, self.error = 0, -1, error
+        self.function = getattr(os, name)
+        monkeypatch.setattr(os, name, self)
+
+    def __call__(self, first: int | Path, *rest: Path) -> None:
+        path = f'/proc/self/fd/{first}' if isinstance(first, int) else first
+        self.n += '/out/' in os.path.realpath(path)
+        if self.n == self.nth:
+            self.nth = -1
+            raise self.error
+        self.function(first, *rest)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(forecast_runs, 'DEFAULT_SOLVER', 'uniform')
+    for module in (training_files, pictures):
+        monkeypatch.setattr(
+            module, 'save', lambda figure, path: write_text(
+                path, str([axes.dataLim for axes in figure.axes])))
+
+
+def one_of_two(folder: Path, write) -> tuple[dict[str, bytes], ...]:
+    """Files after the first of two calls, which are kept, and after both."""
+    write(folder, 0)
+    earlier = whole_files(folder / 'out')
+    shutil.copytree(folder / 'out', folder / 'kept')
+    write(folder, 1)
+    later = whole_files(folder / 'out')
+    # Files are added to, or all replaced.
+    assert earlier.items() < later.items() or (earlier.items().isdisjoint(
+        later.items()))
+    return earlier, later
+
+
+def as_kept(folder: Path) -> None:
+    shutil.rmtree(folder / 'out')
+    shutil.copytree(folder / 'kept', folder / 'out')
+
+
+@pytest.mark.parametrize('write',
+                         writers((configs, fit, import_, predict, texts)))
+def test_files_are_of_one_call(tmp_path, monkeypatch, write):
+    """On a full disk, and killed among the moves."""
+    no_room = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    full = NthCall(monkeypatch, 'fsync', no_room)
+    killed = NthCall(monkeypatch, 'replace', Killed())
+    earlier, later = one_of_two(tmp_path, write)
+    as_kept(tmp_path)
+    full.n = killed.n = 0
+    write(tmp_path, 1)
+    for fault, n in ((full, 1), (full, full.n), (killed, (killed.n + 1) // 2)):
+        as_kept(tmp_path)
+        fault.n, fault.nth = 0, n
+        with pytest.raises((InputError, Refused, Killed)):
+            write(tmp_path, 1)
+        if fault is full:
+            assert whole_files(tmp_path / 'out') == earlier
+        check_one_call(tmp_path / 'out', earlier, later)
+
+
+def check_one_call(out: Path, earlier: dict, later: dict) -> None:
+    """Files are of one call, all of them once another call begins."""
+    found = whole_files(out).items()
+    assert found <= earlier.items() or found <= later.items()
+    with sole_writer(out):
+        assert whole_files(out) in (earlier, later)
 
 
 def kill(write, folder: Path, is_time) -> None:
     """Call a verb in a process of its own, and kill it."""
-    process = multiprocessing.get_context('fork').Process(
+    # Torch waits forever for its threads in a fork.
+    start = 'spawn' if write in (losses, watch) else 'fork'
+    process = multiprocessing.get_context(start).Process(
         target=write, args=(folder, 1))
     process.start()
-    # A fork of threads may wait forever.
-    latest = time.monotonic() + 30
+    latest = time.monotonic() + 60
     while process.is_alive() and time.monotonic() < latest:
         # Files may vanish while they are looked through.
         with suppress(FileNotFoundError):
@@ -203,31 +272,17 @@ def kill(write, folder: Path, is_time) -> None:
     process.join()
 
 
-@pytest.mark.parametrize('write', [
-    import_losses, texts,
-    *(pytest.param(write, marks=pytest.mark.slow)
-      for write in (fit, predict, train, report, losses, triage))
-])  # yapf: disable
+@pytest.mark.parametrize('write',
+                         writers((configs, import_, texts), (losses, watch)))
 def test_killed_processes(tmp_path, write):
     """Before the first file appears, and among them."""
-    out, kept = tmp_path / 'out', tmp_path / 'kept'
-    write(tmp_path, 0)
-    earlier = whole_files(out)
-    shutil.copytree(out, kept)
-    write(tmp_path, 1)
-    later = whole_files(out)
-    assert earlier.items() != later.items()
+    out = tmp_path / 'out'
+    earlier, later = one_of_two(tmp_path, write)
     for is_time in (lambda: [*out.rglob('.tmp_*')],
                     lambda: whole_files(out) != earlier):
-        shutil.rmtree(out)
-        shutil.copytree(kept, out)
+        as_kept(tmp_path)
         kill(write, tmp_path, is_time)
-        found = whole_files(out)
-        # Killed while it removes or renames, it leaves a part of one call's
-        # files. The signal may come later than the moment, so this is all that
-        # can be said.
-        assert any(found.items() <= whole.items()
-                   for whole in (earlier, later))
+        check_one_call(out, earlier, later)
         write(tmp_path, 1)
         assert whole_files(out) == later
 
@@ -247,29 +302,45 @@ def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):
     fit(tmp_path, 0)
 
 
-def test_a_set_in_a_set(tmp_path):
-    first, second, old = (tmp_path / name for name in ('a', 'b', 'old'))
-    old.touch()
-    with pytest.raises(KeyError):
-        with file_set(old):
-            with file_set():
-                write_text(first, '')
-            raise KeyError
-    assert files(tmp_path) == {'old': b''}
-    with file_set():
-        with file_set(old, second):
-            write_text(first, 'one')
-        write_text(first, 'two')
-        assert files(tmp_path).keys() > {'old'}
-    assert files(tmp_path) == {'a': b'two'}
+def test_a_killed_set_is_completed_by_the_next_writer(tmp_path, monkeypatch):
+    out = tmp_path / 'out'
+    (out / 'part').mkdir(parents=True)
+    for name in ('a', 'b', 'old'):
+        (out / name).write_text('earlier')
+    killed = NthCall(monkeypatch, 'replace', Killed())
+    killed.nth = 2
+    with pytest.raises(Killed):
+        with file_set(out, out / 'old', out / 'a', out / 'none'):
+            for name in ('a', 'b', 'part/c'):
+                write_text(out / name, 'later')
+    assert len(whole_files(out)) == 1
+    with sole_writer(out):
+        later = dict.fromkeys(('a', 'b', 'part/c'), b'later')
+        assert whole_files(out) == later
+    assert {*os.listdir(out)} == {'a', 'b', 'part'}
 
 
 def test_a_folder_in_the_place_of_a_file(tmp_path):
     (tmp_path / 'folder').mkdir()
-    with pytest.raises(InputError, match="folder: .*'Is a directory'"):
-        with file_set(tmp_path / 'folder'):
-            write_text(tmp_path / 'a', '')
-    assert files(tmp_path) == {}
+    with pytest.raises(InputError, match='folder: .*found a folder'):
+        with file_set(tmp_path, tmp_path / 'folder'):
+            write_text(tmp_path / 'a', 'a')
+    assert os.listdir(tmp_path) == ['folder']
+
+
+@pytest.mark.parametrize('name', ['os.open', 'fcntl.flock'])
+def test_a_folder_that_another_call_removes(tmp_path, monkeypatch, name):
+    module = {'os.open': os, 'fcntl.flock': fcntl}[name]
+    function = getattr(module, name.partition('.')[2])
+
+    def late(*words):
+        os.rmdir(tmp_path / 'out')
+        return function(*words)
+
+    monkeypatch.setattr(name, late)
+    with pytest.raises(InputError, match='Wait for its end'):
+        with sole_writer(tmp_path / 'out'):
+            pass
 
 
 def test_a_folder_that_was_there_before_stays(tmp_path, monkeypatch):

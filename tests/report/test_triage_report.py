@@ -67,8 +67,8 @@ def test_what_is_not_known_or_compared(runs, earlier, shown, absent):
 
 
 def test_files(early, tmp_path):
-    write_triage(tmp_path / 'new' / 'folder', early)
-    files = sorted((tmp_path / 'new/folder').iterdir())
+    write_triage(tmp_path, early)
+    files = sorted(tmp_path.iterdir())
     assert [file.name for file in files] == [
         'checkpoints.csv', 'forecasts.csv', 'triage.json', 'triage.txt'
     ]

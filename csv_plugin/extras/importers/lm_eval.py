@@ -21,7 +21,7 @@ from csv_plugin.extras.importers.left_out import (EMPTY, NO_RIGHT,
 from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
                                                          read_runs, samples_of)
 from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
-from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import (JsonPart, inside, is_number,
                                       read_json_rows)
 
@@ -70,17 +70,16 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
     pairs = [(_PROBE, ''), *((text.text_id, text.text) for text in texts)]
     rows = [{'text_id': text_id, 'text': text} for text_id, text in pairs]
     path = root / f'{name}.jsonl'
-    write_text(
-        path,
-        ''.join(json.dumps(row, ensure_ascii=False) + '\n' for row in rows))
-    write_text(
-        root / f'{name}.yaml',
-        _TASK.format(
-            name=name,
-            n_texts=len(texts),
-            fingerprint=texts.fingerprint,
-            # A text in JSON is one in YAML.
-            path=json.dumps(str(path), ensure_ascii=False)))
+    lines = [json.dumps(row, ensure_ascii=False) + '\n' for row in rows]
+    task = _TASK.format(
+        name=name,
+        n_texts=len(texts),
+        fingerprint=texts.fingerprint,
+        # A text in JSON is one in YAML.
+        path=json.dumps(str(path), ensure_ascii=False))
+    with file_set(root):
+        write_text(path, ''.join(lines))
+        write_text(root / f'{name}.yaml', task)
     return name
 
 

@@ -22,7 +22,7 @@ from csv_plugin.extras.live.references import (LOSSES, Reference,
                                                read_readings, write_readings)
 from csv_plugin.extras.live.trackers import Log, curves_of
 from csv_plugin.io.dumps import read_dump, write_dump
-from csv_plugin.io.files import FilePath, check_file_names
+from csv_plugin.io.files import FilePath, check_file_names, file_set
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.dumping import dump_losses
@@ -202,7 +202,8 @@ class LivePredictions:
             if reading not in (self._stale or ())
         ]
         self.triage = triage = self._job.update()
-        write_tables(self.folder, triage)
+        with file_set(self.folder):
+            write_tables(self.folder, triage)
         self.comparison = self._compared(step)
         failure: Optional[Exception] = None
         for log in self._logs:
