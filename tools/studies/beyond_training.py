@@ -1,7 +1,6 @@
 """Errors and intervals next to the training models, beyond, and by cause.
 
-    OMP_NUM_THREADS=1 python -m tools.studies.beyond_training FOLDER ... \\
-        --every 3
+    OMP_NUM_THREADS=1 python -m tools.studies.beyond_training FOLDER ...
 
 reads `losses.csv` (or `.safetensors`), `scores.csv`, `models.csv` and
 `benchmarks.csv` (docs/formats.md) of each folder. Predicted are
@@ -10,17 +9,21 @@ reads `losses.csv` (or `.safetensors`), `scores.csv`, `models.csv` and
 * the fifth of the other models with the most compute (parameters times
   tokens, as far as known), by all others, and by those with less than a third,
   a tenth and a thirtieth of their least compute;
-* families left out: two of the four parts to which families are dealt.
+* each of the four parts to which families are dealt, by the others. A few
+  unusual families have most of the error, so all parts count as one.
 
-With `--every 3`, every third model of the other splits counts. Prints two
-tables in Markdown: protocols, and misses of 90 % intervals by cause.
+Of a collection with more than `--most` models in the other splits, every
+second, third and so on counts. Prints three tables in Markdown: protocols,
+their means by collection, and misses of 90 % intervals by cause.
 """
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from tabulate import tabulate
 
@@ -37,8 +40,8 @@ PREDICTED = 0.2
 FACTORS = (1, 3, 10, 30)
 #: Fewer models are not fitted to.
 LEAST_MODELS = 20
-#: Parts of the families, and how many of these are predicted.
-PARTS, LEFT_OUT = 4, 2
+#: Parts of the families, and the protocol that leaves each out.
+PARTS, FAMILIES = 4, 'families left out'
 #: A prediction so far above all training models is a step, real accuracies so
 #: high have met their ceiling, and so far below those of training models that
 #: a prompt format may be the reason.
@@ -60,8 +63,8 @@ class Protocol:
 class Cells:
     """Predictions of N cells, real accuracies, and what is known of them.
 
-    Accuracies are fractions; `best` and `worst` are those of the training
-    models.
+    Benchmarks are places among those of the tables. Accuracies are fractions;
+    `best` and `worst` are those of the training models.
     """
     benchmark: NDArray
     real: NDArray
@@ -88,8 +91,12 @@ class Cells:
         def column(of_benchmark: NDArray) -> NDArray:
             return np.broadcast_to(of_benchmark, shape)
 
+        places = [
+            tables.accuracies.benchmarks.index(name)
+            for name in table.benchmarks
+        ]
         parts = [
-            column(np.arange(shape[1])), table.real,
+            column(np.array(places)), table.real,
             *(part[:, :, 0] for part in (table.values, table.low, table.high,
                                          table.expected_error,
                                          table.extrapolated, table.at_chance)),
@@ -99,6 +106,13 @@ class Cells:
         ]
         rows = ~np.isnan(table.real)
         return cls(*(part[rows] for part in parts))
+
+    @classmethod
+    def joined(cls, parts: Sequence['Cells']) -> 'Cells':
+        """All cells of several fits."""
+        return cls(
+            *(np.concatenate([getattr(part, field.name) for part in parts])
+              for field in fields(cls)))
 
     @property
     def missed(self) -> NDArray[np.bool_]:
@@ -113,7 +127,7 @@ class Cells:
         """
         errors = self._rms(self.predicted - self.real)
         expected = self._rms(self.expected)
-        both = ~np.isnan(expected) & (errors > 0)
+        both = errors > 0
         covered = ~self.missed
         shares = [
             covered[rows].mean() if rows.any() else math.nan
@@ -129,10 +143,11 @@ class Cells:
         ]
 
     def _rms(self, values: NDArray) -> NDArray[np.float64]:
-        """Root mean squares by benchmark."""
+        """Root mean squares by benchmark, where an error is expected."""
+        known = ~np.isnan(self.expected)
         return np.array([
-            np.sqrt(np.mean(values[self.benchmark == b]**2))
-            for b in np.unique(self.benchmark)
+            np.sqrt(np.mean(values[known & (self.benchmark == b)]**2))
+            for b in np.unique(self.benchmark[known])
         ])
 
     def causes(self) -> list[int]:
@@ -154,12 +169,12 @@ def compute_of(tables: ModelTables, models: Sequence[str]) -> NDArray:
     return np.nan_to_num(numbers, nan=1).prod(axis=1)
 
 
-def thinned(tables: ModelTables, every: int) -> ModelTables:
-    """Every nth model of the splits other than `test`."""
+def thinned(tables: ModelTables, most: int) -> ModelTables:
+    """Every nth model of the splits other than `test`, so many at most."""
     names = tables.features.models
     test = [name for name in names if tables.info[name].split == 'test']
     others = [name for name in names if name not in test]
-    return tables.select((*test, *others[::every]))
+    return tables.select((*test, *others[::math.ceil(len(others) / most)]))
 
 
 def protocols(tables: ModelTables) -> Iterator[Protocol]:
@@ -178,8 +193,8 @@ def protocols(tables: ModelTables) -> Iterator[Protocol]:
                            _where(others, rows), _where(others, largest))
     groups = [tables.families[name] for name in others]
     folds = grouped_folds(groups, PARTS, 0)
-    for part in range(LEFT_OUT):
-        yield Protocol('families left out', _where(others, folds != part),
+    for part in np.unique(folds):
+        yield Protocol(FAMILIES, _where(others, folds != part),
                        _where(others, folds == part))
 
 
@@ -201,30 +216,48 @@ def judged(tables: ModelTables, protocol: Protocol) -> Cells:
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('folders', nargs='+', type=Path)
-    add_number(parser, '--every', 1, 'every nth of the training models')
+    add_number(parser, '--most', 150, 'training models of a collection')
     args = parser.parse_args()
     rows, misses = [], []
     for folder in args.folders:
-        tables = thinned(tables_in(folder), args.every)
-        for protocol in protocols(tables):
-            cells = judged(tables, protocol)
-            start = [folder.name, protocol.name, len(protocol.fitted)]
-            rows.append([*start, *cells.measures()])
-            misses.append([*start, len(cells.real), *cells.causes()])
+        tables = thinned(tables_in(folder), args.most)
+        for name, parts in groupby(protocols(tables), lambda part: part.name):
+            cells = Cells.joined([judged(tables, part) for part in parts])
+            rows.append([folder.name, name, *cells.measures()])
+            misses.append(
+                [folder.name, name,
+                 len(cells.real), *cells.causes()])
             print(rows[-1], misses[-1], flush=True)
     print_tables(rows, misses)
 
 
 def print_tables(rows: list[list], misses: list[list]) -> None:
-    start = ['collection', 'predicted', 'fitted']
+    start = ['collection', 'predicted']
     header = [
         *start, 'error', 'expected', 'found / expected', 'coverage', 'flagged',
         'not flagged', 'width'
     ]
-    digits = ('', '', '', *['.1f'] * 2, *['.2f'] * 4, '.1f')
-    print(tabulate(rows, header, tablefmt='pipe', floatfmt=digits))
-    print()
-    print(tabulate(misses, [*start, 'intervals', *CAUSES], tablefmt='pipe'))
+    digits = ('', '', *['.1f'] * 2, *['.2f'] * 4, '.1f')
+    for table in (rows, means(rows)):
+        print(tabulate(table, header, tablefmt='pipe', floatfmt=digits))
+        print()
+    totals = np.sum([row[2:] for row in misses], axis=0).tolist()
+    print(
+        tabulate([*misses, ['all', '', *totals]],
+                 [*start, 'intervals', *CAUSES],
+                 tablefmt='pipe'))
+
+
+def means(rows: list[list]) -> list[list]:
+    """Means over the protocols of a collection, and over collections."""
+    table = pd.DataFrame(rows)
+    table[1] = table[1].where(table[1] == FAMILIES, 'larger models')
+    by_collection = table.groupby([0, 1], sort=False).mean()
+    overall = by_collection.groupby(level=1, sort=False).mean()
+    return [
+        *by_collection.reset_index().values.tolist(),
+        *(['all', *row] for row in overall.reset_index().values.tolist())
+    ]
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 """Tables from clones of public repositories, and what is measured on them."""
 import csv
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,8 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests.tables import small_tables, write_tables
 from tools.studies import public_tables
-from tools.studies.beyond_training import (CAUSES, compute_of, judged,
-                                           protocols, thinned)
+from tools.studies.beyond_training import (CAUSES, FAMILIES, Cells, compute_of,
+                                           judged, means, protocols, thinned)
 from tools.studies.options import tables_in
 
 
@@ -130,12 +131,15 @@ def test_protocols_and_causes_of_misses(tmp_path):
     tables = tables_in(tmp_path)
     names = tables.features.models
     assert compute_of(tables, names).tolist() == [10 * k for k in range(1, 31)]
-    assert thinned(tables, 2).features.models == names[::2]
+    assert thinned(tables, 30).features.models == names
+    assert thinned(tables, 15).features.models == names[::2]
+    assert thinned(tables, 14).features.models == names[::3]
     larger, *left_out = protocols(tables)
     assert (larger.fitted, larger.predicted) == (names[:24], names[24:])
     for part in left_out:
         assert not {tables.families[n] for n in part.fitted} & {
             tables.families[n] for n in part.predicted}  # yapf: disable
+    assert {n for part in left_out for n in part.predicted} == {*names}
     cells = judged(tables, larger)
     error, expected, ratio, *shares, width = cells.measures()
     assert 0 < error < 20 and 0 < expected < 20 and .1 < ratio < 10
@@ -144,3 +148,22 @@ def test_protocols_and_causes_of_misses(tmp_path):
     missed = replace(
         cells, low=np.full(len(cells.low), 1.), best=np.zeros(len(cells.best)))
     assert missed.causes()[CAUSES.index('step')] == len(cells.real)
+    both = Cells.joined([cells, cells])
+    assert both.measures() == cells.measures()
+    values = tables.accuracies.values.copy()
+    values[:len(larger.fitted), 0] = np.nan
+    rest = replace(
+        tables, accuracies=replace(tables.accuracies, values=values))
+    assert set(judged(rest, larger).benchmark) == {1}
+
+
+def test_collections_count_once_in_means():
+    assert means([['a', 'split test', 1.0, math.nan], ['a', 'far', 3.0, 2.0],
+                  ['a', FAMILIES, 4.0, 1.0],
+                  ['b', 'split test', 5.0, 3.0]]) == [
+                      ['a', 'larger models', 2.0, 2.0],
+                      ['a', FAMILIES, 4.0, 1.0],
+                      ['b', 'larger models', 5.0, 3.0],
+                      ['all', 'larger models', 3.5, 2.5],
+                      ['all', FAMILIES, 4.0, 1.0]
+                  ]  # yapf: disable
