@@ -16,7 +16,7 @@ from pathlib import Path
 from csv_plugin import configs
 from csv_plugin.cli.arguments import into_folder, print_next
 from csv_plugin.cli.options import add_flag, add_option
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_choice
 from csv_plugin.io.files import file_set, read_bytes, write_text
 from csv_plugin.report.screen import shown_path
 
@@ -47,10 +47,8 @@ def _copy(args: argparse.Namespace) -> None:
     texts = {path.stem: path.read_text('utf-8') for path in RUNS.glob('*.py')}
     names = args.names or sorted(texts)
     for name in names:
-        if name not in texts:
-            raise InputError('names of configs',
-                             f'some of {", ".join(sorted(texts))}', repr(name),
-                             'Leave the names out to copy all.')
+        check_choice('names of configs', name, sorted(texts),
+                     'Leave the names out to copy all.')
     targets = {name: args.out / f'{name}.py' for name in names}
     for name, target in targets.items():
         if target.exists() and read_bytes(target) != texts[name].encode():

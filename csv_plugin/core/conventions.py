@@ -1,7 +1,7 @@
 """The error for bad input, and checks of names and texts."""
 import os
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 
 
 class InputError(ValueError):
@@ -80,6 +80,16 @@ def check_unique(where: str,
             raise InputError(where, 'every name once', f'{name!r} twice',
                              remedy)
         seen.add(name)
+
+
+def check_choice(where: str,
+                 name: str,
+                 choices: Collection[str],
+                 remedy: str = 'Choose one of these.') -> None:
+    """Raise an `InputError` for a name that is not among the choices."""
+    if name not in choices:
+        raise InputError(where, f'one of {", ".join(choices)}', repr(name),
+                         remedy)
 
 
 def check_known(where: str,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_choice, check_unique
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.formatting import number, percent, short_repr, shortened
@@ -161,11 +161,8 @@ class Predictor:
 
     def benchmark(self, name: str) -> BenchmarkPredictor:
         """Return the predictor of one benchmark, or raise an `InputError`."""
-        if name not in self.names:
-            raise InputError('predictor',
-                             f'one of the benchmarks {list(self.names)}',
-                             repr(name),
-                             'Train a predictor on its accuracies.')
+        check_choice('benchmark of the predictor', name, self.names,
+                     'Train a predictor on its accuracies.')
         return self.benchmarks[self.names.index(name)]
 
     def with_tokens(self, targets: TargetTokens,

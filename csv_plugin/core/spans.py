@@ -36,7 +36,7 @@ class TokenSpans:
 
     def __post_init__(self) -> None:
         starts, ends = _offset_arrays(self.starts, self.ends)
-        _check_order(starts, ends, self.n_bytes, 'byte', np.arange(len(ends)))
+        _check_order(starts, ends, self.n_bytes)
         object.__setattr__(self, 'starts', starts)
         object.__setattr__(self, 'ends', ends)
         object.__setattr__(self, 'n_bytes', int(self.n_bytes))
@@ -54,44 +54,12 @@ class TokenSpans:
         """
         expected, joined = utf8_bytes(text), b''.join(tokens)
         if joined != expected:
-            raise InputError(
-                'token bytes', f'the {len(expected)} bytes of the text',
-                f'{len(joined)} others',
-                'Use character offsets if the tokenizer changes the text.')
+            raise InputError('token bytes',
+                             f'the {len(expected)} bytes of the text',
+                             f'{len(joined)} others',
+                             'Give tokens that spell the text as it is.')
         ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
         return cls(np.append(0, ends)[:-1], ends, len(expected))
-
-    @classmethod
-    def from_char_offsets(cls, text: str, starts: ArrayLike,
-                          ends: ArrayLike) -> 'TokenSpans':
-        """Make spans from character offsets.
-
-        Byte-level tokenizers cut inside a character and report the whole
-        character for every piece. Such consecutive tokens share its bytes in
-        order, as evenly as whole bytes allow.
-
-        Args:
-            text (str): The text.
-            starts (ArrayLike): First character (code point) of each token,
-                `(n,)`.
-            ends (ArrayLike): Character after the last of each token, `(n,)`.
-
-        Raises:
-            InputError: An offset is outside the text, or tokens are out of
-                order or overlap other than on one shared character.
-
-        >>> TokenSpans.from_char_offsets('né', [0, 1, 1], [1, 2, 2]).starts
-        array([0, 1, 2])
-        """
-        char_starts, char_ends = _offset_arrays(starts, ends)
-        first, count, rank = _sharers(char_starts, char_ends)
-        bounds = _char_bounds(text)
-        _check_order(char_starts[first], char_ends[first],
-                     len(bounds) - 1, 'character', first)
-        start = bounds[char_starts]
-        width = bounds[char_ends] - start
-        return cls(start + width * rank // count,
-                   start + width * (rank + 1) // count, int(bounds[-1]))
 
     __repr__ = short_repr
 
@@ -228,42 +196,27 @@ def _offset_arrays(
 
 
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
-                 length: int, unit: str, tokens: NDArray[np.int64]) -> None:
+                 n_bytes: int) -> None:
     """Raise for offsets outside the text or out of order."""
-    if length < 0:
-        raise InputError('text length', f'at least 0 {unit}s', str(length),
+    if n_bytes < 0:
+        raise InputError('text length', 'at least 0 bytes', str(n_bytes),
                          'Pass the length of the text.')
     edges = np.concatenate([[0],
-                            np.column_stack([starts, ends]).ravel(), [length]])
-    backward = np.flatnonzero(np.diff(edges) < 0)
-    if backward.size:
-        edge = backward[0]
-        token = tokens[min(edge // 2, len(tokens) - 1)]
+                            np.column_stack([starts, ends]).ravel(),
+                            [n_bytes]])
+    for edge in np.flatnonzero(np.diff(edges) < 0):
         raise InputError(
-            f'token {token}', f'{unit} offsets that run from 0 to {length} '
-            'without a step back', f'{edges[edge + 1]} after {edges[edge]}',
+            f'token {min(edge // 2, len(ends) - 1)}',
+            f'byte offsets that run from 0 to {n_bytes} without a step back',
+            f'{edges[edge + 1]} after {edges[edge]}',
             'Drop special tokens; tokens must be in order and not overlap.')
 
 
-def _sharers(
-    starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Runs of tokens that report the same single character.
+def char_bounds(text: str) -> NDArray[np.int64]:
+    """Return the first byte of each character, and the end of the text.
 
-    Returns the first token of each run, `(runs,)`; then the number of tokens
-    in the run of each token, and its place among them, `(n,)`.
+    Shape `(n_chars + 1,)`.
     """
-    n = len(starts)
-    shares = (np.diff(starts) == 0) & (np.diff(ends) == 0)
-    shares &= (ends - starts == 1)[1:]
-    first = np.flatnonzero(np.append(True, ~shares)[:n])
-    lengths = np.diff(np.append(first, n))
-    rank = np.arange(n) - np.repeat(first, lengths)
-    return first, np.repeat(lengths, lengths), rank
-
-
-def _char_bounds(text: str) -> NDArray[np.int64]:
-    """First byte of each character, and the end. `(n_chars + 1,)`."""
     data = np.frombuffer(utf8_bytes(text), np.uint8)
     begins = (data & 0xC0) != 0x80  # continuation bytes are 0b10xxxxxx
     return np.append(np.flatnonzero(begins), data.size)

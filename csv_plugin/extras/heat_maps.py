@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, utf8_bytes
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TokenSpans, char_bounds
 from csv_plugin.core.texts import Text, TextSet
 
 
@@ -34,11 +34,9 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     without a weight. Weights are one per token, NaN if it was not counted.
     """
     data = utf8_bytes(text.text)
-    # Bytes of UTF-8 that begin with the bits 10 continue a character.
-    begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
     cuts = np.intersect1d(
         np.concatenate([spans.starts, spans.ends, [0, len(data)]]),
-        [*np.flatnonzero(begins), len(data)])
+        char_bounds(text.text))
     by_byte = _byte_weights(spans, weights)
     return [
         Piece(data[start:end].decode('utf-8'),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 
-from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_choice, check_list
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 
@@ -32,10 +32,7 @@ def benchmark_infos(names: Sequence[str],
     infos = known_benchmarks()
     for name, level in chance.items():
         where = f'chance level of {name!r}'
-        if name not in names:
-            raise InputError(where,
-                             f'one of the benchmarks {", ".join(names)}',
-                             repr(name), 'Correct the name.')
+        check_choice(where, name, names, 'Correct the name.')
         if not 0 <= level < 1:
             raise InputError(where, 'a number in 0..1, below 1', f'{level:g}',
                              'With k choices the level is 1/k.')

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_choice, check_list
 from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable, TargetTokens
@@ -111,10 +111,9 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
             is not among them.
     """
     check_list('validation models', validation)
-    unknown = [model for model in validation if model not in models]
-    if unknown:
-        raise InputError('validation models', 'some of the models to fit to',
-                         repr(unknown[0]), 'Correct or remove the name.')
+    for model in validation:
+        check_choice('validation models', model, models,
+                     'Name models to fit to.')
     if not 0 < len(validation) < len(models):
         raise InputError("the paper's head", 'train and validation models',
                          f'{len(validation)} of {len(models)} for validation',
@@ -172,14 +171,16 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                 if scoring_lm is not None else 'validation models',
                 'Leave them out: they are for token losses.')
         groups = [families[model] for model in accuracies.models]
-        solver = _named('solver', method or DEFAULT_SOLVER, SOLVERS)
-        return fit_predictor(losses, accuracies, groups, solver, seed,
+        method = method or DEFAULT_SOLVER
+        check_choice('solver', method, sorted(SOLVERS))
+        return fit_predictor(losses, accuracies, groups, SOLVERS[method], seed,
                              progress)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
                          'Read dumps by read_dumps(paths, texts).')
-    train = _named('method', method or 'auto', METHODS)
+    method = method or 'auto'
+    check_choice('method', method, METHODS)
     losses = losses.select(accuracies.models)
     if validation or method == 'paper':  # Before the states, which take long.
         check_validation(validation, accuracies.models)
@@ -194,7 +195,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     table = targets.table({model: losses[model].texts for model in losses})
     training = Training(table, losses.texts, accuracies, families, targets,
                         seed)
-    predictor = train(training, states, validation, progress=progress)
+    predictor = METHODS[method](
+        training, states, validation, progress=progress)
     return predictor.noted({
         model: dump.info
         for model, dump in losses.items()
@@ -216,10 +218,3 @@ def _check_models(accuracies: AccuracyTable, families: Mapping[str,
         if not isinstance(family, str) or not family:
             raise InputError('families', 'the family of every model',
                              f'{family!r} of {model!r}', 'Name its family.')
-
-
-def _named(kind: str, name: str, choices: Mapping[str, Any]) -> Any:
-    if name not in choices:
-        raise InputError(kind, f'one of {", ".join(sorted(choices))}',
-                         repr(name), 'Choose one of these.')
-    return choices[name]

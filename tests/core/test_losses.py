@@ -19,7 +19,7 @@ def words(model_losses):
     """Losses of a model whose tokens are 'a ', 'cat' and the CJK's bytes."""
     spans = [
         TokenSpans.from_token_bytes([b'a ', b'cat'], 'a cat'),
-        TokenSpans.from_char_offsets('猫', [0, 0, 0], [1, 1, 1]),
+        TokenSpans([0, 1, 2], [1, 2, 3], 3),
     ]
     return [
         TokenLosses(text_id, losses, span, len(text))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from csv_plugin.core.mapping import map_losses
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TokenSpans, char_bounds
 from tests.core.strategies import (any_spans, losses_of, scored_losses, texts,
                                    tilings)
 
@@ -103,8 +103,11 @@ def test_printed_algorithm_loses_half_of_split_cjk_and_bytes_lose_none():
                                      losses, chars)
     assert 0.4 < sum(printed) / losses.sum() < 0.6
 
-    source = TokenSpans.from_char_offsets(text, starts, starts + 1)
-    target = TokenSpans.from_char_offsets(text, *zip(*chars))
+    bounds = char_bounds(text)
+    middles = (bounds[:-1] + bounds[1:]) // 2
+    cuts = np.sort(np.append(bounds, middles))
+    source = TokenSpans(cuts[:-1], cuts[1:], bounds[-1])
+    target = TokenSpans(bounds[:-1], bounds[1:], bounds[-1])
     np.testing.assert_allclose(
         mapped(losses, source, target),
         losses.reshape(-1, 2).sum(1), 1e-15)

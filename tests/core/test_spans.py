@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.spans import TextSpans, TokenSpans
-from tests.core.strategies import any_spans, sparse_spans, texts, tilings
+from csv_plugin.core.spans import TextSpans, TokenSpans, char_bounds
+from tests.core.strategies import sparse_spans, texts, tilings
 
 
 def pairs(spans):
@@ -78,43 +78,9 @@ def test_token_bytes_that_are_not_the_text_are_refused():
             TokenSpans.from_token_bytes(tokens, 'abcd')
 
 
-@given(st.data(), texts)
+@given(texts)
 @settings(max_examples=30)
-def test_char_offsets_cut_where_the_characters_do(data, text):
-    spans = data.draw(any_spans(len(text)))
-    in_bytes = TokenSpans.from_char_offsets(text, spans.starts, spans.ends)
-    assert pairs(in_bytes) == [(len(text[:start].encode()),
-                                len(text[:end].encode()))
-                               for start, end in pairs(spans)]
-    assert in_bytes.n_bytes == len(text.encode())
-
-
-@pytest.mark.parametrize('text, n_tokens, cuts', [
-    ('a', 1, [0, 1]),
-    ('é', 2, [0, 1, 2]),
-    ('你', 3, [0, 1, 2, 3]),
-    ('🙂', 3, [0, 1, 2, 4]),
-    ('é', 3, [0, 0, 1, 2]),
-])
-def test_tokens_that_share_a_character_meet_inside_it(text, n_tokens, cuts):
-    spans = TokenSpans.from_char_offsets(f'x{text}y',
-                                         [0] + [1] * n_tokens + [2],
-                                         [1] + [2] * n_tokens + [3])
-    n = len(text.encode())
-    inside = [(1 + a, 1 + b) for a, b in zip(cuts, cuts[1:])]
-    assert pairs(spans) == [(0, 1), *inside, (1 + n, 2 + n)]
-
-
-@pytest.mark.parametrize('starts, ends, message', [
-    ([0, 1], [2, 3], 'token 1: .*character.*found 1 after 2'),
-    ([0, 0], [2, 2], 'token 1: .*character.*found 0 after 2'),
-    ([0, 1, 1, 3], [1, 2, 2, 4], 'token 3: .*from 0 to 3'),
-])
-def test_bad_char_offsets_are_refused_and_shown(starts, ends, message):
-    with pytest.raises(InputError, match=message):
-        TokenSpans.from_char_offsets('a你b', starts, ends)
-
-
-def test_char_offsets_refuse_a_lone_surrogate():
-    with pytest.raises(InputError, match='U\\+D800 at character 1'):
-        TokenSpans.from_char_offsets('a\ud800', [0], [2])
+def test_bounds_of_characters_are_counted_in_bytes(text):
+    assert char_bounds(text).tolist() == [
+        len(text[:place].encode()) for place in range(len(text) + 1)
+    ]

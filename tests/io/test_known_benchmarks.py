@@ -85,7 +85,7 @@ def test_given_levels_come_before_known_ones():
 
 @pytest.mark.parametrize('names, chance, message', [
     (['x', 'mmlu', 'y'], {}, 'none for x, y. .* --chance x=0.25 y='),
-    (['mmlu', 'bbh'], dict(mmul=.25), "benchmarks mmlu, bbh, found 'mmul'"),
+    (['mmlu', 'bbh'], dict(mmul=.25), "one of mmlu, bbh, found 'mmul'"),
     (['x'], dict(x=1.), "'x': expected a number in 0..1, below 1, found 1"),
     (['x'], dict(x=float('nan')), "'x': .*found nan"),
 ])

@@ -210,7 +210,7 @@ def test_fit_needs_a_model_and_losses_that_know_their_texts():
 
 def test_validation_models_are_checked_before_the_texts_are_read():
     reader = object(), object()
-    with pytest.raises(InputError, match="models to fit to, found 'nobody'"):
+    with pytest.raises(InputError, match="m11, found 'nobody'"):
         fit(DUMPS, TO_FIT, FAMILIES, None, reader, validation=['nobody'])
     with pytest.raises(InputError, match='found 0 of 12 for validation'):
         fit(DUMPS, TO_FIT, FAMILIES, 'paper', reader)

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_choice
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.measured import check_measured
 from csv_plugin.core.progress import Progress
@@ -59,9 +59,7 @@ def import_losses(source: str,
             can be used, or as in `check_measured` and `feature_table`.
     """
     folders = paths_by_model(paths)
-    if source not in SOURCES:
-        raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
-                         repr(source), 'Choose one of these.')
+    check_choice('source of losses', source, SOURCES)
     if texts is not None and source != 'lm-eval':
         raise InputError(f'losses from {source!r}',
                          'no texts, as they are on items',

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_choice, check_list
 from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
                                       TEMPLATE, VERSION, Measured,
                                       check_measured, check_weights)
@@ -294,9 +294,8 @@ def read_lm_eval_accuracies(
     check_list('benchmarks', benchmarks)
     folders, left_out = paths_by_model(paths), LeftOut()
     for benchmark in metrics or {}:
-        if benchmark not in benchmarks:
-            raise InputError('metrics', f'some of {", ".join(benchmarks)}',
-                             repr(benchmark), 'Correct or add the name.')
+        check_choice('metrics', benchmark, benchmarks,
+                     'Correct or add the name.')
     runs = usable(lambda model: read_runs(folders[model], left_out), folders,
                   'model', left_out)
     where = f'results of {", ".join(runs)}'[:200]

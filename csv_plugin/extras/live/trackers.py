@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.comparing import Comparison
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.paired import LOSS, PREDICTED
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.judging import Triage
@@ -58,16 +57,13 @@ def tensorboard_log(folder: FilePath) -> Log:
 
     An `InputError` if the package tensorboardX is not installed.
     """
-    try:
-        from tensorboardX import SummaryWriter
-    except ImportError as error:
-        raise InputError('TensorBoard', 'the package tensorboardX',
-                         f'the error {str(error)!r}',
-                         'pip install tensorboardX') from error
+    # Not at the top: it loads torch.
+    from csv_plugin.lm.engines.protocol import optional_package
+    writer_of = optional_package('tensorboardX', 'TensorBoard').SummaryWriter
 
     def log(curves: dict[str, float], step: int) -> None:
         # Files that are made within one second would have the same name.
-        with SummaryWriter(
+        with writer_of(
                 str(Path(folder)),
                 filename_suffix=f'.{time.time_ns()}') as writer:
             for name, value in curves.items():

@@ -80,4 +80,4 @@ def optional_package(name: str, purpose: str) -> ModuleType:
     except ImportError as error:
         raise InputError(purpose, f'the package {name}',
                          f'the error {str(error)!r}',
-                         f'Install {name} (docs/engines.md).') from error
+                         f'pip install {name}') from error

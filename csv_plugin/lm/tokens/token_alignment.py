@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TokenSpans, char_bounds
 from csv_plugin.lm.tokens.token_bytes import (readings, readings_of_all,
                                               without_prefix_spaces)
 
@@ -114,13 +114,12 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
     # A token before a gap also takes the marks at the start of the gap.
     stops = np.flatnonzero(~is_gap_mark)
     ends = stops[np.searchsorted(stops, ends)]
-    chars = TokenSpans.from_char_offsets(text, range(n), range(1, n + 1))
-    bounds = np.append(chars.starts, chars.n_bytes)
+    bounds = char_bounds(text)
     cuts = _cuts(bounds[starts[1:]], bounds[ends[:-1]])
     if np.any(np.diff(cuts) < 0):
         return None
     return TokenSpans(
-        np.append(0, cuts), np.append(cuts, bounds[-1]), chars.n_bytes)
+        np.append(0, cuts), np.append(cuts, bounds[-1]), bounds[-1])
 
 
 def _cuts(starts: NDArray[np.int64],

@@ -233,7 +233,7 @@ def test_another_metric_by_name():
     assert table.values.tolist() == [[1.0], [0.25]]
     with pytest.raises(InputError, match="the metric 'f1', found acc,none"):
         read_real('tiny_choice', metrics={'tiny_choice': 'f1'})
-    with pytest.raises(InputError, match="some of tiny_choice, found 'other'"):
+    with pytest.raises(InputError, match="one of tiny_choice, found 'other'"):
         read_real('tiny_choice', metrics={'other': 'acc'})
 
 
