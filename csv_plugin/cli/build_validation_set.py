@@ -35,6 +35,16 @@ from csv_plugin.io.text_sets import (TEXTS, read_texts, shipped_texts,
 MODEL = 'HuggingFaceTB/SmolLM2-135M'
 
 
+def sample(text: str) -> tuple[str, int]:
+    """Type of the option `--sample NAME=COUNT`.
+
+    >>> sample('gsm8k=50')
+    ('gsm8k', 50)
+    """
+    name, _, count = text.rpartition('=')
+    return name, whole_number(count, 1)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, '--out')
     recipe = parser.add_mutually_exclusive_group()
@@ -43,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         recipe, '--sample', 'NAME=COUNT', 'a source or dataset config, and '
         'how many texts; may be given several times (default: those of the '
-        'paper)', action='append')  # yapf: disable
+        'paper)', sample, action='append')  # yapf: disable
     add_option(
         recipe, '--lm-eval-task', 'JSONL', 'write a task of '
         'lm-evaluation-harness that scores the texts of this file (default: '
@@ -79,7 +89,8 @@ def _write_task(args: argparse.Namespace) -> None:
 
 
 def _draw(args: argparse.Namespace) -> None:
-    # They load OpenCompass, which takes long and the options do without.
+    # The options do without it.
+    print('Loading OpenCompass, for some seconds.', flush=True)
     from csv_plugin.extras.text_sampling.drawing import (PAPER_RECIPE,
                                                          build_validation_set,
                                                          recipe_of_samples)

@@ -8,7 +8,7 @@ would download and run.
 """
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Optional
 
@@ -26,6 +26,8 @@ from csv_plugin.lm.engines.causal_lm import input_device
 _PICKLES = ['*.bin', '*.bin.index.json']
 _UNUSED = ['*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf',
            'original/*']  # yapf: disable
+#: Microseconds of processors in each period of so many, of a container.
+_QUOTA = Path('/sys/fs/cgroup/cpu.max')
 #: Start of the remedy where code was refused.
 READ_IT = 'Read the code and, if you trust it,'
 _TRUST = f'{READ_IT} give --trust-remote-code.'
@@ -169,6 +171,7 @@ def load_causal_lm(path: FilePath,
         InputError: There is no such model, it cannot be loaded, it comes with
             code that may not run, or weights are missing.
     """
+    _limit_threads()
     on_gpu = torch.cuda.is_available()
     name = dtype or ('bfloat16' if on_gpu else 'float32')
     given = {'dtype': getattr(torch, name), **settings}
@@ -198,6 +201,19 @@ def load_causal_lm(path: FilePath,
                 input_ids=torch.zeros(
                     1, 1, dtype=torch.long, device=input_device(model)))
         return model
+
+
+def _limit_threads() -> None:
+    """Use no more threads than the processors that the container may use.
+
+    torch counts those of the machine, and beyond the quota all threads wait.
+    """
+    # Without a quota there is no file, or it contains 'max'.
+    with suppress(OSError, ValueError):
+        quota, period = map(int, _QUOTA.read_text().split())
+        if 'OMP_NUM_THREADS' not in os.environ:
+            torch.set_num_threads(
+                min(torch.get_num_threads(), -(-quota // period)))
 
 
 def load_scoring_lm(

@@ -51,6 +51,12 @@ def test_the_tool_is_the_command(main, monkeypatch):
                                                       name).read_bytes()
 
 
+def test_a_count_is_refused_before_opencompass_is_loaded(main, capsys):
+    with pytest.raises(SystemExit):
+        main(['--out', 'out', '--sample', 'gsm8k=0'])
+    assert 'a whole number, 1 or more' in capsys.readouterr().err
+
+
 def test_missing_data(main, capsys):
     error = refusal(capsys, 'texts', '--out=out', '--sample=gsm8k=4',
                     '--sample=mmlu=9', '--sample=cmmlu=9')

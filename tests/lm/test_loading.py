@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.lm import loading
 from csv_plugin.lm.loading import (load_causal_lm, load_scoring_lm,
                                    load_tokenizer)
 from tests.lm import code_folders
@@ -30,6 +31,26 @@ def test_a_scoring_lm_is_loaded_from_its_folder(folder, tmp_path, apart):
         torch.bfloat16 if torch.cuda.is_available() else torch.float32)
     assert loaded('a dog')['input_ids'] == tokenizer()('a dog')['input_ids']
     assert (loaded.eos_token == 'a') == apart
+
+
+@pytest.mark.parametrize('quota, given, threads', [
+    ('150000 100000', False, 2),
+    ('150000 100000', True, 8),
+    ('max 100000', False, 8),
+    ('1600000 100000', False, 8)
+])  # yapf: disable
+def test_threads_keep_to_the_quota(folder, tmp_path, monkeypatch, quota, given,
+                                   threads):
+    (tmp_path / 'cpu.max').write_text(f'{quota}\n')
+    monkeypatch.setattr(loading, '_QUOTA', tmp_path / 'cpu.max')
+    monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
+    if given:
+        monkeypatch.setenv('OMP_NUM_THREADS', '8')
+    count = [8]
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: count[0])
+    monkeypatch.setattr(torch, 'set_num_threads', lambda n: count.append(n))
+    load_causal_lm(folder)
+    assert count[-1] == threads
 
 
 @pytest.mark.parametrize('load', [load_causal_lm, load_tokenizer])

@@ -58,21 +58,17 @@ SOURCES = {
 PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
 
 
-def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
-    """Return the recipe of `NAME=COUNT`s from the command line.
+def recipe_of_samples(
+        samples: Sequence[tuple[str, int]]) -> tuple[TextSource, ...]:
+    """Return the recipe of names and counts from the command line.
 
-    The name is a key of `SOURCES`, or a dataset config, whose source is then
+    A name is a key of `SOURCES`, or a dataset config, whose source is then
     called after its benchmark (`host_datasets.benchmark_name`).
     """
     recipe = []
-    for sample in samples:
-        name, _, count = sample.rpartition('=')
-        if not name or not count.isdecimal() or not int(count):
-            raise InputError(f'--sample {sample}',
-                             'NAME=COUNT with a count above 0', 'another form',
-                             'Write for example gsm8k=100.')
+    for name, count in samples:
         source = SOURCES.get(name) or TextSource(benchmark_name(name), name, 1)
-        recipe.append(replace(source, count=int(count)))
+        recipe.append(replace(source, count=count))
     check_unique('sources of --sample', [source.name for source in recipe])
     return tuple(recipe)
 

@@ -236,16 +236,15 @@ def check(text):
 
 def test_samples():
     assert drawing.recipe_of_samples([
-        'bbh_cot=5', 'hellaswag_ppl_9dbb12=7'
+        ('bbh_cot', 5), ('hellaswag_ppl_9dbb12', 7)
     ]) == (TextSource('bbh_cot', 'bbh_gen_98fba6', 5,
                       True), TextSource('hellaswag', 'hellaswag_ppl_9dbb12',
                                         7))
 
 
 @pytest.mark.parametrize('samples, message', [
-    (['gsm8k'], 'NAME=COUNT'),
-    (['gsm8k=5', 'gsm8k_gen_1d7fe4=5'], "--sample: .*'gsm8k' twice"),
-    (['gsm9k=5'], "dataset 'gsm9k': .*found none"),
+    ([('gsm8k', 5), ('gsm8k_gen_1d7fe4', 5)], "--sample: .*'gsm8k' twice"),
+    ([('gsm9k', 5)], "dataset 'gsm9k': .*found none"),
 ])
 def test_bad_samples(samples, message):
     with pytest.raises(InputError, match=message):
