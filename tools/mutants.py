@@ -152,7 +152,7 @@ def tests_by_line(place: Path,
     data = CoverageData(str(place / '.coverage'))
     data.read()
     return {(Path(file).relative_to(place.resolve()).as_posix(), line):
-            {context.partition('|')[0] for context in contexts if context}
+            {context.rpartition('|')[0] for context in contexts if context}
             for file in data.measured_files()
             for line, contexts in data.contexts_by_lineno(file).items()
             }  # yapf: disable

@@ -281,7 +281,6 @@ def _measure(models: Sequence[Losses],
 def _measure_dumps(dumps: Sequence[TokenLossDump],
                    predictor: Optional[Predictor]) -> _Measured:
     by_name = {str(i): dump for i, dump in enumerate(dumps)}
-    scores: NDArray = np.empty((0, 0))
     features: NDArray = np.empty((len(dumps), 0))
     if predictor is None:
         own = TextLosses.of(dumps[0].texts)
@@ -292,13 +291,14 @@ def _measure_dumps(dumps: Sequence[TokenLossDump],
         table = predictor.loss_table(by_name)
         features = predictor.features(table).values
     losses = counted_losses(table)
+    parts = [*losses]
     if predictor is not None and predictor.matrix is not None:
         tokens = predictor.matrix @ _weights(predictor, features).T
-        scores = (losses[1] - losses[0])[:, None] * tokens
+        parts += [*((losses[1] - losses[0]) * tokens.T)]
     # Sums over the tokens of each text.
     by_text = np.array([
-        np.bincount(table.text_of_token(), row, len(table.text_ids))
-        for row in (*losses, *scores.T)
+        np.bincount(table.text_of_token(), part, len(table.text_ids))
+        for part in parts
     ])
     n_chars = table.n_chars.sum()
     return _Measured(table.text_ids, table.n_chars / n_chars,

@@ -103,12 +103,6 @@ def test_slopes_are_the_derivative_of_the_accuracies(alpha, beta, floor):
         curve.slopes(SCORES), slope_at(exponents, floor))
 
 
-@pytest.mark.parametrize('accuracy', [0.0, 0.3, 1.0])
-def test_a_constant_curve_ignores_the_score(accuracy):
-    flat = Curve.constant(accuracy).accuracies(np.array([-5.0, 0.0, 1e6]))
-    np.testing.assert_allclose(flat, accuracy, rtol=0, atol=1e-15)
-
-
 @pytest.mark.parametrize('alpha, floor', [(-2, 1.01), (-2, -.01), (0, -1.1)])
 def test_a_floor_is_a_fraction(alpha, floor):
     """That of a constant curve is twice the accuracy minus 1."""

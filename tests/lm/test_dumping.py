@@ -27,6 +27,7 @@ MANY = TextSet(
         Text(f't{i}', text) for i, text in enumerate(tokenizers.CORPUS[:10])))
 
 TOKENIZER = models.tokenizer()
+TOKENIZER.name_or_path = 'lab/words'
 
 
 def test_a_dump_says_how_it_was_made():
@@ -35,6 +36,7 @@ def test_a_dump_says_how_it_was_made():
         model, TOKENIZER, TEXTS, name='lab/tiny', context=50).info
     assert info.fingerprint == TEXTS.fingerprint
     assert info.model == 'lab/tiny'
+    assert info.tokenizer == 'lab/words'
     assert info.prefix == f'bos {TOKENIZER.bos_token_id}'
     assert (info.dtype, info.context, info.stride) == ('float32', 50, 25)
     assert {'csv_plugin', 'torch', 'transformers'} <= set(info.versions)

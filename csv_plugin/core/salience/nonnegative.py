@@ -71,10 +71,10 @@ class NonNegative:
         best = int(np.argmin(errors))
         if not errors[best] < uniform.cv_mse:
             return fallback
-        models = candidates[best - 1]
-        return SalienceFit(self.name, models[-1], models[:-1], masks,
+        folds, model = candidates[best - 1][:-1], candidates[best - 1][-1]
+        return SalienceFit(self.name, model, folds, masks,
                            self.penalties[best - 1], errors[best],
-                           fit_notes(models[-1], masks, gained=True))
+                           fit_notes(model, masks, gained=True))
 
 
 class _Regressions:

@@ -103,20 +103,6 @@ def test_little_gain_is_noted():
     assert fit.notes == (LITTLE_GAIN, ) and fit.penalty == np.inf
 
 
-def test_benchmarks_share_what_penalties_are_good():
-    """A benchmark of few models follows one of many."""
-    many, few = world(1, n=80), world(2, n=12)
-    masks = [masks_of(task) for task in (many, few)]
-    together = AVERAGED.fit_together([many, few], masks)
-    alone = AVERAGED.fit(few, masks[1])
-    assert not np.allclose(together[1].model.typical_coefficients,
-                           alone.model.typical_coefficients)
-    doubled = AVERAGED.fit_together([few, few], [masks[1], masks[1]])
-    for fit in doubled:
-        np.testing.assert_allclose(fit.model.typical_coefficients,
-                                   alone.model.typical_coefficients)
-
-
 @pytest.mark.parametrize('gain, floor', [(0, 0), (.1, 0), (.3, 5)])
 def test_the_lowest_floor_must_gain_a_fifth(gain, floor):
     """On the chance level, which is the first; errors are logarithms."""
@@ -183,14 +169,6 @@ def test_a_floor_may_be_the_best_at_weak_penalties_alone():
     ridge = RidgeRegressions.of(task.features)
     found = Ridges(ridge, task, masks_of(task), PENALTIES)
     assert found.errors[0].argmin() != found.likely == 0
-
-
-def test_one_family_gets_uniform_weights():
-    task = replace(world(), families=np.array(['one'] * 40))
-    fit = AVERAGED.fit(task, fold_masks(task.families, 0))
-    np.testing.assert_allclose(fit.model.typical_coefficients, task.uniform)
-    assert fit.solver == 'averaged' and np.isnan(fit.cv_mse)
-    assert 'one family only' in fit.notes[0]
 
 
 def test_losses_cannot_be_negative():

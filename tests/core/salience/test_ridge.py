@@ -1,4 +1,5 @@
 """The ridge solver and the all-token baseline."""
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,9 @@ from scipy.special import expit
 
 from csv_plugin.core.salience import Ridge, Task, Uniform, fold_masks, ridge
 from csv_plugin.core.salience.base import SharedFeatures
-from csv_plugin.core.salience.ridge import Problems, RidgeRegressions
+from csv_plugin.core.salience.ridge import (PENALTIES, Problems,
+                                            RidgeRegressions)
+from csv_plugin.core.scaling_law import Regressions
 from tests.core.worlds import (SCORES, accuracies, contradictory_task,
                                make_world, mse, phi_task)
 
@@ -151,6 +154,29 @@ def test_no_solution_is_worse_than_those_of_scipy(penalty, shape):
                 residuals, start, args=args, xtol=1e-15, ftol=1e-15,
                 gtol=1e-15)  # yapf: disable
             assert value <= 2 * best.cost * (1 + 1e-9)
+
+
+def test_a_fit_takes_few_newton_steps(monkeypatch):
+    """Those of all regressions, and the preconditioners in a step."""
+    taken = Counter()
+
+    def count(part, name):
+        method = getattr(part, name)
+
+        def counted(self, rows, *arguments):
+            taken[part] += len(rows)
+            return method(self, rows, *arguments)
+
+        monkeypatch.setattr(part, name, counted)
+
+    for part in (Regressions, ridge._PenaltyPath):
+        count(part, '_step')
+    count(ridge._System, '_precondition')
+    values, problems = made(5, 60, 90)
+    ridge_on(values).path(problems, PENALTIES)
+    assert taken[Regressions] < 4 * 6
+    assert taken[ridge._PenaltyPath] < 3.8 * 6 * len(PENALTIES)
+    assert taken[ridge._System] < 5.8 * taken[ridge._PenaltyPath]
 
 
 @pytest.mark.parametrize('n_columns', [5, 90])

@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.salience import (Auto, Constant, NonNegative, Plain,
-                                      Ridge, Uniform, fold_masks)
+from csv_plugin.core.salience import (Auto, Averaged, Constant, NonNegative,
+                                      Plain, Ridge, Uniform, fold_masks)
 from csv_plugin.core.scaling_law import PROBLEMS
 from tests.core.worlds import make_world
 
@@ -101,10 +101,12 @@ def test_reversed_data_have_a_positive_slope_and_a_note(solver):
     assert PROBLEMS['slope_sign'] in solution.notes
 
 
-@pytest.mark.parametrize('solver', [*LEARNERS, Auto()], ids=name_of)
+@pytest.mark.parametrize(
+    'solver', [*LEARNERS, Auto(), Averaged()], ids=name_of)
 def test_one_family_gets_the_mean_loss_and_a_note(solver):
     task = make_world(n_families=1, noise=0.05).task
     solution = fit(solver, task)
+    assert solution.solver == solver.name.replace('auto', 'uniform')
     np.testing.assert_allclose(solution.model.coefficients, task.uniform)
     assert solution.penalty == np.inf
     assert np.isnan(solution.cv_mse)
