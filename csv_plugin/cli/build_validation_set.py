@@ -21,12 +21,9 @@ OpenCompass looks for the data in $COMPASS_DATA_CACHE and in
 ~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
-from functools import partial
-
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import into_folder, print_end, refuse
-from csv_plugin.cli.options import (add_flag, add_option, add_shared,
+from csv_plugin.cli.options import (add_flag, add_option, add_shared, bar,
                                     whole_number)
 from csv_plugin.io.text_sets import (TEXTS, read_texts, shipped_texts,
                                      write_texts, write_validation_set)
@@ -95,8 +92,7 @@ def _draw(args: argparse.Namespace) -> None:
                                                          build_validation_set,
                                                          recipe_of_samples)
     recipe = recipe_of_samples(args.sample) if args.sample else PAPER_RECIPE
-    validation_set = build_validation_set(recipe, args.seed,
-                                          partial(tqdm, desc='load'))
+    validation_set = build_validation_set(recipe, args.seed, bar('load'))
     write_validation_set(args.out, *validation_set)
     manifest = validation_set.manifest
     for source in manifest['sources']:

@@ -6,14 +6,11 @@ Run again with `opencompass CONFIG -r` for what is missing; the logs are in
 logs/infer and logs/eval of the run.
 """
 import argparse
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
-from tqdm import tqdm
-
 from csv_plugin.cli.arguments import print_next
-from csv_plugin.cli.options import add_shared
+from csv_plugin.cli.options import add_shared, bar
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.runs.run_plan import Gap, is_texts, newest_config, run_gaps
 from csv_plugin.report.screen import text_table, wrapped
@@ -24,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    plan, gaps = run_gaps(args.work_dir, partial(tqdm, desc='models', delay=2))
+    plan, gaps = run_gaps(args.work_dir, bar('models'))
     rows = [['model', 'accuracies', 'token losses']]
     rows += [[model, *_counts(model, names, gaps)]
              for model, names in plan.items()]

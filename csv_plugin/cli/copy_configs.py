@@ -53,7 +53,7 @@ def _copy(args: argparse.Namespace) -> None:
     for name, target in targets.items():
         if target.exists() and read_bytes(target) != texts[name].encode():
             raise InputError(
-                str(target), 'no file, or the same', 'another one',
+                target, 'no file, or the same', 'another one',
                 'Rename it, or choose another folder with --out.')
     with file_set(args.out):
         for name, target in targets.items():

@@ -7,14 +7,12 @@ Example (tables as docs/formats.md describes them):
         --predict test --out outputs/study
 """
 import argparse
-from functools import partial
 
 import numpy as np
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import into_folder, print_end, print_warnings
 from csv_plugin.cli.options import (SPLITS, TABLES, add_choice, add_shared,
-                                    check_splits, fit_bars, models_of)
+                                    bar, check_splits, fit_bars, models_of)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
@@ -65,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
     if args.leave_family_out:
         title = f'{len(fit)} models, each predicted from other families'
         study = leave_families_out(
-            *parts, solver, args.seed, progress=partial(tqdm, desc='folds'))
+            *parts, solver, args.seed, progress=bar('folds'))
     else:
         title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
         study = split_study(*parts, fit, solver, args.seed, fit_bars())

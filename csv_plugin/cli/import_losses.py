@@ -10,16 +10,15 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
 accuracies alone are written.
 """
 import argparse
-from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Optional
 
 import numpy as np
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import into_folder, print_end, refuse
-from csv_plugin.cli.options import add_choice, add_flag, add_option, add_shared
+from csv_plugin.cli.options import (add_choice, add_flag, add_option,
+                                    add_shared, bar)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
@@ -116,8 +115,7 @@ def _of_models(
     features, accuracies = None, None
     if args.texts or args.items or not has_accuracies:
         texts = read_texts(args.texts) if args.texts else None
-        features = import_losses(args.source, paths, texts,
-                                 partial(tqdm, desc='models', delay=2),
+        features = import_losses(args.source, paths, texts, bar('models'),
                                  [*metrics])
     if has_accuracies:
         named = {name: metric for name, metric in metrics.items() if metric}

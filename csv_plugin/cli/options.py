@@ -2,6 +2,7 @@
 import argparse
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
@@ -182,6 +183,11 @@ def models_of(args: argparse.Namespace,
             return tables.features.models, ()
     return (tables.models_to_fit(args.fit, args.predict),
             tables.models_in(*args.predict))
+
+
+def bar(label: str) -> Progress:
+    """Return a bar that shows the progress of a loop of some seconds."""
+    return partial(tqdm, desc=label, delay=2)
 
 
 def fit_bars() -> Progress:

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Optional
 
 import numpy as np
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next)
-from csv_plugin.cli.options import add_option, add_shared
+from csv_plugin.cli.options import add_option, add_shared, bar
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import mixed_engines
@@ -127,9 +126,9 @@ def _of_dumps(predictor: Predictor,
     predictor.check_tokens()
     dumps = find_dumps(places)
     columns, infos = collect_features(
-        {'': predictor}, list(dumps),
-        lambda model, fingerprint: dumps[model].read(fingerprint),
-        partial(tqdm, desc='dumps', delay=2))
+        {'': predictor},
+        list(dumps), lambda model, fingerprint: dumps[model].read(fingerprint),
+        bar('dumps'))
     tables = columns['']
     reasons = [
         f'{model}: {table.reason.rstrip(".")}'

@@ -9,13 +9,10 @@ The page loads nothing from elsewhere and can be sent as it is.
 """
 import argparse
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from tqdm import tqdm
-
 from csv_plugin.cli.arguments import print_end, print_warnings
-from csv_plugin.cli.options import add_option, add_shared, predictor_file
+from csv_plugin.cli.options import add_option, add_shared, bar, predictor_file
 from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
 from csv_plugin.report.notes import reasons
@@ -54,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
         args.predictor,
         models=args.models,
         texts=args.texts,
-        progress=partial(tqdm, desc='models', delay=2))
+        progress=bar('models'))
     if args.models:
         print_warnings([
             f'{model} has no family in {args.models} and is one of its own'

@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import check_folder, print_end, refuse
-from csv_plugin.cli.options import LOADING, add_choice, add_option, add_shared
+from csv_plugin.cli.options import (LOADING, add_choice, add_option,
+                                    add_shared, bar)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
@@ -227,7 +227,7 @@ def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
     path = str(revision_folder(on_hub, revision)) if args.revisions else model
     score = partial(dump_losses, *_open_engine(path, args), texts, name=name)
     dump = score_in_chunks(score, texts.texts, chunks / _mark(path, args),
-                           partial(tqdm, desc=name))
+                           bar(name))
     if args.requests:
         dump = answers_alone(dump, texts)
     if args.revisions:
@@ -247,19 +247,19 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
     info, losses = dump.info, TextLosses.of(dump.texts)
     outside = np.isnan(losses.losses[~answer_mask(texts, losses.spans)])
     if outside.size and outside.all() != bool(args.requests):
-        raise InputError(
-            str(file), 'right answers with --requests, else whole texts',
-            'right answers' if outside.all() else 'whole texts',
-            'Remove it, or choose another folder.')
+        raise InputError(file,
+                         'right answers with --requests, else whole texts',
+                         'right answers' if outside.all() else 'whole texts',
+                         'Remove it, or choose another folder.')
     for field, value in (('tokenizer', args.tokenizer
                           or model), ('engine', args.engine.replace('-', ' ')),
                          ('dtype', args.dtype)):
         found = getattr(info, field)
         # One folder may have several paths.
         if value and os.path.realpath(found) != os.path.realpath(value):
-            raise InputError(
-                str(file), f'losses with the {field} {value!r}', repr(found),
-                'Remove it, or choose another name or folder.')
+            raise InputError(file, f'losses with the {field} {value!r}',
+                             repr(found),
+                             'Remove it, or choose another name or folder.')
     return f'{file} is there ({info.engine}, {info.dtype})'
 
 

@@ -10,16 +10,13 @@ table of --scores; or from a --collection. docs/training.md says more.
 """
 import argparse
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Optional
-
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (into_folder, print_end, print_warnings,
                                       refuse)
 from csv_plugin.cli.options import (LOADING, add_choice, add_flag, add_option,
-                                    add_shared, fit_bars)
+                                    add_shared, bar, fit_bars)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
@@ -124,7 +121,7 @@ def run(args: argparse.Namespace) -> None:
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = states_in_parts(model, tokenizer, collection.texts.texts,
-                             partial(tqdm, desc='hidden states'))
+                             bar('hidden states'))
     losses = targets.table({
         name: dump.texts
         for name, dump in collection.losses.items()
@@ -134,7 +131,7 @@ def run(args: argparse.Namespace) -> None:
         collection.families, targets, args.seed)
     trained = METHODS['paper' if settings else 'auto'](
         training, states, validation, settings,
-        partial(tqdm, desc='steps') if settings else fit_bars())
+        bar('steps') if settings else fit_bars())
     predictor = trained.noted(
         {name: collection.losses[name].info
          for name in models})
@@ -177,13 +174,13 @@ def _collected(args: argparse.Namespace,
                info: Mapping[str, ModelInfo]) -> Collection:
     """Losses and accuracies of the source."""
     if args.collection:
-        return read_collection(args.collection, partial(tqdm, desc='dumps'))
+        return read_collection(args.collection, bar('dumps'))
     benchmarks = (
         read_benchmarks(args.benchmarks)
         if args.benchmarks else benchmark_infos(args.tasks, dict(args.chance)))
     collection = collect(
         read_texts(args.texts), info, benchmarks, args.runs, args.dumps,
-        args.scores, partial(tqdm, desc='losses'))
+        args.scores, bar('losses'))
     if args.keep_collection:
         collection.write(args.out / 'collection')
     return collection

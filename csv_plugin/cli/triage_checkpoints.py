@@ -14,14 +14,11 @@ described in a table (--checkpoints); see docs/triage.md.
 """
 import argparse
 import shlex
-from functools import partial
 from pathlib import Path
-
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next)
-from csv_plugin.cli.options import FORECASTS, add_option, add_shared
+from csv_plugin.cli.options import FORECASTS, add_option, add_shared, bar
 from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.screen import full_width
@@ -42,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
     job = TriageJob(
         load_predictor(args.predictor[1]), args.dumps, args.history,
         args.checkpoints, args.budget)
-    triage = job.update(partial(tqdm, desc='dumps'))
+    triage = job.update(bar('dumps'))
     write_and_print(args, triage)
     if not (args.json or args.history or triage.forecast_runs):
         print_next(*shlex.split(args.command), '--history',

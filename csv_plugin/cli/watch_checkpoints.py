@@ -75,9 +75,10 @@ def run(args: argparse.Namespace) -> None:
         if triage is not None:
             show(triage)
         if job.failed:
-            raise InputError(
-                str(args.folder), 'a new checkpoint that can be scored',
-                'none, for the reasons above', 'Check how they are saved.')
+            raise InputError(args.folder,
+                             'a new checkpoint that can be scored',
+                             'none, for the reasons above',
+                             'Check how they are saved.')
     else:
         say(f'watching {args.folder}, Ctrl-C to stop')
         watch(job.update, show, say, interval=60)

@@ -10,7 +10,7 @@ class InputError(ValueError):
     The message is one line of at most 1,000 printable characters.
 
     Args:
-        where (str): The file, argument or item at fault.
+        where (str | PathLike): The file, argument or item at fault.
         expected (str): Description of acceptable input.
         found (str): The bad value.
         remedy (str): Advice, one sentence.
@@ -23,12 +23,13 @@ class InputError(ValueError):
 fraction in 0..1, found 54.3. Divide percentages by 100.
     """
 
-    def __init__(self, where: str, expected: str, found: str,
-                 remedy: str) -> None:
-        where, expected, remedy = (
-            _line(part, _PART) for part in (where, expected, remedy))
-        found = _line(found, _ALL - len(where + expected + remedy))
-        super().__init__(f'{where}: expected {expected}, found {found}. '
+    def __init__(self, where: str | os.PathLike[str], expected: str,
+                 found: str, remedy: str) -> None:
+        place, expected, remedy = (
+            _line(part, _PART)
+            for part in (os.fspath(where), expected, remedy))
+        found = _line(found, _ALL - len(place + expected + remedy))
+        super().__init__(f'{place}: expected {expected}, found {found}. '
                          f'{remedy}')
 
 

@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import FoldPredictions, typical_error
@@ -31,9 +30,6 @@ from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Solver of all benchmarks, or of each.
 Solvers = Union[Solver, Mapping[str, Solver]]
-
-#: Squares of smaller numbers are too small for float64.
-LEAST_LOSS = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +95,9 @@ def fit_predictor(features: FeatureTable,
     folds. `progress` wraps the benchmarks, and then the back-tests.
 
     Raises:
-        InputError: A model has no features, or losses are too small for their
-            squares to be numbers.
+        InputError: A model has no features.
     """
     features = features.select(accuracies.models)
-    largest = np.abs(features.values).max(initial=0)
-    if 0 < largest < LEAST_LOSS:
-        raise InputError('features', f'losses of {LEAST_LOSS} or more',
-                         f'{largest} at most', 'Give them in another unit.')
-
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         tasks = _tasks(features, accuracies, np.asarray(families))

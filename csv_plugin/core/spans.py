@@ -198,15 +198,12 @@ def _offset_arrays(
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                  n_bytes: int) -> None:
     """Raise for offsets outside the text or out of order."""
-    if n_bytes < 0:
-        raise InputError('text length', 'at least 0 bytes', str(n_bytes),
-                         'Pass the length of the text.')
     edges = np.concatenate([[0],
                             np.column_stack([starts, ends]).ravel(),
                             [n_bytes]])
     for edge in np.flatnonzero(np.diff(edges) < 0):
         raise InputError(
-            f'token {min(edge // 2, len(ends) - 1)}',
+            f'token {max(min(edge // 2, len(ends) - 1), 0)}',
             f'byte offsets that run from 0 to {n_bytes} without a step back',
             f'{edges[edge + 1]} after {edges[edge]}',
             'Drop special tokens; tokens must be in order and not overlap.')

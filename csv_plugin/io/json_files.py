@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import FilePath, read_bytes, read_lines
+from csv_plugin.io.files import FilePath, read_bytes, read_lines, write_text
 
 #: Larger numbers could have sums and products that are none.
 LARGEST = 1e60
@@ -43,6 +43,11 @@ def _refuse(constant: str) -> None:
 def read_json(path: FilePath, remedy: str) -> Any:
     """Return the value in a JSON file, as `parse_json` does."""
     return parse_json(read_bytes(path), os.fspath(path), remedy)
+
+
+def write_json(path: FilePath, content: Any) -> None:
+    """Write plain values; the file appears whole or not at all."""
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + '\n')
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],

@@ -2,7 +2,6 @@
 
 The ending of a file's name tells its format; docs/formats.md describes them.
 """
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,8 +20,8 @@ from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import Measured, check_weights
-from csv_plugin.io.files import FilePath, read_bytes, read_text, write_text
-from csv_plugin.io.json_files import check_fields, read_json
+from csv_plugin.io.files import FilePath, read_bytes, read_text
+from csv_plugin.io.json_files import check_fields, read_json, write_json
 from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
                                   check_names_in, decimal, models_in,
                                   models_to_fit, read_benchmarks, read_models,
@@ -282,8 +281,7 @@ def _and_more(places: Sequence[str]) -> str:
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
     """Write `measured.json`, an object a record."""
     path = Path(folder) / MEASURED
-    rows = [asdict(record) for record in records]
-    write_text(path, json.dumps(rows, indent=1) + '\n')
+    write_json(path, [asdict(record) for record in records])
     return path
 
 
@@ -297,9 +295,8 @@ def read_measured(table: FilePath) -> tuple[Measured, ...]:
             Measured(**record) for record in read_json(path, _IMPORT_AGAIN)
         ]
     except TypeError as error:
-        raise InputError(
-            str(path), 'records of numbers', str(error),
-            _IMPORT_AGAIN) from error
+        raise InputError(path, 'records of numbers', str(error),
+                         _IMPORT_AGAIN) from error
     for record in records:
         check_fields(
             str(path), 'a record', vars(record), {

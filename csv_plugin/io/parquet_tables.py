@@ -25,7 +25,7 @@ def read_rows_of(path: FilePath,
         columns = file.schema_arrow.names
         for name in names:
             if columns.count(name) != 1:
-                raise InputError(f'{path}', f'a column {name!r}',
+                raise InputError(path, f'a column {name!r}',
                                  f'{", ".join(columns)}'[:200], _REMEDY)
         for batch in file.iter_batches(
                 64, columns=list(names), use_threads=False):
@@ -48,7 +48,7 @@ def read_numbers(
         units = tuple(name for name in table.column_names if name != key)
         if not table.num_rows or not units or key not in table.column_names:
             raise InputError(
-                f'{path}', f'a row or more, a column {key!r} and others',
+                path, f'a row or more, a column {key!r} and others',
                 f'{table.num_rows} rows of the columns '
                 f'{", ".join(table.column_names)}'[:200],
                 'Add one row per model, one column per text or benchmark.')
@@ -82,5 +82,5 @@ def _intact(path: FilePath) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, IndexError,
             MemoryError) as error:
-        raise InputError(f'{path}', 'an intact Parquet file',
+        raise InputError(path, 'an intact Parquet file',
                          f'the error {str(error)[:200]!r}', _REMEDY) from error

@@ -230,7 +230,7 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
     missing = [name for name in names if name not in known]
     if missing:
         raise InputError(
-            os.fspath(path), f'{kind} of {os.fspath(other_path)}',
+            path, f'{kind} of {os.fspath(other_path)}',
             shortened(", ".join(map(repr, missing)), 300),
             f'{did_you_mean(missing, known)}Add them there or remove them '
             'here.')

@@ -11,7 +11,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.containers import errors_name
 from csv_plugin.io.files import FilePath, file_set, read_bytes, write_text
-from csv_plugin.io.json_files import check_fields, parse_json
+from csv_plugin.io.json_files import check_fields, parse_json, write_json
 
 #: Files of a validation set in its folder.
 TEXTS, MANIFEST = 'texts.jsonl', 'manifest.json'
@@ -92,10 +92,9 @@ def write_validation_set(folder: FilePath, texts: TextSet,
     """
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    record = json.dumps(manifest, indent=1, ensure_ascii=False)
     with file_set(out):
         write_texts(out / TEXTS, texts)
-        write_text(out / MANIFEST, record + '\n')
+        write_json(out / MANIFEST, manifest)
 
 
 def shipped_texts() -> TextSet:

@@ -1,5 +1,4 @@
 """Real and predicted accuracies side by side, to read and as files."""
-import json
 from collections.abc import (Callable, Collection, Iterable, Iterator, Mapping,
                              Sequence)
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, file_set, write_text
+from csv_plugin.io.json_files import write_json
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
@@ -328,8 +328,7 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
         write_text(f'{stem}.txt', f'{as_text(board)}\n')
         write_markdown(f'{stem}.md', board)
         write_csv(f'{stem}.csv', FIELDS, (list(row.values()) for row in rows))
-        write_text(f'{stem}.json',
-                   json.dumps(content, indent=1, ensure_ascii=False) + '\n')
+        write_json(f'{stem}.json', content)
 
 
 def write_markdown(path: FilePath, board: Leaderboard) -> None:

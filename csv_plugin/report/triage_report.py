@@ -1,5 +1,4 @@
 """A triage as tables to read, and as files."""
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +6,7 @@ import numpy as np
 
 from csv_plugin.core.formatting import counted, possible_ranks
 from csv_plugin.io.files import write_text
+from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.judging import OVERALL, Triage
@@ -111,8 +111,7 @@ def _percent(fraction: float) -> str:
 def write_triage(folder: Path, triage: Triage) -> None:
     """Write `triage.txt`, `.json`, `checkpoints.csv` and `forecasts.csv`."""
     write_text(folder / 'triage.txt', f'{as_text(triage)}\n')
-    content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)
-    write_text(folder / 'triage.json', f'{content}\n')
+    write_json(folder / 'triage.json', triage.to_dict())
     write_tables(folder, triage)
 
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import Fitted, fit_predictor
 from csv_plugin.core.held_out_errors import mean_unseen
 from csv_plugin.core.salience import (Auto, Ridge, Task, Uniform, fold_masks,
@@ -81,11 +80,3 @@ def test_back_tests_fit_to_the_worse_models_with_folds_of_one_repeat():
         np.testing.assert_allclose(
             np.sort(task.features.mean_loss)[::-1],
             worst_first[:len(task.accuracy)])
-
-
-@pytest.mark.parametrize('unit', [1e-200, 1e-320])
-def test_losses_too_small_to_square_are_refused(unit):
-    tables = small_tables()
-    features = replace(tables.features, values=tables.features.values * unit)
-    with pytest.raises(InputError, match='losses of 1e-150 or more, found'):
-        fit_predictor(features, tables.accuracies, tables.groups, Ridge())

@@ -39,7 +39,7 @@ from tests import runs
 from tests.extras.importers import outputs
 from tests.extras.importers.test_every_eval_ever import CHANCE
 from tests.extras.importers.test_every_eval_ever import DATA as RECORDS
-from tests.extras.importers.test_olmo_eval import choice, rows, run
+from tests.extras.importers.test_olmo_eval import choice, rows
 
 # What damage makes of a part may be left out.
 pytestmark = pytest.mark.filterwarnings('ignore:left out')
@@ -211,12 +211,11 @@ READERS = {
         or_else='arc_easy_rc_a1b2c3'),
     'requests':
     Reader(
-        'arc_1a2b3c-requests.jsonl',
-        lambda folder: outputs.
-        write_rows(folder / 'arc_1a2b3c-requests.jsonl',
-                   [*choice(0, 1), run([' a', ' b'], 1)]),
+        'arc/rc/requests.jsonl',
+        lambda folder: outputs.write_rows(folder / 'arc/rc/requests.jsonl',
+                                          [*choice(0, 1), *choice(1, 0)]),
         read_requests,
-        or_else='arc_1a2b3c'),
+        or_else='arc/rc'),
     'records':
     Reader(
         'record.json',

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.base import (SalienceFit, Task, fit_notes,
                                            held_out_mse, with_all)
@@ -47,10 +46,6 @@ class NonNegative:
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`."""
-        if task.uniform.min() <= 0:
-            raise InputError('nonnegative', 'positive uniform coefficients',
-                             f'{task.uniform.min()}',
-                             "Use the solver 'ridge' for these features.")
         uniform = Uniform(learn_floor=True).fit(task, masks)
         fallback = replace(
             uniform,

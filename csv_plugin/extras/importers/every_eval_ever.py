@@ -148,7 +148,7 @@ def _cells(path: Path, wanted: Sequence[str],
         version = record.get('schema_version', str)
         if version.rpartition('.')[0] not in VERSIONS:
             raise InputError(
-                str(path), 'a record of Every Eval Ever in version '
+                path, 'a record of Every Eval Ever in version '
                 f'{" or ".join(VERSIONS)}', f'version {version!r}'[:80],
                 'Migrate it by the tool of Every Eval Ever.')
         measured = _weights(path, record.part('model_info'))

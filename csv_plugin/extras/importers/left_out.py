@@ -1,5 +1,4 @@
 """What is read of outputs, and a line for each reason to leave a part out."""
-import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -102,10 +101,9 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
             or fnmatchcase(_SUFFIX.sub('', task), pattern)
         }
         if not matching:
-            raise InputError(
-                os.fspath(where), f'a task with answers, called {pattern!r}',
-                shortened(', '.join(tasks), 200) or 'none',
-                'Correct --tasks, or leave it out.')
+            raise InputError(where, f'a task with answers, called {pattern!r}',
+                             shortened(', '.join(tasks), 200) or 'none',
+                             'Correct --tasks, or leave it out.')
         chosen |= matching
     found = usable(read, [task for task in tasks if task in chosen], 'task',
                    left_out)
@@ -119,7 +117,7 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
         if len(reasons) < len(values):
             items[task] = [v for v in values if not isinstance(v, str)]
     if not items:
-        raise InputError(
-            os.fspath(where), 'a task with scored right answers',
-            '; '.join(left_out.lines), 'Choose other tasks or files.')
+        raise InputError(where, 'a task with scored right answers',
+                         '; '.join(left_out.lines),
+                         'Choose other tasks or files.')
     return items

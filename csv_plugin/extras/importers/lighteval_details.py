@@ -1,5 +1,4 @@
 """Losses on benchmark items from lighteval, read as 0.13.0 writes them."""
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -36,12 +35,11 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     check_is_folder(path, 'the details of a model')
     files = [*Path(path).rglob('details_*.parquet')]
     if not files:
-        raise InputError(os.fspath(path), 'details_*.parquet', 'none', _REMEDY)
+        raise InputError(path, 'details_*.parquet', 'none', _REMEDY)
     models = sorted({str(file.parents[1]) for file in files})
     if len(models) > 1:
-        raise InputError(
-            os.fspath(path), 'outputs of one model', ', '.join(models),
-            'Name the folder of each model.')
+        raise InputError(path, 'outputs of one model', ', '.join(models),
+                         'Name the folder of each model.')
     runs: dict[str, list[Path]] = {}
     for file in sorted(files, key=_date):
         task = file.stem.removeprefix('details_').rpartition('_')[0]

@@ -5,7 +5,6 @@ with `--log_samples` it leaves the log-likelihood of every text.
 """
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -100,9 +99,8 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     runs = read_runs(path, left_out)
     if not any(task in run.results for run in runs):
         raise InputError(
-            os.fspath(path), f'results with the task {task!r}',
-            '; '.join(left_out.lines) or 'none',
-            f'Run the harness with --tasks {task} --output_path.')
+            path, f'results with the task {task!r}', '; '.join(left_out.lines)
+            or 'none', f'Run the harness with --tasks {task} --output_path.')
     samples, measured = samples_of(runs, Path(path).name, task, left_out)
     measured = replace(measured, task='')
     losses = [
@@ -110,7 +108,7 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     ]
     if _PROBE not in [loss.text_id for loss in losses]:
         raise InputError(
-            str(samples), 'the empty text of the task', 'none',
+            samples, 'the empty text of the task', 'none',
             'Write the task by write_lm_eval_task(), and run it whole.')
     left_out.warn()
     return [loss for loss in losses if loss.text_id != _PROBE]
@@ -157,9 +155,9 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
 
     def read(task: str) -> list[Answer]:
         if kinds[task] not in ('multiple_choice', 'loglikelihood'):
-            raise InputError(
-                os.fspath(path), 'answers that were scored',
-                f'the output type {kinds[task]!r}', 'Choose other tasks.')
+            raise InputError(path, 'answers that were scored',
+                             f'the output type {kinds[task]!r}',
+                             'Choose other tasks.')
         samples, measured = samples_of(runs, Path(path).name, task, left_out)
         prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
         answers: dict[str, Answer] = {}

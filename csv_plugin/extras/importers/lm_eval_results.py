@@ -155,14 +155,13 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
     """
     root = Path(path)
     if not root.exists():
-        raise InputError(
-            os.fspath(path), 'the outputs of a model', NOT_THERE,
-            'Check the path.')
+        raise InputError(path, 'the outputs of a model', NOT_THERE,
+                         'Check the path.')
     files = [root] if root.is_file() else sorted(root.rglob('*.json'))
     if not files:
-        raise InputError(
-            os.fspath(path), 'results of lm-evaluation-harness, *.json',
-            'none', 'Name what --output_path of the harness named.')
+        raise InputError(path, 'results of lm-evaluation-harness, *.json',
+                         'none',
+                         'Name what --output_path of the harness named.')
     runs = usable(lambda name: _read_run(root, root / name),
                   [os.path.relpath(file, root) for file in files], 'file',
                   left_out)
@@ -176,9 +175,9 @@ def _read_run(root: Path, file: Path) -> Run:
         for name in ('results', 'config', 'versions'))
     if not results or not (config or versions):
         # The same for all such files, which are listed together.
-        raise InputError(
-            str(root), "'results' and 'config' of lm-evaluation-harness",
-            'other JSON', 'Files of 0.4.0 to 0.4.13 are read.')
+        raise InputError(root,
+                         "'results' and 'config' of lm-evaluation-harness",
+                         'other JSON', 'Files of 0.4.0 to 0.4.13 are read.')
     return Run(file, content)
 
 

@@ -45,9 +45,8 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
     check_is_folder(path, 'the predictions of a model')
     files = sorted(Path(path).glob(f'*{_SUFFIX}'))
     if not files:
-        raise InputError(
-            os.fspath(path), f'files *{_SUFFIX}', 'none',
-            'Name the folder predictions/<model>.')
+        raise InputError(path, f'files *{_SUFFIX}', 'none',
+                         'Name the folder predictions/<model>.')
     found = {file.name.removesuffix(_SUFFIX): file for file in files}
     return read_items(path, lambda task: _answers(task, found[task]), found,
                       tasks, left_out)
@@ -149,9 +148,8 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
     names = ['/'.join(file.absolute().parts[-3:-1]) for file in files]
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
-        raise InputError(
-            os.fspath(path), f'files {" or ".join(_NAMES)}', 'none',
-            'Name a file of requests, or a folder with some.')
+        raise InputError(path, f'files {" or ".join(_NAMES)}', 'none',
+                         'Name a file of requests, or a folder with some.')
     left_out = LeftOut()
     by_name = dict(zip(names, files))
     items = read_items(path, lambda name: _texts(name, by_name[name]), names,

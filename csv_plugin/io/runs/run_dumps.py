@@ -56,9 +56,8 @@ def run_models(work_dir: FilePath) -> list[str]:
     folder = Path(work_dir, 'predictions')
     models = sorted(path.name for path in folder.glob('*') if path.is_dir())
     if not models:
-        raise InputError(
-            str(work_dir), 'a run with predictions/<model>', 'none',
-            'Give the time-stamped folder of a run.')
+        raise InputError(work_dir, 'a run with predictions/<model>', 'none',
+                         'Give the time-stamped folder of a run.')
     return models
 
 
@@ -106,12 +105,12 @@ def read_model_dump(path: Path) -> TokenLossDump:
         dump = read_dump(path)
     except InputError as error:
         raise InputError(
-            str(path), 'a dump that can be read',
+            path, 'a dump that can be read',
             str(error).removeprefix(f'{path}: ').rstrip('.'),
             f'To score the texts again, remove it, {again}') from error
     if dump.info.folder not in ('', path.parent.name):
         raise InputError(
-            str(path), f'losses of {path.parent.name!r}',
+            path, f'losses of {path.parent.name!r}',
             f'losses of {dump.info.folder!r}',
             f'Move it to the predictions of {dump.info.folder!r}, {again}')
     return dump

@@ -21,9 +21,8 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
     """
     path = newest_config(work_dir)
     if path is None:
-        raise InputError(
-            str(work_dir), 'a run with configs/*.py', 'none',
-            'Give the time-stamped folder of a run.')
+        raise InputError(work_dir, 'a run with configs/*.py', 'none',
+                         'Give the time-stamped folder of a run.')
     plan: dict[str, list[str]] = {}
     try:
         config = _variables(path)
@@ -35,7 +34,7 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError,
             MemoryError, RecursionError) as error:
         raise InputError(
-            str(path), 'models and datasets, each with its abbr or path',
+            path, 'models and datasets, each with its abbr or path',
             f'{type(error).__name__}: {error}',
             'Give the folder of a run that OpenCompass wrote.') from error
     return {model: list(dict.fromkeys(names)) for model, names in plan.items()}

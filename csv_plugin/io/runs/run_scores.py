@@ -33,7 +33,7 @@ def read_run_accuracies(
     path = newest_summary(work_dir, SUMMARY)
     if path is None:
         raise InputError(
-            str(work_dir), 'a run with a summary', 'no summary/summary_*.csv',
+            work_dir, 'a run with a summary', 'no summary/summary_*.csv',
             'Give the time-stamped folder, and finish the run with -r.')
     header, *rows = _read_table(path)
     models = header[4:]
@@ -67,7 +67,7 @@ def _read_table(path: Path) -> list[list[str]]:
 
 
 def _damaged(path: Path, expected: str, found: str) -> InputError:
-    return InputError(str(path), expected, found, _REMEDY)
+    return InputError(path, expected, found, _REMEDY)
 
 
 def _row_of(rows: list[list[str]], name: str) -> list[str]:

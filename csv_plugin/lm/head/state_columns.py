@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from torch import Tensor
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (Columns, FeatureTable, counted_losses,
                                       counted_tokens)
 from csv_plugin.core.losses import LossTable
@@ -67,11 +66,6 @@ class StateColumns:
         `part` are the tokens that get a weight, bool, `(T,)`; all by default.
         """
         counted = counted_tokens(table)
-        if len(states) != len(counted):
-            raise InputError(
-                'hidden states', f'{len(counted)}, one a token',
-                str(len(states)),
-                "Map the losses onto the scoring LM's own tokens.")
         tokens = np.flatnonzero(counted if part is None else counted & part)
         total = squares = np.zeros(states.shape[1])
         for _, block in _blocks(states, tokens):

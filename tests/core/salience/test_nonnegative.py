@@ -4,7 +4,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import (NonNegative, Uniform, fold_masks,
                                       nonnegative)
 from csv_plugin.core.salience.base import held_out_mse
@@ -118,11 +117,3 @@ def test_the_floor_is_that_of_the_mean_loss():
     floor = fit(Uniform(learn_floor=True), task).model.curve.floor
     assert solution.model.curve.floor == floor < task.chance
     assert (solution.folds.curve.floor == floor).all()
-
-
-@pytest.mark.parametrize('smallest', [0.0, -0.1])
-def test_columns_without_a_share_of_the_mean_loss_are_refused(smallest):
-    task = make_world().task
-    uniform = np.array([0.5, 0.3, smallest, 0.2])
-    with pytest.raises(InputError, match=f'found {smallest}.*ridge'):
-        fit(SOLVER, task.on(task.values, uniform))
