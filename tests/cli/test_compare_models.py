@@ -106,6 +106,8 @@ def test_level_and_margin(folder, capsys):
     assert call(*answers) == 4
     assert call(*answers, '--margin', '0.01') == 5
     assert call('losses.csv:odd', 'losses.csv:new', '--level', '30') == 0
+    (folder / 'more.csv').write_text((folder / 'losses.csv').read_text())
+    assert call('losses.csv:old', 'more.csv:new') == 0
     # Items without a benchmark are of the file's.
     (folder / 'exam.csv').write_text('model,1,2\na,1,0\nb,1,1\n')
     assert call('--answers', 'exam.csv:a', 'exam.csv:b', '--by', 'exam') == 5

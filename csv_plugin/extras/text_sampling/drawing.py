@@ -96,7 +96,15 @@ def build_validation_set(recipe: Sequence[TextSource],
         drawn, passed_over = sample_texts(source, subtasks[source.name], seed,
                                           seen)
         texts += drawn
-        records.append(_record(source, drawn, passed_over))
+        counts = Counter(map(subtask_name, drawn))
+        records.append(
+            dict(
+                name=source.name,
+                dataset=source.dataset,
+                n_texts=len(drawn),
+                n_subtasks=len(counts),
+                subtasks=dict(counts),
+                passed_over=passed_over))
     text_set = TextSet(tuple(texts))
     manifest = dict(
         fingerprint=text_set.fingerprint,
@@ -208,15 +216,3 @@ def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
         return hashlib.sha256(key.encode('utf-8')).digest()
 
     return sorted(candidates, key=digest)
-
-
-def _record(source: TextSource, texts: Sequence[Text],
-            passed_over: dict[str, list[str]]) -> dict[str, Any]:
-    counts = Counter(map(subtask_name, texts))
-    return dict(
-        name=source.name,
-        dataset=source.dataset,
-        n_texts=len(texts),
-        n_subtasks=len(counts),
-        subtasks=dict(counts),
-        passed_over=passed_over)

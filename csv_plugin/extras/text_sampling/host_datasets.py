@@ -92,7 +92,9 @@ def load_dataset(config: Any) -> BaseDataset:
     is not on this machine or the loader fails.
     """
     once = {key: config[key] for key in config if key not in ('n', 'k')}
-    with _offline(config.get('path')), _seeded():
+    random.seed(0)
+    np.random.seed(0)
+    with _offline(config.get('path')):
         try:
             return build_dataset_from_cfg(once)
         except InputError:
@@ -128,15 +130,3 @@ def _offline(path: Optional[str]) -> Iterator[None]:
             get_logger=mock.DEFAULT), mock.patch.object(
                 socket, 'getaddrinfo', refuse):
         yield
-
-
-@contextmanager
-def _seeded() -> Iterator[None]:
-    states = random.getstate(), np.random.get_state()
-    random.seed(0)
-    np.random.seed(0)
-    try:
-        yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
