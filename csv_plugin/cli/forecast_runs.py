@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, *TABLES, '--checkpoints', *SPLITS)
     add_option(
         parser, '--params', 'NUMBER', 'parameters of a model that does not '
-        'exist, forecast from the losses and sizes (params_b, tokens) of the '
-        'models of --fit (default: forecast runs)', positive)
+        'exist, forecast from sizes of those of --fit (default: forecast '
+        'runs)', positive)
     add_option(parser, '--tokens', 'NUMBER',
                'training tokens of this model (required with --params)',
                positive)

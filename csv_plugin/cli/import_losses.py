@@ -47,17 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, 'source', (*SOURCES, RECORDS), 'the program that measured '
         f'the losses; accuracies alone come from {RECORDS} (required)')
     add_option(
-        parser, 'paths', 'PATH', 'file or folder of each model, which is '
-        f'called after it, or NAME=PATH; of {RECORDS}, records or folders of '
-        'them (required)', str, None, '+')
+        parser, 'paths', 'PATH', 'file or folder of each model, or NAME=PATH; '
+        f'of {RECORDS}, records or folders of them (required)', str, None, '+')
     add_option(
         parser, '--texts', 'JSONL', 'of lm-eval, the validation set that was '
         'scored (default: none)')
     add_flag(
         parser, '--items',
         'of lm-eval, losses on the right answers of --tasks '
-        'beside accuracies, from samples_*.jsonl (default: where neither '
-        '--texts nor --tasks is given)')
+        '(default: where neither --texts nor --tasks is given)')
     # Scripts of users call it --benchmarks.
     add_option(
         parser, '--tasks --benchmarks', 'NAME[=METRIC]', 'of lm-eval, tasks '

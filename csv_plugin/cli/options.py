@@ -109,9 +109,9 @@ FORECASTS = '--predictor', '--history', '--budget'
 #: Arguments of `add_option` after the name, or the text of a flag, for options
 #: that mean the same in several verbs.
 _SHARED: dict[str, Any] = {
-    '--losses': ('FILE', 'column model, and one of mean losses in nats per '
-                 'unit, such as a text or an item: .csv or .parquet; or a '
-                 '.safetensors tensor beside units.txt (required)'),
+    '--losses': ('FILE', 'column model, and one of losses per text or item: '
+                 '.csv, .parquet, or .safetensors beside units.txt '
+                 '(required)'),
     '--scores': ('FILE', 'column model, and one of accuracies per benchmark, '
                  'fractions; empty where it was not run: .csv or .parquet '
                  '(required)'),
@@ -125,8 +125,7 @@ _SHARED: dict[str, Any] = {
     '--predict': ('SPLIT', 'splits to predict (default test)', split_name,
                   TEST, '+'),
     '--leave-family-out': 'predict each model of all these splits from the '
-                          'other families; a test split is not needed '
-                          '(default: no)',
+                          'other families (default: no)',
     '--seed': ('N', 'seed of the cross-validation folds (default 0)',
                whole_number, 0),
     '--chance': ('NAME=LEVEL', 'accuracies of guessing on --tasks, fractions '
@@ -143,8 +142,7 @@ _SHARED: dict[str, Any] = {
                  'in tokens (default: those of the earlier runs)', positive,
                  math.nan),
     '--tokenizer': ('PATH', 'tokenizer, a folder or a name on the hub; '
-                    'required with servers (default: that in the folder of '
-                    'the model)'),
+                    'required with servers (default: the model)'),
     '--trust-remote-code': 'run code that comes with the model (default: no)',
     '--out': ('DIR', 'folder for what is written (required)', Path),
     'work_dir': ('WORK_DIR', 'time-stamped folder of the run (required)',

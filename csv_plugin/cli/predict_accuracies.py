@@ -38,13 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                'token losses of the models (this or --losses is required)',
                str, None, '*')
     add_option(
-        parser, '--losses', 'FILE', 'table of losses, for a predictor that '
-        'was fitted to one, in place of token losses: .csv or .parquet; or '
-        '.safetensors beside units.txt')
+        parser, '--losses', 'FILE', 'table of losses in place of token '
+        'losses: .csv, .parquet, or .safetensors beside units.txt')
     add_option(
-        parser, '--known', 'SCORES', 'table of known scores, as `salience '
-        'fit` takes them: they stand beside the predictions and help to make '
-        'the others (default: none)')
+        parser, '--known', 'SCORES', 'table of known scores, which help to '
+        'predict others (default: none)')
     add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)

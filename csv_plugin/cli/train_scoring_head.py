@@ -35,10 +35,8 @@ from csv_plugin.report.notes import family_notes, shortage_notes
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_sources(parser.add_argument_group('losses and accuracies'))
     _add_training(parser.add_argument_group('training'))
-    add_flag(
-        parser, '--keep-collection',
-        'write OUT/collection too, the losses and accuracies in one '
-        'folder, for --collection and for other verbs (default: no)')
+    add_flag(parser, '--keep-collection',
+             'write OUT/collection too, for --collection (default: no)')
     add_shared(parser, '--out', '--wide')
 
 
@@ -76,14 +74,12 @@ def _add_training(group: Any) -> None:
     add_option(group, '--fit', 'SPLIT',
                'splits to fit to (default: all but test)', split_name, (), '+')
     add_option(
-        group, '--scoring-lm', 'PATH', 'any causal LM, such as one of the '
-        'models; its hidden states are the features of tokens; a folder or a '
-        'name on the hub (required)')
+        group, '--scoring-lm', 'PATH', 'causal LM whose hidden states are '
+        'features of tokens: a folder or a name on the hub (required)')
     add_shared(group, *LOADING)
     add_choice(
-        group, '--method', ('exact', 'paper'), 'exact: the best feature '
-        'columns by cross-validation; paper: Algorithm 2 by gradient steps '
-        '(default exact)', 'exact')
+        group, '--method', ('exact', 'paper'), 'feature columns by '
+        'cross-validation, or Algorithm 2 (default exact)', 'exact')
     add_option(
         group, '--learning-rate', 'RATE', 'step per gradient of --method '
         f'paper (default {HeadSettings.learning_rate:g})', float)

@@ -42,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'this folder (default: no log)', Path)
     add_option(
         parser, '--reference', 'RUN', 'folder of an earlier call, or dumps of '
-        'another run: differences to it after as many tokens, or steps, are '
-        'logged (default: none)')
+        'another run to compare with (default: none)')
 
 
 @into_folder

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
 from csv_plugin.core.paired import MOST_FREEDOM
@@ -83,8 +82,6 @@ class JointPredictions:
     families: NDArray
     chosen: NDArray[np.bool_]
     own: Optional[OwnErrors] = None
-
-    __repr__ = short_repr
 
     def select(self, places: NDArray[np.intp]) -> 'JointPredictions':
         """Return some of the models."""

@@ -256,8 +256,6 @@ class TokenColumns:
     columns: Columns
     matrix: csc_array
 
-    __repr__ = short_repr
-
     def features(self, table: LossTable) -> FeatureTable:
         """Return the columns of M models.
 

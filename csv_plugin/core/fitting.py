@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import FoldPredictions, typical_error
 from csv_plugin.core.intervals import (LOSS_EXPONENT, TIMES_COMPUTE, Intervals,
                                        deviation, learn_rate, mean_distances,
@@ -37,8 +36,6 @@ class Fitted:
     """Fit of a task; its predictions are made once, when first needed."""
     task: Task
     fit: SalienceFit
-
-    __repr__ = short_repr
 
     @cached_property
     def folds(self) -> FoldPredictions:

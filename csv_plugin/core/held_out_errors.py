@@ -4,7 +4,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience_model import outside
 
 #: With fewer families there is no error.
@@ -37,8 +36,6 @@ class FoldPredictions:
     accuracy: NDArray[np.float64]
     families: NDArray
     models: NDArray[np.int64]
-
-    __repr__ = short_repr
 
     @property
     def distances(self) -> NDArray[np.float64]:

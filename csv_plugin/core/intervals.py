@@ -30,7 +30,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit, ndtri, stdtrit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.held_out_errors import FoldPredictions, mean_unseen
 from csv_plugin.core.salience_model import SalienceModel, outside
 from csv_plugin.core.scaling_law import CHANCE_MARGIN, accuracy_at
@@ -100,8 +99,6 @@ class Intervals:
     further: NDArray
     rise: float = 0.0
     highest: Optional[NDArray] = None
-
-    __repr__ = short_repr
 
     def distance(self, score: NDArray) -> NDArray[np.float64]:
         """Return the distance of scores `(M,)` from those of the training."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core import metrics
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictions import Predictions
 
 #: Fewest models that the agreement of two orders is computed from.
@@ -28,8 +27,6 @@ class Overall:
     real: NDArray[np.float64]
     values: NDArray[np.float64]
     in_sample: NDArray[np.bool_]
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'Overall':

@@ -19,7 +19,7 @@ RealScores = Mapping[tuple[str, str], Union[float, Missing]]
 #: Feature columns by model, or why there are none.
 ModelColumns = Mapping[str, Union[FeatureTable, Missing]]
 #: The same by label.
-Columns = Mapping[str, ModelColumns]
+ColumnsByLabel = Mapping[str, ModelColumns]
 #: What describes the losses of each model.
 Infos = Mapping[str, DumpInfo]
 #: Reads the losses of a model on the texts with a fingerprint.
@@ -42,10 +42,11 @@ def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for p in usable for name in p.names))
 
 
-def collect_features(predictors: Predictors,
-                     models: Sequence[str],
-                     read: ReadDump,
-                     progress: Progress = iter) -> tuple[Columns, Infos]:
+def collect_features(
+        predictors: Predictors,
+        models: Sequence[str],
+        read: ReadDump,
+        progress: Progress = iter) -> tuple[ColumnsByLabel, Infos]:
     """Return feature columns by predictor and model, or reasons for gaps.
 
     Also what describes the losses that were read. A dump is read once for all
@@ -85,7 +86,7 @@ def _features(model: str, predictor: Union[Predictor, Missing],
 
 
 def predict_models(predictors: Predictors,
-                   columns: Columns,
+                   columns: ColumnsByLabel,
                    benchmarks: Sequence[str],
                    change: Optional[Change] = None) -> Predictions:
     """Return predictions by all predictors, changed, or reasons for gaps."""

@@ -111,8 +111,6 @@ class TrainingScores:
     observed: NDArray[np.float64]
     held_out: NDArray[np.float64]
 
-    __repr__ = short_repr
-
 
 @dataclass(frozen=True, eq=False)
 class Predictor:

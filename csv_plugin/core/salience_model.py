@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.scaling_law import Curve
 
 #: Losses below this share of the typical one have the logarithm of this.
@@ -30,8 +29,6 @@ class LogTerms:
     """
     coefficients: NDArray
     typical: NDArray
-
-    __repr__ = short_repr
 
     def scores(self, values: NDArray) -> NDArray:
         """Return the terms of feature columns `(M, K)`, shape `(..., M)`."""

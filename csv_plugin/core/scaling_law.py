@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import short_repr
 
 #: Accuracies this close to the chance level, or below it, carry no signal.
 CHANCE_MARGIN = 0.02
@@ -134,8 +133,6 @@ class Regressions:
     accuracy: NDArray
     masks: NDArray
     floors: NDArray
-
-    __repr__ = short_repr
 
     def start(self) -> NDArray:
         """Return logit regressions on the second column, `(Q, p)`.

@@ -12,7 +12,6 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       answer_groups, answer_mask,
                                       group_columns, text_columns)
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
@@ -49,8 +48,6 @@ class FeatureSet:
     solvers: tuple[Solver, ...]
     answers_of: Optional[str] = None
 
-    __repr__ = short_repr
-
     @property
     def units(self) -> tuple[str, ...]:
         """Names of its columns."""
@@ -65,8 +62,6 @@ class JoinedColumns:
     the same counted tokens.
     """
     feature_sets: Sequence[FeatureSet]
-
-    __repr__ = short_repr
 
     @property
     def columns(self) -> Columns:
@@ -164,8 +159,6 @@ class Training:
     families: Mapping[str, str]
     targets: TargetTokens
     seed: int = 0
-
-    __repr__ = short_repr
 
     def fit(self,
             feature_sets: Sequence[FeatureSet],

@@ -3,6 +3,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Optional
 
@@ -70,9 +71,9 @@ class Collection:
             f'{len(self.texts)} texts'
         ]
         for name in self.accuracies.benchmarks:
-            was_run = ~np.isnan(self.accuracies.column(name))
-            n_run = np.count_nonzero(was_run)
-            missing = [m for m, has in zip(models, was_run) if not has]
+            gaps = np.isnan(self.accuracies.column(name))
+            missing = [*compress(models, gaps)]
+            n_run = len(models) - len(missing)
             n_fitted = len({*fitted}.difference(missing))
             if not n_fitted:
                 raise InputError(

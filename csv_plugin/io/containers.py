@@ -6,7 +6,6 @@ SHA-256 of the file with 64 zeros in its place.
 """
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -45,32 +44,31 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
 def read_container(path: FilePath, kind: str,
                    remedy: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Return the header and the arrays of a container of a kind."""
-    where = os.fspath(path)
-    data = read_bytes(where)
+    data = read_bytes(path)
     try:
         arrays = load(data)
         length = int.from_bytes(data[:8], 'little')
         metadata = json.loads(data[8:8 + length]).get('__metadata__') or {}
     # KeyError: an array of a type that numpy does not have.
     except (SafetensorError, KeyError, ValueError) as error:
-        raise InputError(where, 'a readable safetensors file', f'{error}',
+        raise InputError(path, 'a readable safetensors file', f'{error}',
                          remedy) from error
     if kind not in metadata:
-        raise InputError(where, f'a file of the kind {kind}',
+        raise InputError(path, f'a file of the kind {kind}',
                          'another safetensors file', 'Check the path.')
-    header = parse_json(metadata[kind], where, remedy)
-    check_fields(where, 'the header', header, {}, remedy)
+    header = parse_json(metadata[kind], path, remedy)
+    check_fields(path, 'the header', header, {}, remedy)
     version = header.get('format_version')
     if version != FORMAT_VERSION:
         raise InputError(
-            where, f'format version {FORMAT_VERSION}',
+            path, f'format version {FORMAT_VERSION}',
             f'version {version!r}'[:80],
             'Make the file again, or install the version of csv_plugin that '
             f'wrote it: {header.get("versions")}'[:200] + '.')
     digest = str(header.get('digest'))
     blank = data.replace(digest.encode(), PLACEHOLDER.encode(), 1)
     if digest != _digest(blank):
-        raise InputError(where, 'the bytes that were written',
+        raise InputError(path, 'the bytes that were written',
                          'other bytes: the file is damaged', remedy)
     return header, arrays
 
@@ -80,7 +78,7 @@ def _digest(data: bytes) -> str:
 
 
 @contextmanager
-def errors_name(where: str, expected: str, remedy: str) -> Iterator[None]:
+def errors_name(where: FilePath, expected: str, remedy: str) -> Iterator[None]:
     """Name the file, or the part of it, in errors about its values."""
     try:
         yield

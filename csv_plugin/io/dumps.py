@@ -3,7 +3,6 @@
 docs/appendix/binary_files.md describes the file. NaN stands for a token that
 the model did not score.
 """
-import os
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, replace
@@ -65,7 +64,7 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     header = asdict(dump.info)
     header['versions'] = dict(sorted(dump.info.versions.items()))
     header['texts'] = list(texts.ids)
-    _info(os.fspath(path), header)
+    _info(path, header)
     write_container(path, KIND, header, arrays)
 
 
@@ -75,25 +74,24 @@ def read_dump(path: FilePath) -> TokenLossDump:
     They are float64 with the float32 values of the file, NaN on tokens that
     the model did not score.
     """
-    where = os.fspath(path)
     header, arrays = read_container(path, KIND, _REMEDY)
-    info = _info(where, header)
-    check_fields(where, 'the header', header, {'texts': 'a list of texts'},
+    info = _info(path, header)
+    check_fields(path, 'the header', header, {'texts': 'a list of texts'},
                  _REMEDY)
     names = header['texts']
-    hashes = _bytes_of(where, arrays, 'sha256')
+    hashes = _bytes_of(path, arrays, 'sha256')
     if hashes.shape != (len(names), 32):
-        raise InputError(f"{where}, 'sha256'", f'{len(names)} hashes',
+        raise InputError(f"{path}, 'sha256'", f'{len(names)} hashes',
                          f'the shape {hashes.shape}', _REMEDY)
     n_chars, n_bytes, n_tokens = (
-        _unpacked(where, arrays, name, len(names)) for name in _OF_TEXTS)
+        _unpacked(path, arrays, name, len(names)) for name in _OF_TEXTS)
     if n_tokens.min(initial=0) < 0:
-        raise InputError(f"{where}, 'n_tokens'", 'numbers of 0 or more',
+        raise InputError(f"{path}, 'n_tokens'", 'numbers of 0 or more',
                          f'{n_tokens.min()}', _REMEDY)
     starts, ends, losses = (
-        _unpacked(where, arrays, name, int(n_tokens.sum()))
+        _unpacked(path, arrays, name, int(n_tokens.sum()))
         for name in (*_SPANS, _LOSSES))
-    with errors_name(where, 'token losses', _REMEDY):
+    with errors_name(path, 'token losses', _REMEDY):
         spans = TextSpans(starts, ends, n_tokens, n_bytes)
         digits = tuple(row.tobytes().hex() for row in hashes)
         texts = TextLosses(
@@ -185,7 +183,7 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
             and np.array_equal(one.losses, two.losses, equal_nan=True))
 
 
-def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
+def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
     """How losses were made; types are those of the fields, checked."""
     names = [field.name for field in fields(DumpInfo)]
     check_fields(where, 'the header', header,
@@ -212,7 +210,7 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
     return np.frombuffer(zlib.compress(planes.tobytes()), np.uint8)
 
 
-def _unpacked(where: str, arrays: Mapping[str, NDArray], name: str,
+def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
               count: int) -> NDArray:
     """The inverse of `_packed`, for a column of so many numbers."""
     inflater = zlib.decompressobj()
@@ -238,7 +236,8 @@ def _dtype(name: str) -> str:
     return '<f4' if name == _LOSSES else '<i4'
 
 
-def _bytes_of(where: str, arrays: Mapping[str, NDArray], name: str) -> NDArray:
+def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
+              name: str) -> NDArray:
     """An array of bytes, which has to be there."""
     if name not in arrays or arrays[name].dtype != np.uint8:
         raise InputError(where, f'an array {name!r} of bytes',

@@ -16,7 +16,7 @@ _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
 
 
 def parse_json(text: str | bytes,
-               where: str,
+               where: FilePath,
                remedy: str,
                finite: bool = True) -> Any:
     """Return the value of a JSON text, which has no half characters.
@@ -42,7 +42,7 @@ def _refuse(constant: str) -> None:
 
 def read_json(path: FilePath, remedy: str) -> Any:
     """Return the value in a JSON file, as `parse_json` does."""
-    return parse_json(read_bytes(path), os.fspath(path), remedy)
+    return parse_json(read_bytes(path), path, remedy)
 
 
 def write_json(path: FilePath, content: Any) -> None:
@@ -50,8 +50,8 @@ def write_json(path: FilePath, content: Any) -> None:
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + '\n')
 
 
-def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
-                 remedy: str) -> None:
+def check_fields(where: FilePath, part: str, values: Any,
+                 fields: Mapping[str, str], remedy: str) -> None:
     """Check that a JSON object has fields of the right types.
 
     `part` is the name of the object in errors; `fields` has keys of `_CHECKS`.

@@ -6,7 +6,6 @@ anyone, so types and shapes are checked, and all numbers that are taken as an
 index.
 """
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Optional
@@ -144,28 +143,27 @@ def load_predictor(path: FilePath) -> Predictor:
             another format version; or a field or an array in it is missing,
             of another type or shape, or out of its range.
     """
-    where = os.fspath(path)
     header, arrays = read_container(path, KIND, _REMEDY)
-    check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
+    check_fields(path, 'the header', header, _HEADER_FIELDS, _REMEDY)
     n_units = len(header['units'])
-    uniform = _taken(where, arrays, {'uniform': 'fK'}, K=n_units)['uniform']
+    uniform = _taken(path, arrays, {'uniform': 'fK'}, K=n_units)['uniform']
     benchmarks = tuple(
-        _benchmark(where, scalars, index, arrays, n_units)
+        _benchmark(path, scalars, index, arrays, n_units)
         for index, scalars in enumerate(header['benchmarks']))
     scored, targets, matrix, mean_losses = None, None, None, None
     if 'scored' in arrays:
-        scored = _taken(where, arrays, {'scored': 'bT'})['scored']
+        scored = _taken(path, arrays, {'scored': 'bT'})['scored']
     if 'mean_losses' in arrays:
-        part = _taken(where, arrays, {'mean_losses': 'f2'})
+        part = _taken(path, arrays, {'mean_losses': 'f2'})
         mean_losses = part['mean_losses']
     if header['texts']:
-        targets, matrix = _tokens(where, header, arrays)
-    with errors_name(where, 'parts of a single predictor', _REMEDY):
+        targets, matrix = _tokens(path, header, arrays)
+    with errors_name(path, 'parts of a single predictor', _REMEDY):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
-        return Predictor(columns, benchmarks, header['versions'],
-                         targets, matrix,
-                         _training_scores(where, header, arrays), mean_losses)
+        return Predictor(columns, benchmarks,
+                         header['versions'], targets, matrix,
+                         _training_scores(path, header, arrays), mean_losses)
 
 
 def _json_of(part: BenchmarkPredictor) -> dict[str, Any]:
@@ -192,7 +190,8 @@ def _plain_types(kind: Any) -> dict[str, str]:
     }
 
 
-def _of_plain(where: str, part: str, kind: Any, values: Any) -> dict[str, Any]:
+def _of_plain(where: FilePath, part: str, kind: Any,
+              values: Any) -> dict[str, Any]:
     """The inverse of `_plain`, checked, to be given to the dataclass."""
     types = _plain_types(kind)
     check_fields(where, part, values, types, _REMEDY)
@@ -204,7 +203,7 @@ def _of_plain(where: str, part: str, kind: Any, values: Any) -> dict[str, Any]:
     }  # yapf: disable
 
 
-def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
+def _benchmark(where: FilePath, scalars: Any, index: int, arrays: _Arrays,
                n_units: int) -> BenchmarkPredictor:
     what = f'benchmark {index}'
     plain = _of_plain(where, what, BenchmarkPredictor, scalars)
@@ -270,7 +269,7 @@ def _model(part: _Arrays, prefix: str, parameters: NDArray) -> SalienceModel:
                          Curve(*np.moveaxis(parameters, -1, 0)), logs)
 
 
-def _training_scores(where: str, header: Mapping[str, Any],
+def _training_scores(where: FilePath, header: Mapping[str, Any],
                      arrays: _Arrays) -> Optional[TrainingScores]:
     families = header['training_families']
     if not families:
@@ -285,7 +284,7 @@ def _training_scores(where: str, header: Mapping[str, Any],
         *(np.where(part < 0, np.nan, part) for part in scores.values()))
 
 
-def _tokens(where: str, header: Mapping[str, Any],
+def _tokens(where: FilePath, header: Mapping[str, Any],
             arrays: _Arrays) -> tuple[TargetTokens, csc_array]:
     """Target tokens, and the matrix of `TokenColumns`."""
     texts, n_units = header['texts'], len(header['units'])
@@ -320,7 +319,7 @@ def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
     return np.append(0, np.cumsum(counts))
 
 
-def _taken(where: str,
+def _taken(where: FilePath,
            arrays: _Arrays,
            layouts: Mapping[str, str],
            prefix: str = '',

@@ -1,6 +1,5 @@
 """Validation sets as JSON lines, and the one that ships."""
 import json
-import os
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from importlib.resources import as_file, files
@@ -31,11 +30,10 @@ def read_texts(path: FilePath) -> TextSet:
             is not such an object or has a wrong answer, or two lines have the
             same `text_id`.
     """
-    file = os.fspath(path)
     texts = []
     first_line: dict[str, int] = {}
-    for line, content in enumerate(read_bytes(file).splitlines(), start=1):
-        where = f'{file}, line {line}'
+    for line, content in enumerate(read_bytes(path).splitlines(), start=1):
+        where = f'{path}, line {line}'
         # A byte order mark is no text, either.
         if not content.removeprefix(BOM_UTF8).strip():
             continue
@@ -48,7 +46,7 @@ def read_texts(path: FilePath) -> TextSet:
                 'or remove one of the two.')
         texts.append(text)
     if not texts:
-        raise InputError(file, 'at least one text', 'an empty file', _REMEDY)
+        raise InputError(path, 'at least one text', 'an empty file', _REMEDY)
     return TextSet(tuple(texts))
 
 

@@ -17,7 +17,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import number, percent, possible_ranks
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predicting import (Change, Columns, Predictors,
+from csv_plugin.core.predicting import (Change, ColumnsByLabel, Predictors,
                                         RealScores, collect_features,
                                         predict_models, predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
@@ -106,7 +106,8 @@ def predict_run(
         files: Mapping[str, str],
         real: RealScores,
         progress: Progress = iter,
-        complete: Optional[Complete] = None) -> tuple[Leaderboard, Columns]:
+        complete: Optional[Complete] = None
+) -> tuple[Leaderboard, ColumnsByLabel]:
     """Predict the models of a run anew; returns their feature columns, too.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
@@ -132,7 +133,7 @@ def predict_run(
                            change), columns
 
 
-def predict_columns(columns: Columns,
+def predict_columns(columns: ColumnsByLabel,
                     folders: Mapping[str, str],
                     predictors: Predictors,
                     files: Mapping[str, str],
@@ -182,7 +183,8 @@ def _real_accuracies(real: RealScores, models: Collection[str],
 
 
 def _possible_ranks(
-        predictions: Predictions, predictors: Predictors, columns: Columns,
+        predictions: Predictions, predictors: Predictors,
+        columns: ColumnsByLabel,
         folders: Mapping[str, str]) -> tuple[dict[str, list[str]], list[str]]:
     """Ranges of ranks by predicted means, of predictors that have them.
 

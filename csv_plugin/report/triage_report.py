@@ -42,8 +42,8 @@ def _legend(triage: Triage) -> Iterator[str]:
     """Explanations of the forecasts."""
     if len(triage.forecast_runs) > 1:
         yield ('rank, best: possible ranks and the probability to end best, '
-               'among runs of the same budget or a smaller one; above next: '
-               'that to end above the run in the next row.')
+               'among runs of the same budget or a smaller one.')
+        yield 'above next: probability to end above the run in the next row.'
         yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
                f'best one with a probability below {LEAST_CHANCE:.0%}.')
     if UNKNOWN in triage.rankings[OVERALL].verdicts:

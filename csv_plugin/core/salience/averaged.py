@@ -291,8 +291,6 @@ class Logarithms:
     """Logarithms of losses over typical ones."""
     losses: SharedFeatures
 
-    __repr__ = short_repr
-
     @property
     def values(self) -> NDArray:
         """Shape `(n, K)`; only the last ones are kept, to save memory."""

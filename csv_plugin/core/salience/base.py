@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
@@ -103,8 +102,6 @@ class Task:
     families: NDArray
     main: bool = True
 
-    __repr__ = short_repr
-
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
            chance: float, families: NDArray) -> 'Task':
@@ -165,8 +162,6 @@ class SalienceFit:
     cv_mse: float
     notes: tuple[str, ...] = ()
     held_out: Optional[NDArray] = None
-
-    __repr__ = short_repr
 
     @property
     def models(self) -> SalienceModel:

@@ -55,8 +55,6 @@ class OnColumns:
     columns: NDArray
     uniform: NDArray
 
-    __repr__ = short_repr
-
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; columns with `problems` predict the mean."""
         part = task.on(task.values[:, self.columns], self.uniform)

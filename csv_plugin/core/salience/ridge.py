@@ -170,8 +170,6 @@ class Problems:
     masks: NDArray
     floors: NDArray
 
-    __repr__ = short_repr
-
     @classmethod
     def of_folds(cls, task: Task, masks: NDArray,
                  floors: NDArray) -> 'Problems':
@@ -195,8 +193,6 @@ class Solutions:
     free: NDArray
     penalised: NDArray
     exponents: NDArray
-
-    __repr__ = short_repr
 
     def __getitem__(self, rows: Any) -> 'Solutions':
         return Solutions(self.free[rows], self.penalised[rows],
@@ -235,8 +231,6 @@ class Centre:
     means: NDArray
     spread: float
     scale: float
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, features: Features) -> 'Centre':
@@ -279,8 +273,6 @@ class InnerProducts:
     rest: float
     largest: float
     others: Optional[NDArray[np.float32]] = None
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, values: NDArray, free: NDArray) -> 'InnerProducts':
@@ -332,8 +324,6 @@ class RidgeRegressions:
     """Solves ridge regressions on the features of n models."""
     features: Features
     centre: Centre
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, features: Features) -> 'RidgeRegressions':

@@ -227,10 +227,8 @@ def _accuracy(name: str) -> str:
 
 def _fraction(metric: JsonPart, score: float) -> float:
     of_unit = _LARGEST.get(str(metric.fields.get('metric_unit')))
-    if metric.fields.get('max_score') is None and of_unit:
-        largest: float = of_unit
-    else:
-        largest = metric.number('max_score')
+    is_stated = metric.fields.get('max_score') is not None
+    largest = (not is_stated and of_unit) or metric.number('max_score')
     if score <= 1 and of_unit and largest != of_unit:
         raise metric.error(
             'max_score',

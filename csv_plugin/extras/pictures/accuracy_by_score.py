@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_known
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
@@ -48,8 +47,6 @@ class CapabilityPoints:
     curve: Curve
     chance: float
     unit: str
-
-    __repr__ = short_repr
 
     @property
     def drawn(self) -> NDArray[np.bool_]:
