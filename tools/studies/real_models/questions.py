@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import csv_plugin
-from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.texts import Text
 from csv_plugin.io.text_sets import read_texts
 
 #: Where the package keeps its request sets.
@@ -94,7 +94,7 @@ def split_questions(questions: Sequence[Question],
             [q for i, q in enumerate(questions) if i not in chosen])
 
 
-def make_texts(package: Path, n_items: int, n_answers: int) -> TextSet:
+def make_texts(package: Path, n_items: int, n_answers: int) -> list[Text]:
     """Texts to score: the shipped ones, answers, code, sums, Wikipedia.
 
     `n_answers` right answers of each benchmark are of questions that are not
@@ -121,7 +121,7 @@ def make_texts(package: Path, n_items: int, n_answers: int) -> TextSet:
         Text(f'wikipedia/{i}', text, 'wikipedia')
         for i, text in enumerate(_paragraphs(package, 2 * n_answers))
     ]
-    return TextSet(tuple(texts))
+    return texts
 
 
 def _answer(source: str, number: int, context: str, answer: str) -> Text:

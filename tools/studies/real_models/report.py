@@ -11,7 +11,7 @@ from csv_plugin.core.salience import SOLVERS
 from tools.studies.real_models.analysis import (Errors, Fold, Method,
                                                 TokenStudy, compare, errors,
                                                 folds, method_on, text_methods)
-from tools.studies.real_models.tables import RealModels
+from tools.studies.real_models.tables import LOSSES, SHIPPED, RealModels
 
 #: Numbers of texts and models, 0 = all, and draws of each.
 ALL = 0
@@ -75,6 +75,10 @@ def fewer(models: RealModels) -> str:
         ]
         lines.append(f'| {n_texts or "all"} | {n_models or "all"} | '
                      f'{np.mean(found):.2f} |')
+    shipped = method_on(models, models.part(LOSSES, SHIPPED),
+                        SOLVERS['averaged'])
+    alone = errors(models.accuracies, parts, list(map(shipped, parts)))
+    lines.append(f'| those that ship | all | {alone.error:.2f} |')
     return '\n'.join(lines)
 
 

@@ -25,7 +25,8 @@ from tools.studies.real_models.questions import BENCHMARKS
 #: Where the tables of the run in the documentation lie.
 KEPT = Path(__file__).with_name('kept')
 LOSSES, ANSWERS = 'losses', 'answers'
-WIKIPEDIA = 'wikipedia'
+#: Sources of texts.
+SHIPPED, WIKIPEDIA = 'csv_plugin', 'wikipedia'
 
 
 @dataclass(frozen=True, eq=False)

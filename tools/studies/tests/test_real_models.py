@@ -1,5 +1,6 @@
 """Shared contexts, degradations, request sets, and the figures of the page."""
 import gzip
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -16,11 +17,12 @@ from tools.studies.real_models import RUN
 from tools.studies.real_models.analysis import compare, text_methods
 from tools.studies.real_models.check import harness_task
 from tools.studies.real_models.choices import option_losses
-from tools.studies.real_models.collection import State, note_stages
+from tools.studies.real_models.collection import State, keep_texts, note_stages
 from tools.studies.real_models.degradations import (DEGRADATIONS, STRENGTHS,
                                                     Degradation, degrade)
 from tools.studies.real_models.heat_picture import COLUMNS, draw, letters
 from tools.studies.real_models.host import OneTaskPartitioner
+from tools.studies.real_models.models import check_digest
 from tools.studies.real_models.questions import (BENCHMARKS, REQUESTS,
                                                  Question, read_questions,
                                                  split_questions)
@@ -122,6 +124,28 @@ def test_answers_behind_letters_of_several_bytes_are_found():
     assert (whole, answer) == (7 / 8, 4 / 2)
 
 
+def test_packages_are_listed_with_digest_and_licence(tmp_path, capsys):
+    file = tmp_path / 'some.whl'
+    file.write_bytes(b'abc')
+    digest = hashlib.sha256(b'abc').hexdigest()
+    check_digest('some', file, digest, 'MIT')
+    printed = capsys.readouterr().out
+    assert printed == f'some: 3 bytes, SHA-256 {digest}, licence: MIT\n'
+    file.write_bytes(b'abd')
+    with pytest.raises(cp.InputError, match=digest):
+        check_digest('some', file, digest, 'MIT')
+
+
+def test_a_run_keeps_its_texts(tmp_path):
+    file = tmp_path / 'texts.jsonl'
+    texts = [cp.Text('a', 'One.', answer=(0, 3)), cp.Text('b', 'Two.')]
+    for _ in range(2):
+        keep_texts(file, texts)
+        assert list(cp.read_texts(file)) == texts
+    with pytest.raises(cp.InputError, match='another folder'):
+        keep_texts(file, texts[:1])
+
+
 def test_stages_end_when_every_model_has_all_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for model in ('smollm2-135m', 'smollm2-135m-bits-3'):
@@ -192,6 +216,20 @@ def test_the_page_has_these_figures(names):
     lines = PAGE.read_text('utf-8').splitlines()
     for row in rows_of(names):
         assert row in lines
+
+
+def test_sentences_of_the_page_follow_from_its_table():
+    page = PAGE.read_text('utf-8')
+    rows = re.findall(r'^\| ([^|:]+) \| ([\d.]+) \|(?:[^|]+\|){3} ([\d.]+) ',
+                      page, re.M)
+    errors = {name: np.array(cells, float) for name, *cells in rows}
+    sentences = ' '.join(page.split())
+    tokens, texts = errors['tokens'][0], errors['texts'][0]
+    assert f'({tokens:.1f} against {texts:.1f} points)' in sentences
+    across, within = errors['loss on Wikipedia'] / errors['tokens']
+    assert (f'{across:.1f} times as much as weights by token across families, '
+            f'and by {within:.1f} times across degradations') in sentences
+    assert min(errors, key=lambda name: errors[name][0]) == 'label-token loss'
 
 
 def test_the_readme_has_the_figures_of_weighted_tokens():
