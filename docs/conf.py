@@ -6,7 +6,9 @@ import re
 from functools import partial
 from pathlib import Path
 
+from docutils import nodes
 from jupyter_client import KernelManager
+from sphinx.util import logging
 
 import csv_plugin
 from csv_plugin.cli.salience import VERBS, make_parser
@@ -161,7 +163,16 @@ def one_of_two(match):
                      for theme in ('light', 'dark'))
 
 
+def find_lost_pictures(app, page, name):
+    """Warn of pictures of the gallery that are shown by their names."""
+    for block in page.findall(nodes.literal_block):
+        if block.astext().startswith('<Figure'):
+            logging.getLogger(__name__).warning(
+                'no picture, but %s', block.astext(), location=block)
+
+
 def setup(app):
     app.connect('source-read', write_references)
     app.connect('source-read', write_verbs)
     app.connect('source-read', show_pictures)
+    app.connect('doctree-resolved', find_lost_pictures)
