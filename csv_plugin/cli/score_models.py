@@ -343,5 +343,4 @@ def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
             f'--engine {args.engine}',
             f'an engine that starts with the model {model!r}',
             f'{type(error).__name__}: {error}',
-            'See what it printed above; check the model and --setting '
-            '(docs/engines.md).') from error
+            'See what it printed above, and docs/engines.md.') from error

@@ -40,8 +40,7 @@ class Columns:
             raise InputError(
                 'feature columns',
                 f'finite uniform coefficients of shape {shape}, not all 0',
-                f'{self.uniform} of shape {self.uniform.shape}',
-                'Give one coefficient per unit.')
+                f'{self.uniform}', 'Give one coefficient per unit.')
         check_unique('units of feature columns', self.units)
 
     def __repr__(self) -> str:
@@ -220,12 +219,10 @@ def counted_tokens(table: LossTable,
     none, or one is missing from a model.
     """
     counted = table.scored if scored is None else scored
-    if counted.shape != table.scored.shape or not counted.any():
-        raise InputError(
-            'features', 'a token or more that every model scored, of '
-            f'{len(table.scored)}', f'{np.count_nonzero(counted)} of '
-            f'{len(counted)}', 'Leave out models that miss texts, and map '
-            'losses onto one tokenization.')
+    if not counted.any():
+        raise InputError('features', 'a token that every model scored',
+                         f'none of {len(counted)}',
+                         'Leave out models that miss texts.')
     unscored = np.isnan(table.losses[:, counted]).sum(axis=1)
     if unscored.any():
         model = int(np.argmax(unscored > 0))

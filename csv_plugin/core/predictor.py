@@ -328,6 +328,5 @@ class Predictor:
             raise InputError(
                 where, 'one that was fitted to token losses',
                 'one that was fitted to tables of losses',
-                'Give a table as --losses of salience predict, or to salience '
-                'forecast; or train a predictor on token losses.')
+                'Give a table as --losses, or train one on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)

@@ -27,8 +27,8 @@ class TokenSpans:
         InputError: An offset is outside the text, or tokens overlap or are out
             of order.
 
-    >>> TokenSpans([0, 2], [2, 5], n_bytes=5).widths
-    array([2, 3])
+    >>> TokenSpans([0, 2], [2, 5], n_bytes=5).ends
+    array([2, 5])
     """
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -70,11 +70,6 @@ class TokenSpans:
         return (isinstance(other, TokenSpans) and self.n_bytes == other.n_bytes
                 and np.array_equal(self.starts, other.starts)
                 and np.array_equal(self.ends, other.ends))
-
-    @property
-    def widths(self) -> NDArray[np.int64]:
-        """Bytes of each token, `(n,)`."""
-        return self.ends - self.starts
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,11 +58,10 @@ class Text:
         if self.answer is not None:
             start, end = map(index, self.answer)
             if not 0 <= start < end <= len(self.text):
-                raise InputError(
-                    f'answer of {where}',
-                    f'characters within its {len(self.text)}',
-                    f'{start} to {end}', 'Count characters from 0, the end '
-                    'excluded; leave out an empty answer.')
+                raise InputError(f'answer of {where}',
+                                 f'characters within its {len(self.text)}',
+                                 f'{start} to {end}',
+                                 'Count characters from 0, the end excluded.')
             object.__setattr__(self, 'answer', (start, end))
 
     @property

@@ -37,7 +37,10 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     cuts = np.intersect1d(
         np.concatenate([spans.starts, spans.ends, [0, len(data)]]),
         char_bounds(text.text))
-    by_byte = _byte_weights(spans, weights)
+    # That of the token which each byte belongs to, NaN in gaps.
+    by_byte = np.full(spans.n_bytes, np.nan)
+    for start, end, weight in zip(spans.starts, spans.ends, weights):
+        by_byte[start:end] = weight
     return [
         Piece(data[start:end].decode('utf-8'),
               _counted(by_byte[start:end], np.mean, math.nan))
@@ -84,11 +87,3 @@ def _counted(weights: NDArray, measure: Callable[[NDArray], float],
     """A measure of the weights that were counted, if there are any."""
     counted = weights[~np.isnan(weights)]
     return float(measure(counted)) if counted.size else otherwise
-
-
-def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:
-    """Weight of the token that each byte belongs to, NaN in gaps."""
-    by_byte = np.full(spans.n_bytes, np.nan)
-    for start, end, weight in zip(spans.starts, spans.ends, weights):
-        by_byte[start:end] = weight
-    return by_byte

@@ -197,8 +197,7 @@ def _read_losses(texts: TextSet, models: Sequence[str],
             'token losses', 'a dump of every model on these texts',
             f'none of {len(errors)}: {", ".join(errors)} (the first error: '
             f'{next(iter(errors.values()))})',
-            'Score the texts with these models, or remove the models from '
-            'the table.')
+            'Score the texts with these models, or remove their rows.')
     return found
 
 
@@ -263,6 +262,5 @@ def _check_percent(accuracies: AccuracyTable) -> None:
                 f'accuracies on {name!r}', 'percentages, as OpenCompass has',
                 f'no score above 1, where guessing gives {100 * chance:.3g} '
                 '%: they seem to be fractions',
-                'If the models do answer, let the evaluator of the dataset '
-                'give percent, remove its files in results/, and run again '
-                'with -r. Or give a table of fractions.')
+                'Let the evaluator give percent, and remove its files in '
+                'results/. Or give a table of fractions.')

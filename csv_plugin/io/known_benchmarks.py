@@ -44,6 +44,5 @@ def benchmark_infos(names: Sequence[str],
         raise InputError(
             'chance levels', 'a level for every benchmark',
             f'none for {", ".join(missing)}',
-            'Give the accuracy of random guessing, such as --chance '
-            f'{options}.')
+            f'Give the accuracy of guessing, such as --chance {options}.')
     return {name: infos[name] for name in names}

@@ -72,8 +72,7 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
         raise InputError(
             f'checkpoints {pattern!r}', 'a folder that matches',
             shortened(f'only {", ".join(beside)}', 100) if beside else 'none',
-            'Check the path; names end with the step, such as checkpoint-1000 '
-            'or, where the pattern allows it, step1000, 1000 or iter_0001000.')
+            'Names end with the step, such as checkpoint-1000.')
     checkpoints: dict[tuple[str, int], Path] = {}
     for path in sorted(folders):
         number = _STEP.search(path.name)
@@ -91,8 +90,7 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
             raise InputError(
                 f'checkpoint {key[0]}@{key[1]}', 'a single folder',
                 f'{str(earlier)!r} and {str(path)!r}',
-                'Narrow the pattern, or name runs after more of the folders '
-                'above them, such as levels=2.')
+                'Narrow the pattern, or name runs by more folders: levels=2.')
     return {
         f'{run}@{step}': checkpoints[run, step]
         for run, step in sorted(checkpoints)

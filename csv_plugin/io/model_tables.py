@@ -132,8 +132,7 @@ def read_loss_features(path: FilePath,
         raise InputError(
             file, f'the {len(units)} columns that are needed',
             f'none of {shortened(", ".join(map(repr, missing)), 300)}',
-            f'{did_you_mean(missing, place)}Add them, or fit to the columns '
-            'that are there.')
+            f'{did_you_mean(missing, place)}Add them.')
     return FeatureTable.of_losses(models, units,
                                   values[:, [place[unit] for unit in units]])
 

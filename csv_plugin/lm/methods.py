@@ -165,11 +165,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     if isinstance(losses, FeatureTable):
         if scoring_lm is not None or validation:
-            raise InputError(
-                'fit on a table of losses', 'neither a scoring LM nor '
-                'validation models', 'a scoring LM'
-                if scoring_lm is not None else 'validation models',
-                'Leave them out: they are for token losses.')
+            raise InputError('fit on a table of losses',
+                             'neither a scoring LM nor '
+                             'validation models', 'one of them',
+                             'Leave it out: these are for token losses.')
         groups = [families[model] for model in accuracies.models]
         method = method or DEFAULT_SOLVER
         check_choice('solver', method, sorted(SOLVERS))

@@ -158,9 +158,7 @@ def engine_of(model: Any) -> tuple[Any, Any]:
         raise InputError(
             where, 'a model of transformers without adapters, or one in vLLM',
             type(model).__name__, 'Name an engine for its losses: '
-            'TokenLossModel(..., engine=...) (docs/opencompass.md); or '
-            'evaluate it as HuggingFaceBaseModel or VLLM, or leave the '
-            'losses out.')
+            'TokenLossModel(..., engine=...) (docs/opencompass.md).')
     return inner, tokenizer
 
 
@@ -204,8 +202,7 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
         raise InputError(
             f'model {entry["abbr"]!r}',
             'permission to run the code that it needs', 'none',
-            'Read that code on the hub and set own_code = True in the '
-            'config, or leave such models out.')
+            'Read that code, and set own_code = True in the config.')
     return dict(entry) | {
         key: dict(entry[key], trust_remote_code=True)
         for key in (_MODEL, _TOKENIZER)

@@ -35,18 +35,16 @@ class RunTrajectory:
 
     def __post_init__(self) -> None:
         if not (np.diff(self.tokens) > 0).all():
-            raise InputError(
-                f'run {self.run!r}', 'one checkpoint at each number of tokens',
-                f'{self.tokens.tolist()}',
-                'Give the training tokens of every checkpoint, each number '
-                'once.')
+            raise InputError(f'run {self.run!r}',
+                             'one checkpoint at each number of tokens',
+                             f'{self.tokens.tolist()}',
+                             'Give each number of training tokens once.')
         if self.budget < self.tokens[-1]:
             raise InputError(
                 f'run {self.run!r}',
                 f'a budget of {self.tokens[-1]:g} or more, where its last '
                 'checkpoint is', f'{self.budget:g}',
-                'Give the end of the training in the same unit: --budget, or '
-                'in the table of checkpoints.')
+                'Give the end of the training in the same unit.')
 
     __repr__ = short_repr
 

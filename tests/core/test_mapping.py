@@ -37,7 +37,8 @@ def one_by_one(losses, source, target):
                 scored_bytes[holder[position]] += int(end > start)
     return [
         math.fsum(part) if n_bytes == width else NAN
-        for part, n_bytes, width in zip(parts, scored_bytes, target.widths)
+        for part, n_bytes, width in zip(parts, scored_bytes, target.ends -
+                                        target.starts)
     ]
 
 

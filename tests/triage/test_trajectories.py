@@ -11,7 +11,7 @@ from tests.triage.trajectories import SHARES, law, make_run, truncated
 
 
 @pytest.mark.parametrize('changes, expected', [
-    (dict(tokens=np.array([1.0, 1.0])), 'each number once'),
+    (dict(tokens=np.array([1.0, 1.0])), 'checkpoint at each number'),
     (dict(budget=39.0), 'budget of 40 or more'),
 ])
 def test_bad_runs_are_refused(changes, expected):

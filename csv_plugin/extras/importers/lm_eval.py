@@ -127,9 +127,8 @@ def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
     if text_id == _PROBE and pair[0]:
         raise InputError(
             row.where, 'no loss on the empty text', f'{-pair[0]:g} nats',
-            'The tokenizer adds BOS by itself, and the harness scored it '
-            'behind another BOS: run it with add_bos_token=False among '
-            '--model_args.')
+            'The tokenizer adds BOS, too: run the harness with '
+            'add_bos_token=False among --model_args.')
     # A sum of no terms is 0, not -0.
     return TextLoss(
         text_id, text, 0.0 - pair[0], where=row.where, measured=measured)

@@ -104,7 +104,6 @@ class LivePredictions:
             first = self._reference.first.read(predictor.columns.fingerprint)
             predictor.columns.check_texts(first.info.fingerprint, 'reference')
         self._readings = read_readings(self.folder)
-        self._read: set[int] = set()
         self._stale: Optional[set[int]] = None
         self.triage: Optional[Triage] = None
         self.comparison: Optional[Comparison] = None
@@ -117,7 +116,7 @@ class LivePredictions:
         """Score the model, and predict it at this step and at the end.
 
         The model is left as it was; see `losses_in_training`. `step` counts
-        optimiser steps so far, 1 or more; each is read once. At the first,
+        optimiser steps so far, 1 or more. At the first,
         later readings in the folder are left out: see `begin`. `tokens` are
         those seen so far, 0 if unknown, and place it beside a reference.
 
@@ -127,7 +126,7 @@ class LivePredictions:
             where there are earlier runs.
 
         Raises:
-            InputError: The step was read before, or as in
+            InputError: The step is not 1 or more, or as in
                 `losses_in_training` and `judge`.
             OSError: Something cannot be written.
         """
@@ -158,10 +157,9 @@ class LivePredictions:
                      tokens: float = 0) -> None:
         """Score the model, and keep its losses in the folder, as `read` does.
         """
-        if step < 1 or step in self._read:
-            raise InputError(f'run {self.run!r}',
-                             'a step of 1 or more that was not read',
-                             str(step), 'Read the model once at a step.')
+        if step < 1:
+            raise InputError(f'run {self.run!r}', 'a step of 1 or more',
+                             str(step), 'Count optimiser steps.')
         name = f'{self.run}@{step}'
         write_dump(
             self._dump(step),
@@ -171,7 +169,6 @@ class LivePredictions:
             self._readings[name] = Checkpoint(self.run, step, tokens)
         if known or tokens > 0:
             write_readings(self.folder, self._readings)
-        self._read.add(step)
         if self._stale:
             self._stale.discard(step)
 

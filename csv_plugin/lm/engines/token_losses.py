@@ -25,8 +25,7 @@ def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
         raise InputError(
             'model', 'a causal LM of transformers, or an engine',
             f'a {type(model).__name__}',
-            'Losses by text that were measured otherwise go into a table '
-            '(docs/formats.md).')
+            'Losses from elsewhere go into a table (docs/formats.md).')
     return model
 
 

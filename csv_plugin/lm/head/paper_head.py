@@ -17,9 +17,9 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
 from csv_plugin.core.fitting import (Fitted, fit_predictor, fold_predictions,
                                      learn_intervals)
 from csv_plugin.core.held_out_errors import FoldPredictions
-from csv_plugin.core.intervals import BACKTEST_SHARES, Intervals, worse_models
+from csv_plugin.core.intervals import BACKTEST_SHARES, worse_models
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, SalienceFit, Task, fold_masks
 from csv_plugin.core.salience.base import SharedFeatures, held_out_mse
@@ -120,7 +120,16 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
                                                masks_of_task[i:i + 1])
     intervals = learn_intervals(fitted, backtests)
     parts = {
-        name: _with_fit(mean.benchmark(name), part, intervals[name])
+        name:
+        replace(
+            mean.benchmark(name),
+            solver=NAME,
+            penalty=part.fit.penalty,
+            cv_mse=part.fit.cv_mse,
+            model=part.fit.model,
+            intervals=intervals[name],
+            typical_error=part.typical_error,
+            notes=part.fit.notes)
         for name, part in fitted.items()
     }
     return replace(
@@ -129,21 +138,6 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
             parts.get(part.benchmark, part) for part in mean.benchmarks),
         # Those of the mean accuracies are not those of the heads.
         training_scores=None)
-
-
-def _with_fit(mean: BenchmarkPredictor, fitted: Fitted,
-              intervals: Intervals) -> BenchmarkPredictor:
-    """A benchmark with a fit in place of its mean accuracy."""
-    fit = fitted.fit
-    return replace(
-        mean,
-        solver=NAME,
-        penalty=fit.penalty,
-        cv_mse=fit.cv_mse,
-        model=fit.model,
-        intervals=intervals,
-        typical_error=fitted.typical_error,
-        notes=fit.notes)
 
 
 def _train(states: Tensor, table: LossTable, loss: NDArray,

@@ -85,8 +85,7 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
         raise InputError(
             _named(tokenizer), f'at most {_MOST_UNKNOWN:.0%} unknown tokens',
             f'{unknown} of {total}',
-            'Check that all files of the tokenizer are there and that its '
-            'class is the right one, or leave this model out.')
+            'Check the files and the class of the tokenizer.')
 
 
 def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,

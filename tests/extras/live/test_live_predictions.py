@@ -74,8 +74,8 @@ def test_files_and_a_resumed_training(tmp_path):
     assert any('end of training is unknown' in note for note in triage.notes)
     assert log.points[0][1:4] == ('predicted/easy', 'predicted/easy.high',
                                   'predicted/easy.low')
-    with pytest.raises(InputError, match='step of 1 or more that was not'):
-        live.read(model(), TOKENIZER, 3)
+    with pytest.raises(InputError, match='a step of 1 or more, found 0'):
+        live.read(model(), TOKENIZER, 0)
     assert live.read(model(), TOKENIZER,
                      5).runs[0].checkpoints == ('run@2', 'run@3', 'run@5')
 

@@ -26,7 +26,7 @@ from csv_plugin.lm.tokens.token_bytes import from_bytes, readings
 ])
 def test_tokens_are_read_as_bytes_or_not_at_all(tokens, text, expected):
     spans = from_bytes(tokens, {'<é>', '▁▁'}, text)
-    found = None if spans is None else spans.widths.tolist()
+    found = None if spans is None else (spans.ends - spans.starts).tolist()
     assert found == expected
 
 
