@@ -14,7 +14,7 @@ import argparse
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import permutations
+from itertools import permutations, zip_longest
 from pathlib import Path
 from typing import Optional
 
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     read = partial(_losses, predictor=predictor, tables=tables)
     places = [*args.places, *args.same_recipe]
     losses = [*map(read, places)]
-    _check_units(places, losses)
+    _check_tables(places, losses)
     a, b = losses[:2] if args.places else (None, None)
     answers = None
     if args.answers:
@@ -130,18 +130,27 @@ def _losses(place: str, predictor: Optional[Predictor],
         predictor.columns.fingerprint if predictor else '')
 
 
-def _check_units(places: Sequence[str], losses: Sequence[Losses]) -> None:
-    """Refuse losses of several tables, which name no unit, if far apart."""
-    means = {
-        _split(place)[0]: float(part.mean_loss[0])
+def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
+    """Refuse tables of other columns, or in other units, which none names."""
+    tables = {
+        place: part
         for place, part in zip(places, losses)
         if isinstance(part, FeatureTable)
     }
-    for path, other in permutations(means, 2):
-        if means[path] > _MOST * means[other]:
+    for (place, one), (other, two) in permutations(tables.items(), 2):
+        units = two.columns.units
+        if one.columns.units != units:
+            columns = zip_longest(one.columns.units, units, fillvalue='none')
+            found = next(pair for pair in columns if pair[0] != pair[1])
             raise InputError(
-                f'{path} beside {other}', 'losses in one unit',
-                f'mean losses of {means[path]:.3g} and {means[other]:.3g}',
+                f'{other} beside {place}', 'losses on the same columns',
+                f'{found[1]!r} in place of {found[0]!r}',
+                'Give losses on the same texts or items, in one order.')
+        mean, least = float(one.mean_loss[0]), float(two.mean_loss[0])
+        if mean > _MOST * least and _split(place)[0] != _split(other)[0]:
+            raise InputError(
+                f'{place} beside {other}', 'losses in one unit',
+                f'mean losses of {mean:.3g} and {least:.3g}',
                 'Convert one of them; if both are in nats per character or in '
                 'bits per byte, put the models into one table.')
 

@@ -131,14 +131,18 @@ def test_runs_of_opencompass_and_folders(folder, capsys):
     (['losses.csv', 'losses.csv:old'], 'one of the models, found old'),
     (['--answers', 'answers.csv:old', 'answers.csv:mine'
       ], 'one of the models, found old, new, same'),
-    (['losses.csv:old', 'bits.csv:new'
-      ], 'losses.csv beside bits.csv: expected losses in one unit, found mean '
-     'losses of 2.5 and 1.2. '),
+    (['losses.csv:old', 'bits.csv:new'],
+     'losses.csv:old beside bits.csv:new: expected losses in one unit, found '
+     'mean losses of 2.5 and 1.2. '),
+    (['losses.csv:old', 'few.csv:new'],
+     'few.csv:new beside losses.csv:old: expected losses on the same columns, '
+     "found 'code/2' in place of 'code/1'."),
     ([], 'losses or answers'),
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
-    (folder / 'bits.csv'
-     ).write_text('model,web/1,web/2,code/1,code/2\nnew,1.2,1.5,.5,1.6\n')
+    names = 'model,web/1,web/2,code/1,code/2'
+    (folder / 'bits.csv').write_text(f'{names}\nnew,1.2,1.5,.5,1.6\n')
+    (folder / 'few.csv').write_text('model,web/1,web/2,code/2\nnew,2,3,4\n')
     assert call(*places) == 2
     assert message in capsys.readouterr().err
