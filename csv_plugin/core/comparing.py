@@ -235,23 +235,22 @@ def _predicted(predictor: Predictor, features: NDArray,
                same_family: bool) -> list[_Row]:
     """Accuracies on each benchmark and, of several, their mean.
 
-    The error of the predictor contains the noise of texts.
+    Those of B are where they are expected beside those of A. The error of the
+    predictor contains the noise of texts.
     """
-    accuracies = [
-        part.model.curve.accuracies(part.model.scores(features))
-        for part in predictor.benchmarks
-    ]
-    main = np.isin(predictor.names, predictor.main)
-    accuracies.append(main @ np.array(accuracies) / max(main.sum(), 1))
-    pair = FeatureTable(('A', 'B'), predictor.columns, features[:2].copy())
-    families = 'A', 'A' if same_family else 'B'
-    shift = predict_jointly(predictor, pair, families).differences(0, 1)
+    names = tuple(str(place) for place in range(len(features)))
+    families = ['A', 'A' if same_family else 'B', *names[2:]]
+    joint = predict_jointly(predictor,
+                            FeatureTable(names, predictor.columns, features),
+                            families)
+    shift = joint.differences(0, 1)
+    accuracies = joint.values.copy()
+    accuracies[:, 1] = accuracies[:, 0] + shift.difference
     noises = map(Noise, shift.deviation.tolist(), shift.freedom.tolist())
-    found: list[_Row] = []
-    for name, values, noise in zip((*predictor.names, MEAN), accuracies,
-                                   noises):
-        found.append((PREDICTED, name, values, {PREDICTOR: noise}))
-    return found
+    return [(PREDICTED, name, values, {
+        PREDICTOR: noise
+    }) for name, values, noise in zip((*predictor.names,
+                                       MEAN), accuracies, noises)]
 
 
 def _measure(models: Sequence[Losses],

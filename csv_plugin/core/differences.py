@@ -9,6 +9,16 @@ from two families; and a part that grows with the predicted difference. This is
 what independent errors of models and of families make, beside a random walk
 along the predicted accuracy. So n models have a joint distribution.
 
+Of predicted differences that are as small as their errors, a part is error.
+And where a curve is flat, models differ more than their predictions, in the
+order of their scores. So the expected difference is
+
+    d - s^2 / (s^2 + d^2) * (shrink * d - order * s * x)
+
+for the predicted one d with the scale s of its error, and x that of inverse
+hyperbolic sines of exponents (Eq. 2). Shrink and order are in 0..1, with a
+normal prior of unit deviation about 0.
+
 A few families have much larger errors than the others. So errors follow
 Student's t distribution, and its scale has the largest likelihood. As for
 `intervals`, n families count as n errors, benchmarks share the shape of the
@@ -20,7 +30,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import logit, stdtrit
 
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
@@ -36,16 +46,16 @@ LEAST_SHARED = 1 / 2
 NEARLY_SURE = 0.99
 #: Draws from a joint distribution.
 N_DRAWS = 4_000
-#: Smaller directions, as a share of the largest, are rounding errors.
+#: Smaller shares are rounding errors.
 LEAST_SHARE = 1e-12
-#: More pairs than these are counted in cells of sizes and of squared errors.
-MOST_PAIRS, SIZE_CELLS, SQUARE_CELLS = 20_000, 50, 200
+#: Of more pairs than these, so many are drawn.
+MOST_PAIRS = 20_000
 #: Rounds of expectation-maximisation.
 _ROUNDS = 12
 
 
 class AccuracyDifferences(NamedTuple):
-    """Predicted accuracies of B minus those of A, fractions, `(K, ...)`.
+    """Expected accuracies of B minus those of A, fractions, `(K, ...)`.
 
     `deviation` is their standard error, `freedom` the degrees of freedom of
     Student's t distribution.
@@ -63,18 +73,20 @@ class OwnErrors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JointPredictions:
-    """Predicted accuracies of n models, and the errors of their differences.
+    """Predicted accuracies of n models, and what to expect of differences.
 
     Values are fractions, `(K, n)`; the last of several `benchmarks` is their
-    mean. Pairs of models are named by arrays of places i and j, which
-    broadcast: differences are j minus i. `parts`, `(K, 3)`, are those of the
-    variance, learned from `n_families`, `(K,)`. `larger`, `(B, n)`, is how
-    many times errors are those within the range; `noise`, `(K, n)`, the
-    variance that items leave; `chosen`, `(B,)`, marks the benchmarks of the
-    mean.
+    mean. `orders`, `(K, n)`, are inverse hyperbolic sines of the exponents of
+    Eq. 2. Pairs of models are named by arrays of places i and j, which
+    broadcast: differences are j minus i. `parts`, `(K, 5)`, are those of the
+    variance, shrink and order, learned from `n_families`, `(K,)`. `larger`,
+    `(B, n)`, is how many times errors are those within the range; `noise`,
+    `(K, n)`, the variance that items leave; `chosen`, `(B,)`, marks the
+    benchmarks of the mean.
     """
     benchmarks: tuple[str, ...]
     values: NDArray[np.float64]
+    orders: NDArray[np.float64]
     parts: NDArray[np.float64]
     n_families: NDArray[np.int64]
     larger: NDArray[np.float64]
@@ -87,12 +99,13 @@ class JointPredictions:
         """Return some of the models."""
         own = self.own and OwnErrors(*(part[..., places] for part in self.own))
         parts = {name: getattr(self, name)[..., places]
-                 for name in ('values', 'larger', 'noise', 'families')
+                 for name in ('values', 'orders', 'larger', 'noise',
+                              'families')
                  }  # yapf: disable
         return replace(self, own=own, **parts)
 
     def differences(self, i: Any, j: Any) -> AccuracyDifferences:
-        """Return predicted differences of pairs, `(K, ...)`."""
+        """Return expected differences of pairs, `(K, ...)`."""
         parts = [
             np.broadcast_arrays(*self._pairs(k, i, j))
             for k in range(len(self.benchmarks))
@@ -123,7 +136,7 @@ class JointPredictions:
         found = np.zeros(self.values.shape[1])
         # The others are hardly ever the best.
         rows = np.flatnonzero(self.rank_ranges(NEARLY_SURE, k, within)[0] == 1)
-        _, error, freedom = self._pairs(k, rows[:, None], rows)
+        gap, error, freedom = self._pairs(k, rows[:, None], rows)
         variance = error**2
         np.fill_diagonal(variance, 0)
         # Covariances about the mean of the models, with these variances of
@@ -135,7 +148,8 @@ class JointPredictions:
             size=(N_DRAWS, len(rows))) @ (axes * np.sqrt(sizes.clip(0))).T
         least = np.min(freedom)
         draws *= np.sqrt(least / rng.chisquare(least, (N_DRAWS, 1)))
-        draws += self.values[k, rows]
+        # The values that have these differences, by least squares.
+        draws += gap.mean(axis=0)
         near = draws >= draws.max(axis=1, keepdims=True) - within
         found[rows] = near.mean(axis=0)
         return found
@@ -146,12 +160,14 @@ class JointPredictions:
         between = self.families[i] != self.families[j]
         gap = self.values[k, j] - self.values[k, i]
         variance = self._within(k, i, j, between)
+        gap = gap - _beside_noise(gap, self.orders[k, j] - self.orders[k, i],
+                                  variance) @ self.parts[k, 3:]
         if k < len(self.larger):
             variance = variance * self._growth(k, i, j)
         else:
             variance = self._of_mean(variance, i, j, between)
-        variance = np.maximum(variance, self.noise[k, i] + self.noise[k, j])
-        variance = np.minimum(variance, MOST_DEVIATION**2)
+        variance = np.clip(variance, self.noise[k, i] + self.noise[k, j],
+                           MOST_DEVIATION**2)
         freedom = np.clip(self.n_families[k], 1., MOST_FREEDOM)
         if self.own is None:
             return gap, np.sqrt(variance), freedom
@@ -169,7 +185,7 @@ class JointPredictions:
         # With a single family, nothing was held out.
         if self.n_families[k] < 2:
             return np.full(sizes.shape, MOST_DEVIATION**2)
-        constant, of_two, growing = self.parts[k]
+        constant, of_two, growing, *_ = self.parts[k]
         variance = constant + of_two * between + growing * sizes
         return np.maximum(variance, LEAST_DEVIATION**2)
 
@@ -225,6 +241,7 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
     columns = [[b] for b in range(len(names))]
     curves = [part.model.curve for part in benchmarks]
     values = np.array([c.accuracies(row) for c, row in zip(curves, scores)])
+    orders = np.arcsinh([c.exponents(row) for c, row in zip(curves, scores)])
     n_items = np.array([[part.n_items] for part in benchmarks])
     noise = OWN_SHARE * item_variance(values, n_items) * inverse(n_items)
     distances = predictor.distances(scores)
@@ -236,26 +253,39 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
         names = (*names, f'mean of {n}')
         columns.append(np.flatnonzero(chosen).tolist())
         values = np.vstack([values, values[chosen].mean(axis=0)])
+        orders = np.vstack([orders, orders[chosen].mean(axis=0)])
         noise = np.vstack([noise, noise[chosen].sum(axis=0) / n**2])
-    pairs = [_Pairs.of(training, some) for some in columns]
-    return JointPredictions(names, values, _fit(pairs),
+    floors = np.array([curve.floor for curve in curves])
+    pairs = [_Pairs.of(training, some, floors) for some in columns]
+    return JointPredictions(names, values, orders, _fit(pairs),
                             np.array([part.families for part in pairs]),
                             larger, noise, np.array([*families]), chosen)
 
 
+def _beside_noise(gap: NDArray, order: NDArray,
+                  variance: NDArray) -> NDArray[np.float64]:
+    """What shrink and order take off predicted differences, `(..., 2)`."""
+    share = variance / (variance + gap**2)
+    return np.stack([share * gap, -share * np.sqrt(variance) * order], axis=-1)
+
+
 def _fit(all_pairs: Sequence['_Pairs']) -> NDArray[np.float64]:
-    """Parts of the variance, shrunk to a shape that all share, `(K, 3)`."""
-    scaled = [(part.sizes / part.level, part.squares / part.level**2,
-               part.between, part.weights)
-              for part in all_pairs if part.level]  # yapf: disable
-    found = np.zeros((len(all_pairs), 3))
+    """Parts of the errors, shrunk to a shape that all share, `(K, 5)`."""
+    found = np.zeros((len(all_pairs), 5))
+    scaled = [
+        pairs._replace(
+            sizes=pairs.sizes / pairs.level, errors=pairs.errors / pairs.level)
+        for pairs in all_pairs if pairs.level
+    ]
     if scaled:
-        shape = _fit_parts(*map(np.concatenate, zip(*scaled)))
+        *columns, families = zip(*scaled)
+        shape = _fit_parts(*map(np.concatenate, columns),
+                           float(np.mean(families)))
     for row, pairs in zip(found, all_pairs):
         level, n = pairs.level, pairs.families
         if level:
-            own = n * _fit_parts(*pairs[:4])
-            shared = shape * np.array([level**2, level**2, level])
+            own = n * _fit_parts(*pairs)
+            shared = shape * np.array([level**2, level**2, level, 1, 1])
             row[:] = (own + SHARED_FAMILIES * shared) / (n + SHARED_FAMILIES)
     return found
 
@@ -263,55 +293,51 @@ def _fit(all_pairs: Sequence['_Pairs']) -> NDArray[np.float64]:
 class _Pairs(NamedTuple):
     """N pairs of training models on a benchmark or the mean of several.
 
-    Sizes of predicted differences, and squared errors of these differences;
+    Sizes of predicted differences, and by how much they are too large;
+    `orders` of scores are positive if predictions have the same order.
     `between` is True for pairs of two families. Weights sum to 1: of pairs
     within a family and between families, one half each.
     """
     sizes: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    orders: NDArray[np.float64]
     between: NDArray[np.bool_]
     weights: NDArray[np.float64]
     families: int
 
     @classmethod
-    def of(cls, scores: TrainingScores, columns: list[int]) -> '_Pairs':
+    def of(cls, scores: TrainingScores, columns: list[int],
+           floors: NDArray) -> '_Pairs':
         """Make all pairs of models with scores on the same benchmarks."""
-        predicted = scores.held_out[:, columns]
+        floors, predicted = floors[columns], scores.held_out[:, columns]
         errors = predicted - scores.observed[:, columns]
-        rows = ~np.isnan(errors).all(axis=1)
+        above = (predicted - floors) / np.maximum(1 - floors, LEAST_SHARE)
+        orders = np.arcsinh(logit(above.clip(LEAST_SHARE, 1 - LEAST_SHARE)))
+        known = ~np.isnan(errors)
         names, family = np.unique(
-            np.array(scores.families, object)[rows], return_inverse=True)
-        i, j = np.triu_indices(int(rows.sum()), 1)
-        errors, predicted = errors[rows], predicted[rows]
-        wrong = errors[j] - errors[i]
-        shared = ~np.isnan(wrong)
+            np.array(scores.families, object), return_inverse=True)
+        i, j = np.triu_indices(len(family), 1)
+        shared = known[i] & known[j]
         kept = shared.mean(axis=1) >= LEAST_SHARED
-        i, j, wrong, shared = i[kept], j[kept], wrong[kept], shared[kept]
-        distance = np.where(shared, predicted[j] - predicted[i], 0)
-        n_shared = np.maximum(shared.sum(axis=1), 1)
-        found = cls(
-            np.abs(distance.sum(axis=1) / n_shared),
-            (np.nansum(wrong, axis=1) / n_shared)**2, family[i] != family[j],
-            _weights(family[i], family[j], len(names)),
-            len(np.union1d(family[i], family[j])))
-        return found if len(i) <= MOST_PAIRS else found.in_cells()
-
-    def in_cells(self) -> '_Pairs':
-        """Merge pairs of nearly the same size and squared error."""
-        logs = np.log(np.maximum(self.squares, LEAST_DEVIATION**2))
-        cell = 2 * _cells(self.sizes, SIZE_CELLS) + self.between
-        cell = SQUARE_CELLS * cell + _cells(logs, SQUARE_CELLS)
-        _, cell = np.unique(cell, return_inverse=True)
-        weights: NDArray = np.bincount(cell, self.weights)
-        sizes, squares, between = (
-            np.bincount(cell, self.weights * part) / weights
-            for part in (self.sizes, self.squares, self.between))
-        return _Pairs(sizes, squares, between > 0, weights, self.families)
+        i, j, shared = i[kept], j[kept], shared[kept]
+        weights = _weights(family[i], family[j], len(names))
+        if len(i) > MOST_PAIRS:
+            drawn = np.random.default_rng(0).choice(
+                len(i), MOST_PAIRS, p=weights)
+            i, j, shared = i[drawn], j[drawn], shared[drawn]
+            weights = np.full(MOST_PAIRS, 1 / MOST_PAIRS)
+        gaps = np.array([
+            np.where(shared, part[j] - part[i], 0).sum(axis=1)
+            for part in (predicted, errors, orders)
+        ]) / shared.sum(axis=1)
+        gaps *= np.where(gaps[0] < 0, -1, 1)
+        return cls(*gaps, family[i] != family[j], weights,
+                   len(np.union1d(family[i], family[j])))
 
     @property
     def level(self) -> float:
         """Root mean squared error; 0 without a pair."""
-        return float(np.sqrt(self.weights @ self.squares))
+        return float(np.sqrt(self.weights @ self.errors**2))
 
 
 def _weights(first: NDArray, second: NDArray, n: int) -> NDArray[np.float64]:
@@ -322,39 +348,46 @@ def _weights(first: NDArray, second: NDArray, n: int) -> NDArray[np.float64]:
     """
     key = np.minimum(first, second) * n + np.maximum(first, second)
     weights = 1 / np.sqrt(np.bincount(key)[key])
-    kinds = [first == second, first != second]
-    for kind in kinds:
+    for kind in (first == second, first != second):
         weights[kind] /= weights[kind].sum()
-    return weights / sum(kind.any() for kind in kinds)
+    return weights / weights.sum()
 
 
-def _cells(values: NDArray, n: int) -> NDArray[np.int64]:
-    """Places of values in n cells of equal width, from 0 on."""
-    low = values.min()
-    width = max(np.ptp(values), LEAST_DEVIATION) / (n - 1)
-    return ((values - low) / width).astype(int)
-
-
-def _fit_parts(sizes: NDArray, squares: NDArray, between: NDArray,
-               weights: NDArray) -> NDArray[np.float64]:
-    """Fit the parts of the squared scale of a t distribution, `(3,)`."""
-    from scipy.optimize import nnls
-
+def _fit_parts(sizes: NDArray, errors: NDArray, orders: NDArray,
+               between: NDArray, weights: NDArray,
+               families: float) -> NDArray[np.float64]:
+    """Fit the parts of a t distribution's squared scale and mean, `(5,)`."""
     # Without pairs within a family, all count as such: the part is unknown.
     two = between & ~between.all()
     columns = np.stack([np.ones_like(sizes), two, sizes], axis=1)
-    mean = np.average(squares, weights=weights)
+    mean = np.average(errors**2, weights=weights)
     variance = np.full(len(sizes), max(mean, LEAST_DEVIATION**2))
+    moved = np.zeros(2)
     for _ in range(_ROUNDS):
+        near = _beside_noise(sizes, orders, variance)
+        squares = (errors - near @ moved)**2
         # Expectation-maximisation: large errors count less. The variance of a
         # squared error is that of the error, squared.
         counted = (MOST_FREEDOM + 1) / (MOST_FREEDOM + squares / variance)
-        weighted = columns * (weights / variance**2)[:, None]
-        # Least squares of many pairs by their normal equations, which are few.
-        spans, axes = np.linalg.eigh(weighted.T @ columns)
-        kept = spans > LEAST_SHARE * spans[-1]
-        roots = np.sqrt(spans[kept])
-        target = axes.T[kept] @ (weighted.T @ (squares * counted)) / roots
-        parts, _ = nnls(roots[:, None] * axes.T[kept], target)
+        # n families count as n errors beside the prior.
+        moved = _regress(near, errors, weights * counted / variance,
+                         weights.sum() / families).clip(max=1)
+        parts = _regress(columns, squares * counted, weights / variance**2)
         variance = np.maximum(columns @ parts, LEAST_DEVIATION**2)
-    return parts
+    return np.append(parts, moved)
+
+
+def _regress(columns: NDArray,
+             target: NDArray,
+             weights: NDArray,
+             prior: float = 0) -> NDArray[np.float64]:
+    """Coefficients of weighted least squares, none below 0, `(p,)`."""
+    from scipy.optimize import nnls
+
+    # By normal equations, which are few; the least ridge is for columns that
+    # are alike but for rounding errors.
+    weighted = columns * weights[:, None]
+    square = weighted.T @ columns
+    ridge = prior + LEAST_SHARE * np.trace(square)
+    root = np.linalg.cholesky(square + ridge * np.eye(len(square)))
+    return nnls(root.T, np.linalg.solve(root, weighted.T @ target))[0]

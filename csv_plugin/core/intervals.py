@@ -42,7 +42,8 @@ USUAL_RATE, RATE_DEVIATION = 2.0, 0.25
 #: All back-tests of a benchmark count as so many errors.
 BACKTEST_ERRORS = 6
 #: Degrees of freedom of errors beyond the training models: at most, and how
-#: many fewer than families, as two place a curve.
+#: many fewer than families, as two place a curve. The usual rate was measured
+#: with these 4; the 5 of `core.paired` are of errors within the range.
 MOST_FREEDOM, CURVE_PARAMETERS = 4, 2
 #: Errors are reported for models with so many times the compute of the best
 #: training model. Losses fall by this power of the compute (measured on seven

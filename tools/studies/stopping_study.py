@@ -24,9 +24,9 @@ from tqdm import tqdm
 
 from csv_plugin.cli.options import whole_number
 from csv_plugin.demo import shipped
-from csv_plugin.triage.checkpoints import read_checkpoints
-from csv_plugin.triage.forecasting import Forecaster
-from csv_plugin.triage.ranking import STOP, expect, rank_all
+from csv_plugin.triage.checkpoints import Checkpoint, read_checkpoints
+from csv_plugin.triage.judging import OVERALL, judge
+from csv_plugin.triage.ranking import STOP
 from tools.studies.decisions_study import drawn_units
 from tools.studies.options import parser_of, tables_in, with_units
 from tools.studies.study_triage import (HELD_OUT, Case, StudyRun, table_case,
@@ -65,20 +65,23 @@ def table_cases(folder: Path) -> Iterator[Case]:
         yield table_case(tables, places, fit, predict)
 
 
+def checkpoints(runs: Sequence[StudyRun]) -> dict[str, Checkpoint]:
+    """Places of the checkpoints of runs that end at their own budgets."""
+    return {
+        name: Checkpoint(run.run, done, budget=run.budget)
+        for run, *_ in runs
+        for name, done in zip(run.checkpoints, run.tokens.tolist())
+    }
+
+
 def rules(case: Case) -> dict[str, Rule]:
     """The rule of the package, and halving."""
-    history = Forecaster([run.trajectory for run in case.past])
-    everything = range(len(case.benchmarks))
 
     def by_triage(runs: Sequence[StudyRun]) -> NDArray[np.bool_]:
-        forecasts = [history.forecast(run.trajectory) for run in runs]
-        expected = [
-            expect(part, case.predictor, everything) for part in forecasts
-        ]
-        *_, ranking = rank_all(forecasts, expected, np.ones(len(runs)),
-                               case.predictor, everything)
+        ranking = judge(case.predictor, case.features, checkpoints(runs),
+                        checkpoints(case.past)).rankings[OVERALL]
         verdicts = dict(zip(ranking.runs, ranking.verdicts))
-        return np.array([verdicts[part.run] == STOP for part in forecasts])
+        return np.array([verdicts[run.trajectory.run] == STOP for run in runs])
 
     def halving(value: Callable[[StudyRun], float]) -> Rule:
         return lambda runs: np.argsort(

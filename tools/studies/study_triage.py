@@ -123,8 +123,9 @@ def _share_in_order(real: NDArray, predicted: NDArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is learned, and what is forecast by it."""
+    """What is learned, and what is forecast by it, from these features."""
     benchmarks: Sequence[str]
+    features: FeatureTable
     predictor: Predictor
     by_mean_loss: Predictor
     past: Sequence[StudyRun]
@@ -261,7 +262,8 @@ def _case(features: Mapping[Predictor, FeatureTable], fitted: Sequence[str],
         ]
         runs[of_run[0] not in fitted].append(
             StudyRun(*both, accuracies.values[rows]))
-    return Case(accuracies.benchmarks, predictor, by_mean_loss, *runs)
+    return Case(accuracies.benchmarks, tables[0], predictor, by_mean_loss,
+                *runs)
 
 
 def table_case(tables: ModelTables, checkpoints: Mapping[str, Checkpoint],
