@@ -64,10 +64,6 @@ class SalienceModel:
     curve: Curve
     logs: Optional[LogTerms] = None
 
-    def __repr__(self) -> str:
-        return (f'SalienceModel(coefficients of shape '
-                f'{self.coefficients.shape})')
-
     @property
     def typical_coefficients(self) -> NDArray:
         """Score per unit of each column at typical losses, `(..., K)`."""

@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from opencompass.partitioners import NaivePartitioner
 from opencompass.registry import PARTITIONERS
@@ -22,11 +22,8 @@ class TextsApartPartitioner(NaivePartitioner):
     model are scored again. `n` is the most datasets of a task.
     """
 
-    def __init__(self,
-                 out_dir: str,
-                 n: int = 1000,
-                 keep_keys: Optional[list[str]] = None) -> None:
-        super().__init__(out_dir, n, keep_keys)
+    def __init__(self, out_dir: str, n: int = 1000, **settings: Any) -> None:
+        super().__init__(out_dir, n, **settings)
         self.before_models = Path(out_dir).name == 'predictions'
 
     def __call__(self, cfg: Any) -> list[Any]:

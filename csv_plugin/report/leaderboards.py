@@ -59,9 +59,6 @@ class Leaderboard:
     notes: tuple[str, ...]
     ranges: Mapping[str, Sequence[str]]
 
-    def __repr__(self) -> str:
-        return f'Leaderboard({self.predictions!r}, {len(self.notes)} notes)'
-
     @classmethod
     def of(
         cls,

@@ -130,99 +130,89 @@ def only(folder: Path, pattern: str) -> str:
     return str(sorted(folder.glob(pattern))[0].relative_to(folder))
 
 
-READERS = {
-    'dump':
-    Reader(
-        'd',
-        lambda f: write_dump(f / 'd', runs.dump('m', runs.model_losses(.7))),
-        read_dump, (), True),
-    'predictor':
-    Reader('p', lambda f: save_predictor(runs.train(), f / 'p'),
-           load_predictor, (), True),
-    'texts':
-    text(
-        't.jsonl', '{"text_id": "a", "text": "猫", "answer": [0, 1]}\n'
-        '{"text_id": "b", "text": "cat", "source": "MIT"}\n', read_texts,
-        ('"b"', '"a"'), ('"text"', '"txt"'), ('"cat"', '5'), ('0, 1', '0, 2'),
-        ('0, 1', '0, 1e0'), ('0, 1', 'NaN'), ('"MIT"', 'null'),
-        ('cat', r'\\ud800'), ('"cat"', '[' * 9999 + ']' * 9999),
-        ('0, 1', '0, ' + '9' * 400)),
-    'losses':
-    text('l.csv', 'model,x,y\nm,1.5,2\nn,2.5,3\n', read_loss_features,
-         *no_numbers('1.5'), ('model', 'modal'), ('x', 'y'), ('x', ''),
-         ('n,', 'm,'), ('m,', ','), (',3', ''), (',3', ',3,4'),
-         ('2.5', '"2.5'), ('2.5,3', '0,0'), ('(?s)\n.*', '\n')),
-    'losses in Parquet':
-    Reader('t.parquet', write_parquet, read_loss_features),
-    'losses in a tensor':
-    Reader('t.safetensors', write_tensor, read_loss_features),
-    'accuracies':
-    text('s.csv', 'model,x,y\nm,0.5,\nn,.25,1\n', read_accuracy_columns,
-         *no_numbers('0.5', but=''), ('0.5', '50'), ('x', 'y')),
-    'models':
-    text('m.csv', 'model,family,params_b\nm,f,1.5\nn,g,\n', read_models,
-         *no_numbers('1.5', but=''), ('1.5', '0'), ('family', 'famille'),
-         ('g,', ',')),
-    'benchmarks':
-    text('b.csv', 'benchmark,chance,n_items,main\nb,0.25,9,1\nc,0,,0\n',
-         read_benchmarks, *no_numbers('0.25'), *no_numbers('9', but=''),
-         ('0.25', '1'), ('9', '9.5'), ('9,1', '9,2'), ('chance', 'chances')),
-    'checkpoints':
-    text('c.csv', 'model,run,step,tokens\nm@1,m,1,10\nm@2,m,2,20\n',
-         read_checkpoints, *no_numbers('20'),
-         *no_numbers('2,', but='')[1:3], ('run', 'ran'), ('m@2', 'm@1')),
-    'summary of OpenCompass':
-    Reader('summary/*.csv', write_summary,
-           lambda path: read_run_accuracies(path.parents[1], ['easy']),
-           (('29.17', '129.1'), ('mode', 'mood'), (',30.00', ''))),
-    'config of OpenCompass':
-    text(
-        'configs/20260101_120000.py', "models = [dict(abbr='m')]\n"
-        "datasets = [dict(abbr='d', reader_cfg=None)]\n", plan_of,
-        ('abbr', 'name'), ("'m'", '1'), ("'m'", "'../m'"),
-        ('datasets', 'data'), ('models', 'model')),
-    'JSON':
-    text('r.json', '{"accuracy": 29.17, "details": [1, "x"]}',
-         lambda path: read_json(path, 'Repair it.'), ('29.17', 'NaN'),
-         ('"x"', '[' * 9999 + ']' * 9999), ('"x"', r'"\\udc00"')),
-    'lm-evaluation-harness':
-    Reader(
-        'samples_*',
-        copied(outputs.LM_EVAL / 'c-l-80'),
-        imported('lm-eval', 1),
-        or_else="losses of 'model'"),
-    'results of lm-evaluation-harness':
-    Reader(
-        'results_*07-58*',
-        copied(outputs.LM_EVAL / 'c-l-80'),
-        imported('lm-eval', 1),
-        or_else='results_'),
-    'accuracies of lm-evaluation-harness':
-    Reader('results_*08-00*', copied(outputs.LM_EVAL / 'c-l-80'),
-           lm_eval_accuracies),
-    'lighteval':
-    Reader('*/*.parquet', copied(outputs.LIGHTEVAL / 'c-l-80'),
-           imported('lighteval', 2)),
-    'olmo-eval':
-    Reader(
-        '*.jsonl',
-        write_olmo_eval,
-        imported('olmo-eval', 1),
-        or_else='arc_easy_rc_a1b2c3'),
-    'requests':
-    Reader(
-        'arc/rc/requests.jsonl',
-        lambda folder: outputs.write_rows(folder / 'arc/rc/requests.jsonl',
-                                          [*choice(0, 1), *choice(1, 0)]),
-        read_requests,
-        or_else='arc/rc'),
-    'records':
-    Reader(
-        'record.json',
-        copied(RECORDS),
-        lambda path: read_every_eval_ever([path], (), CHANCE),
-        or_else='demo'),
-}
+READERS = {}
+READERS['dump'] = Reader(
+    'd', lambda f: write_dump(f / 'd', runs.dump('m', runs.model_losses(.7))),
+    read_dump, (), True)
+READERS['predictor'] = Reader('p',
+                              lambda f: save_predictor(runs.train(), f / 'p'),
+                              load_predictor, (), True)
+READERS['texts'] = text(
+    't.jsonl', '{"text_id": "a", "text": "猫", "answer": [0, 1]}\n'
+    '{"text_id": "b", "text": "cat", "source": "MIT"}\n', read_texts,
+    ('"b"', '"a"'), ('"text"', '"txt"'), ('"cat"', '5'), ('0, 1', '0, 2'),
+    ('0, 1', '0, 1e0'), ('0, 1', 'NaN'), ('"MIT"', 'null'),
+    ('cat', r'\\ud800'), ('"cat"', '[' * 9999 + ']' * 9999),
+    ('0, 1', '0, ' + '9' * 400))
+READERS['losses'] = text('l.csv',
+                         'model,x,y\nm,1.5,2\nn,2.5,3\n', read_loss_features,
+                         *no_numbers('1.5'), ('model', 'modal'), ('x', 'y'),
+                         ('x', ''), ('n,', 'm,'), ('m,', ','), (',3', ''),
+                         (',3', ',3,4'), ('2.5', '"2.5'), ('2.5,3', '0,0'),
+                         ('(?s)\n.*', '\n'))
+READERS['losses in Parquet'] = Reader('t.parquet', write_parquet,
+                                      read_loss_features)
+READERS['losses in a tensor'] = Reader('t.safetensors', write_tensor,
+                                       read_loss_features)
+READERS['accuracies'] = text('s.csv', 'model,x,y\nm,0.5,\nn,.25,1\n',
+                             read_accuracy_columns, *no_numbers('0.5', but=''),
+                             ('0.5', '50'), ('x', 'y'))
+READERS['models'] = text('m.csv', 'model,family,params_b\nm,f,1.5\nn,g,\n',
+                         read_models, *no_numbers('1.5', but=''), ('1.5', '0'),
+                         ('family', 'famille'), ('g,', ','))
+READERS['benchmarks'] = text(
+    'b.csv',
+    'benchmark,chance,n_items,main\nb,0.25,9,1\nc,0,,0\n', read_benchmarks,
+    *no_numbers('0.25'), *no_numbers('9', but=''), ('0.25', '1'), ('9', '9.5'),
+    ('9,1', '9,2'), ('chance', 'chances'))
+READERS['checkpoints'] = text(
+    'c.csv', 'model,run,step,tokens\nm@1,m,1,10\nm@2,m,2,20\n',
+    read_checkpoints, *no_numbers('20'),
+    *no_numbers('2,', but='')[1:3], ('run', 'ran'), ('m@2', 'm@1'))
+READERS['summary of OpenCompass'] = Reader(
+    'summary/*.csv', write_summary,
+    lambda path: read_run_accuracies(path.parents[1], ['easy']),
+    (('29.17', '129.1'), ('mode', 'mood'), (',30.00', '')))
+READERS['config of OpenCompass'] = text(
+    'configs/20260101_120000.py', "models = [dict(abbr='m')]\n"
+    "datasets = [dict(abbr='d', reader_cfg=None)]\n", plan_of,
+    ('abbr', 'name'), ("'m'", '1'), ("'m'", "'../m'"), ('datasets', 'data'),
+    ('models', 'model'))
+READERS['JSON'] = text('r.json', '{"accuracy": 29.17, "details": [1, "x"]}',
+                       lambda path: read_json(path, 'Repair it.'),
+                       ('29.17', 'NaN'), ('"x"', '[' * 9999 + ']' * 9999),
+                       ('"x"', r'"\\udc00"'))
+READERS['lm-evaluation-harness'] = Reader(
+    'samples_*',
+    copied(outputs.LM_EVAL / 'c-l-80'),
+    imported('lm-eval', 1),
+    or_else="losses of 'model'")
+READERS['results of lm-evaluation-harness'] = Reader(
+    'results_*07-58*',
+    copied(outputs.LM_EVAL / 'c-l-80'),
+    imported('lm-eval', 1),
+    or_else='results_')
+READERS['accuracies of lm-evaluation-harness'] = Reader(
+    'results_*08-00*', copied(outputs.LM_EVAL / 'c-l-80'), lm_eval_accuracies)
+READERS['lighteval'] = Reader('*/*.parquet',
+                              copied(outputs.LIGHTEVAL / 'c-l-80'),
+                              imported('lighteval', 2))
+READERS['olmo-eval'] = Reader(
+    '*.jsonl',
+    write_olmo_eval,
+    imported('olmo-eval', 1),
+    or_else='arc_easy_rc_a1b2c3')
+READERS['requests'] = Reader(
+    'arc/rc/requests.jsonl',
+    lambda folder: outputs.write_rows(folder / 'arc/rc/requests.jsonl',
+                                      [*choice(0, 1), *choice(1, 0)]),
+    read_requests,
+    or_else='arc/rc')
+READERS['records'] = Reader(
+    'record.json',
+    copied(RECORDS),
+    lambda path: read_every_eval_ever([path], (), CHANCE),
+    or_else='demo')
 
 
 @pytest.fixture(autouse=True)

@@ -253,36 +253,20 @@ def test_records(early):
         f'{run}@{step}' for run in ('bad', 'good') for step in STEPS[:3]
     ]
     cell = early.predictions.at('good@20', 'hard')
-    assert records[9] == {
-        'run': 'good',
-        'checkpoint': 'good@20',
-        'tokens': 20.0,
-        'share': 0.2,
-        'benchmark': 'hard',
-        'predicted': cell.value,
-        'low': cell.low,
-        'high': cell.high,
-        'extrapolated': int(cell.extrapolated)
-    }
+    assert records[9] == dict(
+        run='good', checkpoint='good@20', tokens=20.0, share=0.2,
+        benchmark='hard', predicted=cell.value, low=cell.low, high=cell.high,
+        extrapolated=int(cell.extrapolated))  # yapf: disable
     records, ranking = plain['forecasts'], early.rankings['easy']
     assert [record['benchmark']
             for record in records[::2]] == ['easy', 'hard', OVERALL]
-    assert records[1] == {
-        'run': 'bad',
-        'benchmark': 'easy',
-        'tokens': 35.0,
-        'share': .35,
-        'budget': 100.0,
-        'forecast': ranking.values[1],
-        'low': early.expected['bad'].low[0],
-        'high': early.expected['bad'].high[0],
-        'extrapolated': 0,
-        'best_rank': ranking.best[1],
-        'worst_rank': ranking.worst[1],
-        'chance_best': ranking.chance[1],
-        'above_next': None,
-        'verdict': ranking.verdicts[1]
-    }
+    expected = early.expected['bad']
+    assert records[1] == dict(
+        run='bad', benchmark='easy', tokens=35.0, share=.35, budget=100.0,
+        forecast=ranking.values[1], low=expected.low[0],
+        high=expected.high[0], extrapolated=0, best_rank=ranking.best[1],
+        worst_rank=ranking.worst[1], chance_best=ranking.chance[1],
+        above_next=None, verdict=ranking.verdicts[1])  # yapf: disable
     forecasts, now = early.error_to_expect('good')
     errors = plain['error_to_expect']['good']
     assert errors['forecast'] == pytest.approx({

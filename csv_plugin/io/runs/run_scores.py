@@ -51,23 +51,20 @@ def _read_table(path: Path) -> list[list[str]]:
     try:
         text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
     except UnicodeDecodeError as error:
-        raise _damaged(path, 'UTF-8 text', str(error)) from error
+        raise InputError(path, 'UTF-8 text', str(error), _REMEDY) from error
     # OpenCompass puts no cell into quotation marks.
     table = [line.split(',') for line in text.split('\n') if line] or [[]]
     if table[0][:4] != _COLUMNS:
-        raise _damaged(path, f'columns {", ".join(_COLUMNS)} and models',
-                       ', '.join(table[0])[:80] or 'nothing')
+        raise InputError(path, f'columns {", ".join(_COLUMNS)} and models',
+                         ', '.join(table[0])[:80] or 'nothing', _REMEDY)
     for row in table:
         if len(row) != len(table[0]):
-            raise _damaged(path, f'{len(table[0])} cells in every row',
-                           f'{len(row)} in that of {row[0]!r}')
+            raise InputError(path, f'{len(table[0])} cells in every row',
+                             f'{len(row)} in that of {row[0]!r}', _REMEDY)
     if not text.endswith('\n'):
-        raise _damaged(path, 'a line feed at the end', repr(text[-20:]))
+        raise InputError(path, 'a line feed at the end', repr(text[-20:]),
+                         _REMEDY)
     return table
-
-
-def _damaged(path: Path, expected: str, found: str) -> InputError:
-    return InputError(path, expected, found, _REMEDY)
 
 
 def _row_of(rows: list[list[str]], name: str) -> list[str]:

@@ -75,10 +75,6 @@ def byte_level(prefix: bool = False,
     return tokenizer
 
 
-def trimmed_nfc() -> PreTrainedTokenizerFast:
-    return byte_level(prefix=True, trim=True, normalizer=normalizers.NFC())
-
-
 def _spaced_pieces() -> tuple[dict[str, int], list[tuple[str, str]]]:
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -340,36 +336,31 @@ def slow_t5(folder) -> PreTrainedTokenizer:
     return cls(str(path), legacy=False, extra_ids=0)
 
 
+_BYTE_LEVEL = {
+    '': {},
+    ', prefix space': dict(prefix=True),
+    ', trimmed': dict(trim=True),
+    ', prefix space, trimmed': dict(prefix=True, trim=True),
+    ', digits': dict(digits=True),
+    ', bytes alone': dict(vocab_size=256),
+    ', NFC': dict(normalizer=normalizers.NFC()),
+    ', NFC, trimmed':
+    dict(prefix=True, trim=True, normalizer=normalizers.NFC()),
+}
 FAST: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
-    'byte level':
-    byte_level,
-    'byte level, prefix space':
-    functools.partial(byte_level, prefix=True),
-    'byte level, trimmed':
-    functools.partial(byte_level, trim=True),
-    'byte level, prefix space, trimmed':
-    functools.partial(byte_level, prefix=True, trim=True),
-    'byte level, digits':
-    functools.partial(byte_level, digits=True),
-    'bytes':
-    functools.partial(byte_level, vocab_size=256),
-    'gemma':
-    gemma,
+    **{
+        f'byte level{name}': functools.partial(byte_level, **settings)
+        for name, settings in _BYTE_LEVEL.items()
+    },
     **{
         f'byte fallback, {scheme}': functools.partial(byte_fallback, scheme)
         for scheme in ('always', 'first', 'never', 'legacy')
     },
-    'byte level, NFC':
-    functools.partial(byte_level, normalizer=normalizers.NFC()),
-    'byte level, NFC, trimmed':
-    trimmed_nfc,
-    'unigram':
-    unigram,
-    'word piece, cased':
-    functools.partial(word_piece, False),
-    'word piece, uncased':
-    functools.partial(word_piece, True),
-}
+    'gemma': gemma,
+    'unigram': unigram,
+    'word piece, cased': functools.partial(word_piece, False),
+    'word piece, uncased': functools.partial(word_piece, True),
+}  # yapf: disable
 SLOW = {
     'slow llama': slow_llama,
     'slow t5': slow_t5,

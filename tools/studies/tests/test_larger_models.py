@@ -17,7 +17,7 @@ from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.io.model_tables import ModelTables
 from tools.studies.options import tables_in
 
-REAL = Path(__file__).resolve().parents[2] / 'shared/real'
+REAL = Path(__file__).resolve().parents[4] / 'shared/real'
 
 pytestmark = [
     pytest.mark.slow,
