@@ -22,6 +22,7 @@ from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
 from csv_plugin.io.collection import (MODELS, Collection, collect,
                                       read_collection)
+from csv_plugin.io.files import file_set
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.paper import read_models_or_paper
 from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
@@ -115,7 +116,6 @@ def run(args: argparse.Namespace) -> None:
     collection = _collected(args, info)
     mixed = _warn(collection, models)
     targets = target_tokens(tokenizer, collection.texts)
-    args.out.mkdir(parents=True, exist_ok=True)
     states = states_in_parts(model, tokenizer, collection.texts.texts,
                              bar('hidden states'))
     losses = targets.table({
@@ -132,9 +132,13 @@ def run(args: argparse.Namespace) -> None:
         {name: collection.losses[name].info
          for name in models})
     predictors = {'paper' if settings else 'salience': predictor}
-    print(
-        write_training(args.out, predictors | training.baselines(), losses,
-                       collection, args.command, mixed, args.wide))
+    with file_set(args.out):
+        if args.keep_collection:
+            collection.write(args.out / 'collection')
+        shown = write_training(args.out, predictors | training.baselines(),
+                               losses, collection, args.command, mixed,
+                               args.wide)
+    print(shown)
     print_end(args.out, 'salience', 'predict', 'outputs/losses', '--predictor',
               args.out / PREDICTOR)
 
@@ -174,12 +178,9 @@ def _collected(args: argparse.Namespace,
     benchmarks = (
         read_benchmarks(args.benchmarks)
         if args.benchmarks else benchmark_infos(args.tasks, dict(args.chance)))
-    collection = collect(
+    return collect(
         read_texts(args.texts), info, benchmarks, args.runs, args.dumps,
         args.scores, bar('losses'))
-    if args.keep_collection:
-        collection.write(args.out / 'collection')
-    return collection
 
 
 def _warn(collection: Collection, models: Sequence[str]) -> list[str]:

@@ -79,8 +79,14 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
     The `with` statement writes them into a hidden folder there. If it fails,
     there are none; else that folder is renamed, and they are moved to their
     places. The next `sole_writer` moves those that a killed process left.
-    `earlier` files, which this set may not replace, are removed.
+    `earlier` files, which this set may not replace, are removed. A set inside
+    of a set is a part of it.
     """
+    outer = _STAGE.get()
+    if outer:
+        yield
+        _mark_removed(earlier, *outer)
+        return
     root, mark = Path(folder), token_hex(8)
     stage, whole = root / f'.tmp_{mark}', root / f'{_WHOLE}{mark}'
     with _plain_errors(root, stage):
@@ -88,15 +94,19 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
     token = _STAGE.set((root, stage))
     try:
         yield
-        for path in filter(Path.exists, earlier):
-            check_target(path)
-            _staged(path, root, stage).touch()
+        _mark_removed(earlier, root, stage)
         with _plain_errors(root, stage):
             stage.rename(whole)
         _move(whole)
     finally:
         _STAGE.reset(token)
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def _mark_removed(earlier: Iterable[Path], root: Path, stage: Path) -> None:
+    for path in filter(Path.exists, earlier):
+        check_target(path)
+        _staged(path, root, stage).touch()
 
 
 def _staged(target: Path, root: Path, stage: Path) -> Path:

@@ -1,6 +1,7 @@
 """From runs, dumps or a collection to a predictor and its report."""
 import shutil
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -102,6 +103,17 @@ def made(world, tmp_path_factory):
     out = tmp_path_factory.mktemp('made') / 'new'
     assert main([*words(world), '--keep-collection', f'--out={out}']) == 0
     return out
+
+
+@pytest.mark.slow
+def test_a_collection_appears_with_the_predictor_alone(world, tmp_path,
+                                                       no_pictures,
+                                                       monkeypatch, capsys):
+    monkeypatch.setattr(training_files, 'save_predictor',
+                        Mock(side_effect=InputError(*'abcd')))
+    assert main([*words(world), '--keep-collection', f'--out={tmp_path}']) == 2
+    assert 'a: expected b' in capsys.readouterr().err
+    assert not [path for path in tmp_path.rglob('*') if path.is_file()]
 
 
 def rows_of(out):

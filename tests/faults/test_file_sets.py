@@ -320,6 +320,22 @@ def test_a_killed_set_is_completed_by_the_next_writer(tmp_path, monkeypatch):
     assert {*os.listdir(out)} == {'a', 'b', 'part'}
 
 
+def test_a_set_in_a_set(tmp_path):
+    out, old = tmp_path / 'inner', tmp_path / 'inner/old'
+    out.mkdir()
+    old.write_text('earlier')
+    with suppress(Killed):
+        with file_set(tmp_path):
+            with file_set(out, old):
+                write_text(out / 'new', 'later')
+            raise Killed
+    assert whole_files(tmp_path) == {'inner/old': b'earlier'}
+    with file_set(tmp_path):
+        with file_set(out, old):
+            write_text(out / 'new', 'later')
+    assert whole_files(tmp_path) == {'inner/new': b'later'}
+
+
 def test_a_folder_in_the_place_of_a_file(tmp_path):
     (tmp_path / 'folder').mkdir()
     with pytest.raises(InputError, match='folder: .*found a folder'):
