@@ -53,6 +53,8 @@ PATH_TOLERANCE, TOLERANCE = 1e-2, 1e-4
 #: Settings whose errors are larger than the least one by this factor have next
 #: to no weight.
 NEAR = 1.3
+#: Of penalties stronger than this, the path has one in so many.
+STRONG, STRIDE = 1e-4, 5
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
 RISE, FAR = 1.5, 4
@@ -144,17 +146,10 @@ class Averaged:
             for b, average, signal in zip(fitted, averages, signals)
         }
         return [
-            fits[b] if b in fits else self._uniform(*pair)
+            fits[b] if b in fits else replace(
+                Uniform().fit(*pair), solver=self.name)
             for b, pair in enumerate(pairs)
         ]
-
-    def _uniform(self, task: Task, masks: NDArray) -> SalienceFit:
-        """Fit of the mean loss, for a single family."""
-        fit = Uniform().fit(task, masks)
-        return replace(
-            fit,
-            solver=self.name,
-            notes=fit_notes(fit.model, masks, gained=False))
 
     def _members(self, task: Task, masks: NDArray) -> list[_Member]:
         """Fits of all kinds; none with a single family."""
@@ -237,9 +232,7 @@ class Ridges:
         if floor != self.likely:
             path, errors = self._loose_path(floors)
             self._solve(path, errors[:, 0], floors)
-        average = Solutions(*(sum(weight * getattr(part, name)
-                                  for weight, part in zip(weights, path))
-                              for name in ('free', 'penalised', 'exponents')))
+        average = Solutions.average(path, weights)
         offset, gradient = self._ridge.linear(average)
         none = np.zeros_like(gradient)
         on_logs = isinstance(self._ridge.features, Logarithms)
@@ -249,7 +242,9 @@ class Ridges:
     def _loose_path(self, floors: NDArray) -> tuple[list[Solutions], NDArray]:
         """Approximate solutions at all penalties and their errors, `(S, L)`.
 
-        A floor without hope stays at the penalty that it has reached.
+        Of strong penalties, few are followed, and solutions at the others are
+        interpolated. A floor without hope stays at the penalty that it has
+        reached.
         """
         problems = Problems.of_folds(self._task, self._masks, floors)
         errors: list[NDArray] = []
@@ -261,9 +256,22 @@ class Ridges:
             hope = (errors[-1] <= RISE * least) & (least <= FAR * least.min())
             return np.repeat(hope, self._n_fits)
 
-        path = self._ridge.path(problems, self._penalties, PATH_TOLERANCE,
-                                hopeful)
-        return path, np.array([*self._errors(path[:1], floors), *errors])
+        penalties = np.array(self._penalties)
+        places = 1 + np.arange(len(penalties))
+        followed = places[(penalties <= max(STRONG, penalties[-1]))
+                          | (places % STRIDE == 0)]
+        first, *found = self._ridge.path(problems,
+                                         tuple(penalties[followed - 1]),
+                                         PATH_TOLERANCE, hopeful)
+        path = [first]
+        for solutions, place in zip(found, followed):
+            last, n = path[-1], place + 1 - len(path)
+            path += [
+                Solutions.average((last, solutions), (1 - i / n, i / n))
+                for i in range(1, n)
+            ]
+            path.append(solutions)
+        return path, self._errors(path, floors)
 
     def _solve(self, path: list[Solutions], errors: NDArray,
                floors: NDArray) -> None:
@@ -276,8 +284,9 @@ class Ridges:
         penalties = np.repeat(
             np.array(self._penalties)[near - 1], self._n_fits)
         solved = self._ridge.refined(
-            problems, Solutions.concatenate([path[s] for s in near]),
-            penalties, TOLERANCE)
+            problems, Solutions.joined(np.concatenate,
+                                       [path[s] for s in near]), penalties,
+            TOLERANCE)
         for i, s in enumerate(near):
             path[s] = solved[i * self._n_fits:(i + 1) * self._n_fits]
         errors[near] = self._errors([path[s] for s in near], floors)[:, 0]
@@ -318,7 +327,7 @@ class EqualWeights:
         self._typical = task.features.once(_typical)
         self.sizes = len(logs) // 2**np.arange(len(logs).bit_length())
         self.n_sizes = _n_sizes(
-            _correlations(logs, task.accuracy, rows), self.sizes)
+            _correlations(task.features, task.accuracy, rows), self.sizes)
         self._scores = _scores(logs, means, task.values, self._typical,
                                self.sizes, self.n_sizes)
         curves = [
@@ -327,18 +336,11 @@ class EqualWeights:
         ]
         # Both are `(R, S, L)`.
         self._slopes, self._offsets = (np.stack(part) for part in zip(*curves))
-        errors = [
-            held_out_mse(
-                accuracy_at(self._exponents(index)[:, :-1], floor),
-                task.accuracy, masks) for index, floor in enumerate(floors)
-        ]
-        self.errors = np.stack(errors, axis=1)
-
-    def _exponents(self, floor: int) -> NDArray:
-        """Exponents of all models, `(S, R, n)`."""
-        slopes, offsets = (
-            part[:, :, [floor]] for part in (self._slopes, self._offsets))
-        return (slopes * self._scores + offsets).swapaxes(0, 1)
+        fold, model = np.nonzero(~masks)
+        exponents = self._offsets[fold] + (
+            self._slopes[fold] * self._scores[fold, :, model, None])
+        predicted = accuracy_at(exponents, floors).T
+        self.errors = np.mean((predicted - task.accuracy[model])**2, axis=2).T
 
     def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
         """See `Ridges.average`."""
@@ -349,8 +351,9 @@ class EqualWeights:
                 np.cumsum(slopes * part, axis=1), self.n_sizes - 1, axis=1)
             for part in (few, ~few))
         offset = self._offsets[:, :, floor] @ weights
-        terms = _Terms(offset, losses / self._typical, logs)
-        return np.tensordot(weights, self._exponents(floor), 1), terms
+        shares = (weights * self._slopes[:, :, floor])[:, None]
+        exponents = (shares @ self._scores)[:, 0] + offset[:, None]
+        return exponents, _Terms(offset, losses / self._typical, logs)
 
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
@@ -454,21 +457,26 @@ def _last_by_unit(losses: SharedFeatures) -> tuple[NDArray, NDArray]:
     return np.ascontiguousarray((logs - means).T, dtype=np.float32), means
 
 
-def _correlations(logs: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
-    """Correlations with ranks of accuracies, times a factor a row, `(R, K)`.
-
-    Logarithms are those of `_last_by_unit`.
-    """
+def _correlations(losses: SharedFeatures, accuracy: NDArray,
+                  rows: NDArray) -> NDArray:
+    """Correlations with ranks of accuracies, times a factor, `(R, K)`."""
     from scipy.stats import rankdata
+    logs, _ = _last_by_unit(losses)
     ranks = np.zeros(rows.shape, logs.dtype)
     for row, rank in zip(rows, ranks):
         rank[row] = rankdata(accuracy[row])
         rank[row] -= rank[row].mean()
-    shares = (rows / rows.sum(axis=1, keepdims=True)).astype(logs.dtype)
+    return (ranks @ logs.T) / _last_deviations(losses, rows.tobytes())
+
+
+@lru_cache(maxsize=1)
+def _last_deviations(losses: SharedFeatures, rows: bytes) -> NDArray:
+    """Standard deviations of logarithms by fit, `(R, K)`, or infinity."""
+    logs, _ = _last_by_unit(losses)
+    masks = np.frombuffer(rows, dtype=bool).reshape(-1, logs.shape[1])
+    shares = (masks / masks.sum(axis=1, keepdims=True)).astype(logs.dtype)
     variances = shares @ (logs**2).T - (shares @ logs.T)**2
-    deviations = np.sqrt(
-        np.where(variances > LEAST_SPREAD**2, variances, np.inf))
-    return (ranks @ logs.T) / deviations
+    return np.sqrt(np.where(variances > LEAST_SPREAD**2, variances, np.inf))
 
 
 def _n_sizes(correlations: NDArray, sizes: NDArray) -> NDArray:
@@ -490,7 +498,7 @@ def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
     """
     scores = np.empty((len(n_sizes), len(sizes), len(losses)))
     # Many units are added faster as a product.
-    many, few = sizes > len(means) / 8, _are_few(sizes)
+    many, few = sizes > len(means) / 32, _are_few(sizes)
     units = n_sizes[:, None] > np.flatnonzero(many)[:, None]
     totals = np.tensordot(units.astype(logs.dtype), logs, 1)
     scores[:, many] = (totals + (units @ means)[..., None]) / sizes[many, None]

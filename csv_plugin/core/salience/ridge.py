@@ -14,7 +14,6 @@ conjugate gradients.
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Optional, Protocol, Union
 
 import numpy as np
@@ -23,8 +22,7 @@ from scipy.linalg import eigh
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.base import (SalienceFit, Task, fit_notes,
-                                           floor_candidates, held_out_mse,
-                                           with_all)
+                                           floor_candidates, with_all)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
@@ -195,14 +193,20 @@ class Solutions:
     exponents: NDArray
 
     def __getitem__(self, rows: Any) -> 'Solutions':
-        return Solutions(self.free[rows], self.penalised[rows],
-                         self.exponents[rows])
+        return Solutions.joined(lambda arrays: arrays[0][rows], [self])
 
     @classmethod
-    def concatenate(cls, parts: Sequence['Solutions']) -> 'Solutions':
-        """Join solutions."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts])
-                     for name in ('free', 'penalised', 'exponents')))
+    def joined(cls, join: Callable[[tuple[NDArray, ...]], NDArray],
+               parts: Sequence['Solutions']) -> 'Solutions':
+        """Join each array of several solutions."""
+        return cls(*map(join, zip(*(vars(part).values() for part in parts))))
+
+    @classmethod
+    def average(cls, parts: Sequence['Solutions'],
+                weights: Sequence[float]) -> 'Solutions':
+        """Average solutions of the same regressions."""
+        return cls.joined(
+            lambda arrays: sum(map(np.multiply, weights, arrays)), parts)
 
 
 def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
@@ -211,11 +215,12 @@ def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
 
     The path has the solutions of `Problems.of_folds` at P penalties.
     """
-    exponents = np.array([solutions.exponents for solutions in path])
-    predicted = accuracy_at(
-        exponents.reshape(len(path), len(floors),
-                          len(masks) + 1, -1), floors[:, None, None])
-    return held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
+    fold, model = np.nonzero(~masks)
+    shape = len(floors), len(masks) + 1, -1
+    exponents = np.array(
+        [part.exponents.reshape(shape)[:, fold, model] for part in path])
+    errors = accuracy_at(exponents, floors[:, None]) - task.accuracy[model]
+    return np.sum(errors**2, axis=2) / (len(fold) or np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,23 +238,17 @@ class Centre:
     scale: float
 
     @classmethod
-    def of(cls, features: Features) -> 'Centre':
-        """Centre and scale the features of n models."""
+    def of(cls, features: Features) -> tuple['Centre', NDArray]:
+        """Centre and scale the features of n models, `(n, K)`."""
         values = features.values
         means = values.mean(axis=0)
         centred = values - means
-        scale = 1 / np.abs(centred).max()
+        scale = 1 / max(centred.max(), -centred.min())
         centred *= scale
         mean_loss = centred @ features.uniform
         spread = mean_loss.std()
         free = np.stack([np.ones(len(values)), mean_loss / spread], axis=1)
-        return cls(free, means, spread / scale, scale)
-
-    def centred(self, values: NDArray) -> NDArray:
-        """Return features less their means, times `scale`, `(n, K)`."""
-        centred = values - self.means
-        centred *= self.scale
-        return centred
+        return cls(free, means, spread / scale, scale), centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +258,8 @@ class InnerProducts:
     `factor`, `(n, m)`, are the features where that is less work than the
     products `factor factor'`; else the products. `directions`, `(n, p)`, are
     the free columns, then the first principal directions of the products, of
-    length 1, and `pairs`, `(n, p (p + 1) / 2)`, products of every two of them.
+    length 1, and `pairs`, `(n, p (p + 1) / 2)`, products of every two of them,
+    with `places`, `(p, p)`, among these.
     `inverse_sizes` are 1 / (eigenvalue - `rest`), 0 for the free columns;
     `rest` is the mean eigenvalue of all other directions. `largest` is the
     largest variance of any direction of the features, the unit of penalties.
@@ -269,6 +269,7 @@ class InnerProducts:
     factor: NDArray
     directions: NDArray
     pairs: NDArray
+    places: NDArray[np.int64]
     inverse_sizes: NDArray
     rest: float
     largest: float
@@ -285,12 +286,14 @@ class InnerProducts:
         kept = sizes > max(LEAST_DIRECTION * rest, 1e-12 * sizes[-1])
         directions = np.hstack([free, axes[:, kept]])
         first, second = np.triu_indices(directions.shape[1])
+        places = np.zeros((directions.shape[1], ) * 2, dtype=int)
+        places[first, second] = places[second, first] = np.arange(len(first))
         others = None
         if n >= MANY_MODELS and n <= 2 * n_columns:
             known = (axes[:, kept] * sizes[kept]) @ axes[:, kept].T
             others = (products - known).astype(np.float32)
         return cls(values if 2 * n_columns < n else products, directions,
-                   directions[:, first] * directions[:, second],
+                   directions[:, first] * directions[:, second], places,
                    np.concatenate([np.zeros(2), 1 / (sizes[kept] - rest)]),
                    rest, sizes[-1] / n, others)
 
@@ -313,10 +316,7 @@ class InnerProducts:
 
     def weighted_squares(self, weights: NDArray) -> NDArray:
         """Return `D' diag(w) D` of the directions `D`; weights `(q, n)`."""
-        p = self.directions.shape[1]
-        places = np.zeros((p, p), dtype=int)
-        places[np.triu_indices(p)] = np.arange(self.pairs.shape[1])
-        return (weights @ self.pairs)[:, np.maximum(places, places.T)]
+        return (weights @ self.pairs)[:, self.places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,17 +324,13 @@ class RidgeRegressions:
     """Solves ridge regressions on the features of n models."""
     features: Features
     centre: Centre
+    products: InnerProducts
 
     @classmethod
     def of(cls, features: Features) -> 'RidgeRegressions':
         """Prepare the regressions on these features."""
-        return cls(features, Centre.of(features))
-
-    @cached_property
-    def products(self) -> InnerProducts:
-        """Computed once, when first needed."""
-        return InnerProducts.of(
-            self.centre.centred(self.features.values), self.centre.free)
+        centre, centred = Centre.of(features)
+        return cls(features, centre, InnerProducts.of(centred, centre.free))
 
     def path(self,
              problems: Problems,
@@ -498,8 +494,9 @@ class _PenaltyPath:
         system = _System(self.products, self._columns, roots, strengths)
         target = slopes * residuals
         target -= strengths[:, None] * self._place.multipliers[rows]
-        return self._line_search(rows, value,
-                                 system.solve(ratio(target, roots)))
+        # Both are 0 where a model is held out.
+        target /= np.maximum(roots, LEAST_CURVATURE)
+        return self._line_search(rows, value, system.solve(target))
 
     def _line_search(self, rows: NDArray, value: NDArray,
                      move: _Iterate) -> NDArray:

@@ -119,7 +119,7 @@ def test_averages_with_any_floor_are_those_of_its_own_path(floor):
     ridge = RidgeRegressions.of(task.features)
     fitted = Ridges(ridge, task, masks, PENALTIES)
     assert fitted.likely > 0
-    weights = np.arange(1, len(PENALTIES) + 2) / 21
+    weights = np.array([0, 0, 0, 0, 1, 2]) / 3
     exponents, terms = fitted.average(floor, weights)
     floors = _floors(task.chance)[[floor]]
     path = ridge.path(Problems.of_folds(task, masks, floors), PENALTIES)
@@ -142,7 +142,8 @@ def test_floors_and_penalties_without_hope_are_given_up(monkeypatch):
 
     monkeypatch.setattr(_PenaltyPath, 'follow', count)
     some = Ridges(ridge, task, masks, PENALTIES)
-    n_some, all_rows = sum(moved), moved[0] * len(PENALTIES)
+    # Of three strong penalties, none is followed.
+    n_some, all_rows = sum(moved), moved[0] * 2
     monkeypatch.setattr(averaged, 'RISE', np.inf)
     monkeypatch.setattr(averaged, 'FAR', np.inf)
     every = Ridges(ridge, task, masks, PENALTIES)
@@ -152,6 +153,17 @@ def test_floors_and_penalties_without_hope_are_given_up(monkeypatch):
     hope = every.errors[:, every.likely] < averaged.NEAR * least
     np.testing.assert_allclose(some.errors[hope, some.likely],
                                every.errors[hope, some.likely])
+
+
+def test_what_is_not_followed_is_interpolated(monkeypatch):
+    monkeypatch.setattr(averaged, 'NEAR', 0)
+    task = world()
+    path = Ridges(
+        RidgeRegressions.of(task.features), task, masks_of(task),
+        PENALTIES).path
+    first, second, fourth = (path[s].exponents for s in (0, 2, 4))
+    np.testing.assert_allclose(second, (first + fourth) / 2)
+    assert not np.allclose(first, fourth)
 
 
 def test_a_floor_may_be_the_best_at_weak_penalties_alone():

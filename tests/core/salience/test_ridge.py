@@ -138,7 +138,7 @@ def test_no_solution_is_worse_than_those_of_scipy(penalty, shape):
     values, problems = made(1, *shape, n_problems=3)
     solutions = solved(values, problems, penalty)
     centre = ridge_on(values).centre
-    free, centred = centre.free, centre.centred(values)
+    free, centred = centre.free, (values - centre.means) * centre.scale
     variances = np.linalg.svd(centred, compute_uv=False)**2
     strength = penalty * variances[0] / shape[0]
     gradients = solutions.penalised @ centred
