@@ -12,7 +12,7 @@ from csv_plugin.core.held_out_errors import FoldPredictions
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, USUAL_RATE, Intervals,
                                        at_least_noise, deviation, fit_variance,
-                                       item_variance, learn_rate,
+                                       inverse, item_variance, learn_rate,
                                        mean_distances, shared_variances)
 from csv_plugin.core.salience import Constant, Ridge, Uniform, fold_masks
 from csv_plugin.core.salience_model import SalienceModel
@@ -355,6 +355,7 @@ def test_none_right_of_few_items_has_noise():
     np.testing.assert_allclose(
         item_variance(np.array([0, 0, .3, .3]), np.array([4, 0, 10**9, 0])),
         [.25 * .75, .25, .21, .25])
+    np.testing.assert_array_equal(inverse([0, 1, 4]), [0, 1, .25])
 
 
 def test_an_interval_is_no_narrower_than_a_models_own_noise():
