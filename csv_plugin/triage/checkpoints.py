@@ -145,7 +145,7 @@ def rows_by_run(
     column = 'tokens' if choose_measure(checkpoints) == 'tokens' else 'step'
     done = np.array([getattr(point, column) for point in checkpoints], float)
     rows: dict[str, list[int]] = {}
-    for row in np.argsort(done, kind='stable').tolist():
+    for row in np.argsort(done).tolist():
         if done[row] > 0:
             rows.setdefault(checkpoints[row].run, []).append(row)
     return {

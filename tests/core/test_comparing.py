@@ -240,7 +240,7 @@ def test_what_decides():
     (dict(a=A, answers=ANSWERS), 'losses or answers of A and of B'),
     (dict(answers=ANSWERS, same_recipe=SEEDS), 'losses of A and B, too'),
     (dict(answers=ANSWERS, predictor=True), 'losses of A and B, too'),
-    (dict(answers=ANSWERS, level=95), 'level of a comparison'),
+    (dict(answers=ANSWERS, level=1), 'level of a comparison'),
     (dict(answers=ANSWERS, margin=0), 'margin of a comparison'),
 ])  # yapf: disable
 def test_losses_that_cannot_be_compared(arguments, message):

@@ -46,7 +46,8 @@ def test_names_without_a_step(name):
 def test_the_table_counts_before_the_name(tmp_path):
     described = table(
         tmp_path, 'step,model,tokens,run,budget\n'
-        '500,final,1.5,mix,3\n100,mix@7,.3,mix,\n')
+        '500,final,1.5,mix,3\n100,mix@7,.3,mix,\n0,raw,0,mix,\n')
+    assert (described['raw'].step, described['raw'].tokens) == (0, 0)
     checkpoints = describe_checkpoints(['final', 'mix@7', 'other@9'],
                                        described)
     assert checkpoints['final'] == Checkpoint('mix', 500, 1.5, 3)

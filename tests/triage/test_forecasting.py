@@ -78,6 +78,13 @@ def test_equal_levels_tell_no_line():
     gains = np.array([[0.0], [0.0], [1.0], [1.0], [1.0]])
     forecast = forecast_exponents(np.ones(1), then, then + gains)
     assert 0.6 <= forecast[0] - 1 <= 1
+    # A line meets one run beside equal ones, whatever its gain: squared errors
+    # left out are .55 by the median, and 4/15 by the line from the others.
+    then[0] = 3
+    weights = np.array([0.55, 4 / 15])**-2
+    assert forecast_exponents(
+        np.ones(1), then,
+        then + gains) == pytest.approx(1 + weights @ [1, 0.75] / weights.sum())
 
 
 def test_a_finished_run_is_forecast_to_be_as_it_is():

@@ -11,7 +11,7 @@ from csv_plugin.core.differences import joint_of_scores
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.triage.forecasting import Backtest, Forecast
 from csv_plugin.triage.ranking import (FINISHED, GO_ON, NOT_FORECAST, STOP,
-                                       UNKNOWN)
+                                       TOO_FAR, UNKNOWN)
 from csv_plugin.triage.ranking import expect as expect_of
 from csv_plugin.triage.ranking import rank_all
 from tests.runs import train
@@ -126,13 +126,21 @@ def anywhere():
             for part in predictor.benchmarks))
 
 
-def rankings(pairs, budgets=None, predictor=None, main=(0, 1), **kwargs):
+def rankings(pairs,
+             budgets=None,
+             predictor=None,
+             main=(0, 1),
+             useless=(),
+             **kwargs):
     predictor = predictor or anywhere()
     runs = [
         part if isinstance(part, Forecast) else forecast(run, *part, **kwargs)
         for run, part in pairs.items()
     ]
-    expected = [expect_of(run, predictor, main) for run in runs]
+    expected = [
+        expect_of(run, predictor, main, np.full((2, 3), run.run in useless))
+        for run in runs
+    ]
     budgets = np.array(budgets or [1.0] * len(runs))
     return rank_all(runs, expected, budgets, predictor, main)
 
@@ -227,11 +235,17 @@ def test_without_held_out_errors_there_is_no_verdict():
 
 
 def test_runs_without_a_forecast_come_last():
-    runs = {'a': (np.nan, np.nan), 'b': (0.0, 0.0)}
-    both, *_ = rankings(runs)
-    assert both.runs == ('b', 'a') and np.isnan(both.values[1])
-    # The other one has no rival.
-    assert both.verdicts == (GO_ON, NOT_FORECAST)
+    """Behind those whose forecasts are useless."""
+    runs = {'a': (np.nan, np.nan), 'far': (3.0, 3.0), 'b': (0.0, 0.0)}
+    found, *_ = rankings(runs, useless=('a', 'far'))
+    assert found.runs == ('b', 'far', 'a') and np.isnan(found.values[2])
+    # The first one has no rival.
+    assert found.verdicts == (GO_ON, TOO_FAR, NOT_FORECAST)
+    nothing = expect_of(
+        forecast('a', np.nan, np.nan), anywhere(), [0, 1],
+        np.ones((2, 3)) > 0)
+    assert np.isnan([nothing.low, nothing.high]).all()
+    assert not nothing.useless.any()
 
 
 def test_the_mean_of_one_benchmark_is_this_one():

@@ -75,29 +75,35 @@ def test_a_history_without_a_usable_dump_is_refused(job):
         path.write_bytes(b'half')
     assert job.read_history() == {*EARLIER}
     last.write_bytes(b'half')
-    with pytest.raises(InputError, match='history: .*finished runs, found'):
+    with pytest.raises(
+            InputError,
+            match=r'history: .*finished runs, found .*[^.]\. Name'):
         TriageJob(job.predictor, [], job.history).read_history()
+    assert not TriageJob(job.predictor, []).read_history()
 
 
 def test_watch_complains_of_each_error_once(job, tmp_path):
-    """Of a folder that is not there yet, and of one that cannot be read."""
+    """Of a folder that is not there yet, and of one that cannot be read.
+
+    Of the latter again after a triage.
+    """
     shown, complaints = [], []
     places, job.dumps = job.dumps, [tmp_path / 'later']
-    looks = iter(range(6))
+    looks = iter(range(7))
 
     def look():
         number = next(looks)
-        if number == 2:
+        if number in (2, 5):
             raise PermissionError(13, 'Permission denied', 'runs/a')
         if number == 3:
             os.rename(places[0], tmp_path / 'later')
         if number == 4:
             return None
-        if number == 5:
+        if number == 6:
             raise KeyboardInterrupt
         return job.update()
 
     watch(look, shown.append, complaints.append, interval=0.001)
     assert len(shown) == 1 and not [*looks]
-    assert len(complaints) == 2 and 'later' in complaints[0]
-    assert complaints[1] == "[Errno 13] Permission denied: 'runs/a'"
+    assert 'later' in complaints[0]
+    assert complaints[1:] == ["[Errno 13] Permission denied: 'runs/a'"] * 2
