@@ -38,7 +38,6 @@ def write_training(out: Path,
     n_fitted = len(collection.info) - len(shown)
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
     pictures = out / PICTURES
-    pictures.mkdir(exist_ok=True)
     earlier = *pictures.glob('*.png'), *pictures.glob('*.svg')
     with file_set(out, *earlier):
         write_predictions(out, study, collection.info)

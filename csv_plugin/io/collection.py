@@ -89,7 +89,6 @@ class Collection:
         """Write what `read_collection` reads into a folder, which is made."""
         check_file_names('model', self.info, 'Rename the model.')
         root = Path(folder)
-        root.mkdir(parents=True, exist_ok=True)
         with file_set(root):
             for model, dump in self.losses.items():
                 write_dump(root / f'{model}.safetensors', dump)

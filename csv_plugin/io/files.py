@@ -54,9 +54,10 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     the `with` statement fails, it is removed and an earlier file at `path`
     stays as it was.
     """
-    target = Path(path)
-    check_target(target)
-    stage = _STAGE.get()
+    target, stage = Path(path), _STAGE.get()
+    # A set makes folders in the end.
+    if not stage or target.exists():
+        check_target(target)
     # Only a name: a file that tempfile made could be read by its owner alone.
     temporary = _staged(target, *stage) if stage else target.with_name(
         f'.tmp_{token_hex(8)}{target.suffix[:12]}')
@@ -74,7 +75,7 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
 
 @contextmanager
 def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
-    """Let files that are written below a folder appear together.
+    """Let files below a folder, which is made, appear together.
 
     The `with` statement writes them into a hidden folder there. If it fails,
     there are none; else that folder is renamed, and they are moved to their
@@ -90,7 +91,7 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
     root, mark = Path(folder), token_hex(8)
     stage, whole = root / f'.tmp_{mark}', root / f'{_WHOLE}{mark}'
     with _plain_errors(root, stage):
-        stage.mkdir()
+        stage.mkdir(parents=True)
     token = _STAGE.set((root, stage))
     try:
         yield
@@ -129,6 +130,7 @@ def _move(whole: Path) -> None:
     for file, place in places.items():
         if file.stat().st_size:
             with _plain_errors(place, file):
+                place.parent.mkdir(exist_ok=True)
                 os.replace(file, place)
     shutil.rmtree(whole, ignore_errors=True)
 

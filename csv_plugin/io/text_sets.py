@@ -89,7 +89,6 @@ def write_validation_set(folder: FilePath, texts: TextSet,
     were made; see docs/validation_sets.md.
     """
     out = Path(folder)
-    out.mkdir(parents=True, exist_ok=True)
     with file_set(out):
         write_texts(out / TEXTS, texts)
         write_json(out / MANIFEST, manifest)

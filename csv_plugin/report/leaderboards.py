@@ -306,9 +306,9 @@ def _ranks(ranks: Iterable[float]) -> list[str]:
 def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
     """Write `stem.txt`, `.md`, `.csv` and `.json`.
 
-    Files are replaced if they exist. CSV and JSON contain the `rows`, JSON
-    also the notes, the folders, and accuracies at random guessing. An
-    `InputError` if the folder does not exist.
+    Files are replaced if they exist, and the folder is made. CSV and JSON
+    contain the `rows`, JSON also the notes, the folders, and accuracies at
+    random guessing.
     """
     rows = list(board.rows())
     content = {

@@ -8,6 +8,7 @@ from csv_plugin.core.salience import Uniform
 from csv_plugin.extras import training_files
 from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
+from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import ModelInfo
 from tests.runs import FITTED, model_losses, train, true_accuracy
@@ -52,7 +53,7 @@ def drawn(monkeypatch):
             f'{name}_picture',
             lambda data, name=name: seen.setdefault(name, data))
     monkeypatch.setattr(training_files, 'save',
-                        lambda figure, path: path.write_text('picture'))
+                        lambda figure, path: write_text(path, 'picture'))
     return seen
 
 

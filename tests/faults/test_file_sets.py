@@ -82,7 +82,6 @@ def train(folder: Path, seed: int) -> None:
                                np.full((len(names), 2), .5 + .1 * seed),
                                np.zeros(2), np.zeros(2, int))
     info = {name: ModelInfo(name, 'train', 1) for name in names}
-    (folder / 'out').mkdir(exist_ok=True)
     write_training(folder / 'out', predictors, losses,
                    Collection(None, accuracies, info), f'call {seed}')
 
@@ -304,7 +303,7 @@ def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):
 
 def test_a_killed_set_is_completed_by_the_next_writer(tmp_path, monkeypatch):
     out = tmp_path / 'out'
-    (out / 'part').mkdir(parents=True)
+    out.mkdir()
     for name in ('a', 'b', 'old'):
         (out / name).write_text('earlier')
     killed = NthCall(monkeypatch, 'replace', Killed())

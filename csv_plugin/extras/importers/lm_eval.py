@@ -65,7 +65,6 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
         str: Name of the task, for `--tasks`.
     """
     root, name = Path(folder).resolve(), _task_name(texts)
-    root.mkdir(parents=True, exist_ok=True)
     pairs = [(_PROBE, ''), *((text.text_id, text.text) for text in texts)]
     rows = [{'text_id': text_id, 'text': text} for text_id, text in pairs]
     path = root / f'{name}.jsonl'
