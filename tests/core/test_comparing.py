@@ -217,6 +217,8 @@ def test_answers_to_the_same_items():
     assert mean.errors['items'] == pytest.approx(
         np.hypot(x.errors['items'], y.errors['items']) / 2)
     json.dumps(found.to_dict(), allow_nan=False)
+    one, = compare(answers=[{'x': part['x']} for part in ANSWERS]).differences
+    assert one.benchmark == 'x'
 
 
 def test_what_decides():

@@ -23,6 +23,7 @@ def mostly(number: float, count: int = 29) -> np.ndarray:
     (np.zeros(2), '0 on 2 of 2'),
     (mostly(0), '0 on 29 of 30'),
     (mostly(1e-300, 16), '0 on 16 of 30'),
+    (mostly(0, 6)[:10], '0 on 6 of 10'),
     (mostly(2.3), '2.3 on nearly all of 30'),
     (2.3 + 1e-6 * SOUND, '2.3 on nearly all'),
     (np.full(5, 2.3), '2.3 on nearly all of 5'),
@@ -42,6 +43,7 @@ def test_what_is_refused(losses, words):
         np.round(SOUND / 3, 1),
         # Right answers, of which a model is sure, some to the last bit.
         np.where(np.arange(30) < 15, 0, 1e-4 * np.arange(30)),
+        mostly(0, 6)[:9],
         # All answers, of an easy set.
         SOUND / 50,
         # Few units, rounded to two digits.

@@ -30,7 +30,7 @@ CERTIFIED = [
     (-3.0, 2.4, 0.0),
 ]
 #: Guesses of alpha and beta, all far off.
-STARTS = [(1.0, 1.0), (1.0, 0.0), (-1e3, 10.0)]
+STARTS = [(1.0, 1.0), (1e3, 10.0), (-1e3, 10.0)]
 
 
 def guess_of(start, scores):
@@ -86,7 +86,8 @@ def test_a_task_that_cannot_be_fitted_is_diagnosed(name):
 def test_chance_has_a_margin():
     scores = np.array([1.0, 2.0, 3.0])
     just_above = np.array([0.27 + 1e-9, 0.2, 0.1])
-    assert diagnose(scores, just_above, 0.25) == ()
+    for unit in (1, 1e-13):
+        assert diagnose(unit * scores, just_above, 0.25) == ()
     assert diagnose(scores, just_above - 2e-9, 0.25) == ('at_chance', )
 
 
