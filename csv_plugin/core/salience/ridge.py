@@ -487,8 +487,8 @@ class _PenaltyPath:
         slopes = masks * ((1 - self._floors[rows]) / 4 * (1 - tangents**2))
         squares = slopes**2
         bend = -tangents * slopes * residuals
-        curvatures = np.clip(squares - bend, CURVATURES[0] * squares,
-                             CURVATURES[1] * squares)
+        curvatures = np.maximum(squares - bend, CURVATURES[0] * squares)
+        np.minimum(curvatures, CURVATURES[1] * squares, out=curvatures)
         roots = masks * np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
         strengths = self._strengths[rows] * self._n_fitted[rows]
         system = _System(self.products, self._columns, roots, strengths)
