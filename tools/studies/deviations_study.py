@@ -149,7 +149,7 @@ class Zoo(Material):
                                   (raw**2).mean(axis=0)).apply(raw))
         return cls(
             _groups(study, study.table), study.collection.accuracies,
-            study.collection.families, study.collection.models_in,
+            study.collection.families, study.models_in,
             lambda model: model.partition('@')[0], study, states)
 
     def train(self,

@@ -287,7 +287,7 @@ def zoo_case(zoo: ZooStudy, runs: Sequence[str],
     """Learn from runs of the zoo, and forecast others."""
     run_of = {name: _checkpoint(name) for name in zoo.collection.info}
     fitted = [
-        model for model in zoo.collection.models_in(TRAIN, VALIDATION)
+        model for model in zoo.models_in(TRAIN, VALIDATION)
         if run_of[model].run not in held_out
     ]
     training = zoo.training(fitted)

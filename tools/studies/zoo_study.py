@@ -21,6 +21,7 @@ from csv_plugin.core.training import JoinedColumns, Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_loss_features
+from csv_plugin.io.tables import models_in
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.state_columns import StateScale
@@ -87,6 +88,11 @@ class ZooStudy:
         ]
         return replace(self, collection=only(self.collection, models))
 
+    def models_in(self, *splits: str) -> tuple[str, ...]:
+        """Return the models that are in one of the splits."""
+        info = self.collection.info
+        return models_in(splits, tuple(info), info)
+
     @cached_property
     def table(self) -> LossTable:
         """Losses of all M models on the target tokens."""
@@ -123,7 +129,7 @@ class ZooStudy:
                 for solvers in zip(*offered)
             }, 'auto': list(map(source.auto, exams))
         }
-        fitted = self.collection.models_in(TRAIN, VALIDATION)
+        fitted = self.models_in(TRAIN, VALIDATION)
         predictions = {
             name: self._predict(features, solvers, fitted)
             for name, solvers in methods.items()
@@ -160,7 +166,7 @@ class ZooStudy:
     def test_models(self) -> dict[str, NDArray[np.bool_]]:
         """Two kinds of test models, masks of shape `(M,)`."""
         info = self.collection.info
-        fitted = self.collection.models_in(TRAIN, VALIDATION)
+        fitted = self.models_in(TRAIN, VALIDATION)
         families = {info[model].family for model in fitted}
         unseen = np.array(
             [row.family not in families for row in info.values()])
@@ -260,8 +266,8 @@ class ZooStudy:
             StateScale.of_moments(raw.mean(axis=0),
                                   (raw**2).mean(axis=0)).apply(raw))
         heads = train_heads(states, self.table, self.collection.accuracies,
-                            self.collection.models_in(TRAIN),
-                            self.collection.models_in(VALIDATION), HEAD)
+                            self.models_in(TRAIN), self.models_in(VALIDATION),
+                            HEAD)
         return heads.predict(states, self.table)
 
 
