@@ -118,10 +118,6 @@ def test_distances_are_spreads_outside_of_the_range():
         random_intervals(0).distance(score), [.2, 0, 0, 0, 0, 2], rtol=1e-12)
 
 
-def literal_deviation_of(intervals, model, values):
-    return math.sqrt(intervals.variance @ [1, model.slopes(values)[0]**2])
-
-
 def intervals_of(task, fit):
     """Those of a single benchmark, which shares nothing."""
     return learn_intervals({'': Fitted(task, fit)}, [])['']
@@ -141,8 +137,8 @@ def test_errors_are_those_on_models_that_were_held_out():
     for f, mask in enumerate(fit.masks):
         for i in np.flatnonzero(~mask):
             predicted = fit.folds[f].predict(task.values[i:i + 1])[0]
-            deviation = literal_deviation_of(intervals, fit.folds[f],
-                                             task.values[i:i + 1])
+            slope = fit.folds[f].slopes(task.values[i:i + 1])[0]
+            deviation = math.sqrt(intervals.variance @ [1, slope**2])
             seen = fit.folds[f].scores(task.values[mask])
             score = fit.folds[f].scores(task.values[i:i + 1])[0]
             away = max(seen.min() - score, score - seen.max(), 0) / seen.std()

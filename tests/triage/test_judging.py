@@ -167,7 +167,7 @@ def test_a_benchmark_that_is_called_like_the_mean():
         forecast(train(('easy', 'mean')), dumps)
 
 
-def test_losses_that_cannot_be_used(predictor, history):
+def test_losses_that_cannot_be_used(predictor):
     dumps = run_dumps(NEW, 2)
     message = f"^losses of 'other@10': .* set {OTHER_TEXTS.fingerprint}"
     with pytest.raises(InputError, match=message):
@@ -176,17 +176,6 @@ def test_losses_that_cannot_be_used(predictor, history):
             | {'other@10': dump('other', model_losses(1.0), OTHER_TEXTS)})
     with pytest.raises(InputError, match="model 'last'.*run@1000"):
         forecast(predictor, dumps | {'last': dumps['good@20']})
-    with pytest.raises(InputError, match="run 'old-1'.*not in the history"):
-        forecast(predictor, dumps | {'old-1@11': history['old-1@10']}, history)
-    with pytest.raises(InputError, match="history, run 'old-1'.*finished"):
-        forecast(
-            predictor,
-            dumps,
-            history,
-            checkpoints={
-                f'old-1@{step}': Checkpoint('old-1', step, budget=200)
-                for step in STEPS
-            })
 
 
 def test_dumps_that_cannot_be_used(predictor, tmp_path):

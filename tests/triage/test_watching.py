@@ -83,9 +83,7 @@ def test_a_history_without_a_usable_dump_is_refused(job):
 
 
 def test_watch_complains_of_each_error_once(job, tmp_path):
-    """Of a folder that is not there yet, and of one that cannot be read.
-
-    Of the latter again after a triage.
+    """Of a missing folder, and of one that cannot be read; after success, too.
     """
     shown, complaints = [], []
     places, job.dumps = job.dumps, [tmp_path / 'later']
