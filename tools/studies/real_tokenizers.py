@@ -454,8 +454,8 @@ def _tokenize(result: Result, texts: Sequence[Text]) -> None:
         result.refused[re.sub(r", ['\[].*", '', reason)] += 1
         return
     for text, tokens in zip(texts, tokenized):
-        n_bytes = len(text.text.encode())
-        assert tokens.spans.widths.sum() == tokens.spans.n_bytes == n_bytes
+        spans, n_bytes = tokens.spans, len(text.text.encode())
+        assert (spans.ends - spans.starts).sum() == spans.n_bytes == n_bytes
         result.tokenized[text.text_id] = tokens
 
 

@@ -22,7 +22,6 @@ from csv_plugin.core.salience import Ridge, Solver, Uniform
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
-from csv_plugin.io.tables import models_in
 from tools.studies.options import add_number, parser_of
 from tools.studies.zoo_study import (BASELINE, FIRST_SERIES, TRAIN, VALIDATION,
                                      ZooStudy)
@@ -105,8 +104,7 @@ def errors(study: ZooStudy, texts: tuple[Text, ...],
     source = text_columns(losses) if name == 'texts' else group_columns(
         losses, answer_groups(texts, targets.spans))
     features = source.features(losses)
-    fitted = models_in((TRAIN, VALIDATION), tuple(collection.info),
-                       collection.info)
+    fitted = study.models_in(TRAIN, VALIDATION)
     predictor = fit_predictor(
         features.select(fitted), collection.accuracies.select(fitted),
         [collection.families[model] for model in fitted], solver)

@@ -101,6 +101,11 @@ class ZooStudy:
             {model: losses[model].texts
              for model in losses})
 
+    def models_in(self, *splits: str) -> tuple[str, ...]:
+        """The models of some splits, in the order of the accuracies."""
+        return models_in(splits, self.collection.accuracies.models,
+                         self.collection.info)
+
     def training(self, models: Sequence[str]) -> Training:
         """The training of predictors on the given models."""
         return Training(
