@@ -24,8 +24,8 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       fold_masks, held_out_predictions,
                                       predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
-from csv_plugin.core.salience_model import MOST, SalienceModel, outside
-from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
+from csv_plugin.core.salience_model import MOST, outside, scores_of
+from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, Curve
 
 #: Solver of all benchmarks, or of each.
 Solvers = Union[Solver, Mapping[str, Solver]]
@@ -40,12 +40,19 @@ class Fitted:
     @cached_property
     def folds(self) -> FoldPredictions:
         """Predictions of its folds."""
-        return fold_predictions(self.task, self.fit.folds, self.fit.masks)
+        return fold_predictions(self.task, self.fit.folds.curve,
+                                self._scores[:-1], self.fit.masks)
 
-    @cached_property
+    @property
     def scores(self) -> NDArray:
         """Capability scores of the training models, `(n,)`."""
-        return self.fit.model.scores(self.task.values)
+        return self._scores[-1]
+
+    @cached_property
+    def _scores(self) -> NDArray:
+        """Those of each fold, then of the fit to all models, `(F + 1, n)`."""
+        # Each sum over all columns once: there may be many thousands.
+        return self.fit.models.scores(self.task.values)
 
     @cached_property
     def held_out(self) -> NDArray:
@@ -64,11 +71,12 @@ class Fitted:
                              self.held_out - self.task.accuracy)
 
 
-def fold_predictions(task: Task, folds: SalienceModel,
+def fold_predictions(task: Task, curves: Curve, scores: NDArray,
                      masks: NDArray) -> FoldPredictions:
-    """Predict all models of a task by F models, fitted to those of masks."""
-    # Each sum over all columns once: there may be many thousands.
-    scores, curves = folds.scores(task.values), folds.curve
+    """Predict all models of a task by F models, fitted to those of masks.
+
+    Scores are `(F, n)`.
+    """
     return FoldPredictions(masks, curves.exponents(scores),
                            curves.accuracies(scores), curves.slopes(scores),
                            task.accuracy, task.families, task.features.rows)
@@ -270,9 +278,16 @@ def run_backtests(features: FeatureTable, tasks: Mapping[str, Task],
             for name, task in learned.items()
         }
         fits = _fit_all(parts, solver, seed, final=False)
+        models = {
+            name: part.fit.model
+            for name, part in fits.items() if not part.is_mean
+        }
+        scores = scores_of([*models.values()], features.values)
+        rows = {name: learned[name].features.rows for name in models}
         found.append({
-            name: fold_predictions(task, fits[name].fit.model[None],
-                                   worse[None, task.features.rows])
-            for name, task in learned.items() if not fits[name].is_mean
-        })  # yapf: disable
+            name:
+            fold_predictions(learned[name], model.curve[None],
+                             score[None, rows[name]], worse[None, rows[name]])
+            for (name, model), score in zip(models.items(), scores)
+        })
     return found

@@ -1,6 +1,7 @@
 """Salience weights and curve of a benchmark."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Optional
 
 import numpy as np
@@ -167,6 +168,20 @@ class SalienceModel:
         """
         shape = (*np.shape(accuracy), len(uniform))
         return cls(np.broadcast_to(uniform, shape), Curve.constant(accuracy))
+
+
+def scores_of(models: Sequence[SalienceModel],
+              values: NDArray) -> list[NDArray]:
+    """Return scores of several models by columns `(M, K)`, `(M,)` each.
+
+    Models in a row with the same array of typical losses share logarithms.
+    """
+    groups = groupby(models,
+                     lambda model: id(model.logs and model.logs.typical))
+    return [
+        score for _, group in groups
+        for score in SalienceModel.stack([*group]).scores(values)
+    ]
 
 
 def outside(score: NDArray, low: ArrayLike, high: ArrayLike,

@@ -116,8 +116,10 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
         for i, found in enumerate(backtests, 1):
             trained = heads[i]
             if trained and name in trained.benchmarks:
-                found[name] = fold_predictions(task, models[i][None],
-                                               masks_of_task[i:i + 1])
+                found[name] = fold_predictions(
+                    task, models[i].curve[None],
+                    models[i].scores(task.values)[None],
+                    masks_of_task[i:i + 1])
     intervals = learn_intervals(fitted, backtests)
     parts = {
         name:
