@@ -279,8 +279,8 @@ def _fit(all_pairs: Sequence['_Pairs']) -> NDArray[np.float64]:
     ]
     if scaled:
         *columns, families = zip(*scaled)
-        shape = _fit_parts(*map(np.concatenate, columns),
-                           float(np.mean(families)))
+        joined = *map(np.concatenate, columns), np.mean(families)
+        shape = _fit_parts(*_Pairs._make(joined))
     for row, pairs in zip(found, all_pairs):
         level, n = pairs.level, pairs.families
         if level:
@@ -330,8 +330,8 @@ class _Pairs(NamedTuple):
             np.where(shared, part[j] - part[i], 0).sum(axis=1)
             for part in (predicted, errors, orders)
         ]) / shared.sum(axis=1)
-        gaps *= np.where(gaps[0] < 0, -1, 1)
-        return cls(*gaps, family[i] != family[j], weights,
+        sizes, errors, orders = gaps * np.where(gaps[0] < 0, -1, 1)
+        return cls(sizes, errors, orders, family[i] != family[j], weights,
                    len(np.union1d(family[i], family[j])))
 
     @property

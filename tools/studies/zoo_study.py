@@ -88,11 +88,6 @@ class ZooStudy:
         ]
         return replace(self, collection=only(self.collection, models))
 
-    def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Return the models that are in one of the splits."""
-        info = self.collection.info
-        return models_in(splits, tuple(info), info)
-
     @cached_property
     def table(self) -> LossTable:
         """Losses of all M models on the target tokens."""

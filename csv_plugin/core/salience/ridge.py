@@ -11,7 +11,7 @@ inner products of the features are needed. Regressions on the same models are
 solved together, by Newton steps with a line search; each step is found by
 conjugate gradients.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional, Protocol, Union
@@ -203,10 +203,11 @@ class Solutions:
 
     @classmethod
     def average(cls, parts: Sequence['Solutions'],
-                weights: Sequence[float]) -> 'Solutions':
+                weights: Iterable[float]) -> 'Solutions':
         """Average solutions of the same regressions."""
         return cls.joined(
-            lambda arrays: sum(map(np.multiply, weights, arrays)), parts)
+            lambda arrays: np.asarray(sum(map(np.multiply, weights, arrays))),
+            parts)
 
 
 def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
