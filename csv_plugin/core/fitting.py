@@ -153,7 +153,10 @@ def _fit_all(tasks: Mapping[str, Task],
              seed: int,
              progress: Progress = iter,
              final: bool = True) -> dict[str, Fitted]:
-    """Fits of all benchmarks, by name; cross-validated less if not `final`."""
+    """Fits of all benchmarks, by name; cross-validated less if not `final`.
+
+    Joint solvers then make no fold models.
+    """
     masks = {
         name: fold_masks(task.families, seed, n_repeats=3 if final else 1)
         for name, task in tasks.items()
@@ -161,7 +164,8 @@ def _fit_all(tasks: Mapping[str, Task],
     sound = [name for name, task in tasks.items() if not task.problems]
     if isinstance(solver, JointSolver):
         found = solver.fit_together([tasks[name] for name in sound],
-                                    [masks[name] for name in sound], progress)
+                                    [masks[name] for name in sound], progress,
+                                    final)
     else:
         found = [
             _fit(tasks[name],

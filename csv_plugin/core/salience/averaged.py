@@ -126,7 +126,8 @@ class Averaged:
     def fit_together(self,
                      tasks: Sequence[Task],
                      masks: Sequence[NDArray],
-                     progress: Progress = iter) -> list[SalienceFit]:
+                     progress: Progress = iter,
+                     with_folds: bool = True) -> list[SalienceFit]:
         """See `JointSolver.fit_together`."""
         pairs = list(zip(tasks, masks))
         members = [self._members(*pair) for pair in progress(pairs)]
@@ -135,7 +136,8 @@ class Averaged:
         weights = _weights([tasks[b].main for b in fitted], signals)
         shared = _shared([members[b] for b in fitted], weights)
         averages = [
-            self._averaged(*pairs[b], members[b], shared) for b in fitted
+            self._averaged(*pairs[b], members[b], shared, with_folds)
+            for b in fitted
         ]
         typical = typical_slope([
             slope_of(tasks[b], exponents[-1])
@@ -153,7 +155,7 @@ class Averaged:
 
     def _members(self, task: Task, masks: NDArray) -> list[_Member]:
         """Fits of all kinds; none with a single family."""
-        lowest = task.features.values.min()
+        lowest = task.features.once(_lowest)
         if lowest < 0:
             raise InputError(self.name, 'losses of 0 or more', f'{lowest}',
                              "Use the solver 'ridge' for these features.")
@@ -166,8 +168,10 @@ class Averaged:
         ]
 
     def _averaged(self, task: Task, masks: NDArray, members: list[_Member],
-                  shared: _SharedErrors) -> tuple[SalienceFit, NDArray]:
+                  shared: _SharedErrors,
+                  with_folds: bool) -> tuple[SalienceFit, NDArray]:
         """Average of all members and settings, and its exponents."""
+        rows = np.s_[:] if with_folds else np.s_[-1:]
         floors = _floors(task.chance)
         excess = [
             _logs(member.errors) + of_all[:, None]
@@ -177,7 +181,7 @@ class Averaged:
         weights = [_normalised(-part[:, floor] / SHARPNESS) for part in excess]
 
         averages = [
-            member.average(floor, part)
+            member.average(floor, part, rows)
             for member, part in zip(members, weights)
         ]
         logs = [
@@ -222,18 +226,19 @@ class Ridges:
         self._solve(self.path, self.errors[:, self.likely],
                     floors[[self.likely]])
 
-    def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
+    def average(self, floor: int, weights: NDArray,
+                rows: slice) -> tuple[NDArray, _Terms]:
         """Average over settings with weights `(S,)`, for one of the floors.
 
         Returns exponents of all n models by each fit, the fit to all models
-        last, `(F + 1, n)`, and the terms of the same fits.
+        last, `(F + 1, n)`, and the terms of the fits of `rows`.
         """
         floors, path = _floors(self._task.chance)[[floor]], self.path
         if floor != self.likely:
             path, errors = self._loose_path(floors)
             self._solve(path, errors[:, 0], floors)
         average = Solutions.average(path, weights)
-        offset, gradient = self._ridge.linear(average)
+        offset, gradient = self._ridge.linear(average[rows])
         none = np.zeros_like(gradient)
         on_logs = isinstance(self._ridge.features, Logarithms)
         terms = (none, gradient) if on_logs else (gradient, none)
@@ -342,24 +347,29 @@ class EqualWeights:
         predicted = accuracy_at(exponents, floors).T
         self.errors = np.mean((predicted - task.accuracy[model])**2, axis=2).T
 
-    def average(self, floor: int, weights: NDArray) -> tuple[NDArray, _Terms]:
+    def average(self, floor: int, weights: NDArray,
+                rows: slice) -> tuple[NDArray, _Terms]:
         """See `Ridges.average`."""
-        slopes = weights * self._slopes[:, :, floor] / self.sizes
-        few = _are_few(self.sizes)
+        slopes = weights * self._slopes[:, :, floor]
+        offset = self._offsets[:, :, floor] @ weights
+        exponents = (slopes[:, None] @ self._scores)[:, 0] + offset[:, None]
+        few, of_units = _are_few(self.sizes), slopes[rows] / self.sizes
         losses, logs = (
             np.take_along_axis(
-                np.cumsum(slopes * part, axis=1), self.n_sizes - 1, axis=1)
-            for part in (few, ~few))
-        offset = self._offsets[:, :, floor] @ weights
-        shares = (weights * self._slopes[:, :, floor])[:, None]
-        exponents = (shares @ self._scores)[:, 0] + offset[:, None]
-        return exponents, _Terms(offset, losses / self._typical, logs)
+                np.cumsum(of_units * part, axis=1),
+                self.n_sizes[rows] - 1,
+                axis=1) for part in (few, ~few))
+        return exponents, _Terms(offset[rows], losses / self._typical, logs)
 
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
     """Ridge regressions on losses, and on their logarithms."""
     return losses.once(RidgeRegressions.of), RidgeRegressions.of(
         Logarithms(losses))
+
+
+def _lowest(losses: SharedFeatures) -> float:
+    return float(losses.values.min())
 
 
 def _typical(losses: SharedFeatures) -> NDArray:

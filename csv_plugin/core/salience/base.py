@@ -151,8 +151,8 @@ class SalienceFit:
     `model` is fitted to all n models, `folds` without the held-out models of
     each of F folds, with the same penalty and floor. `masks`, `(F, n)`, is
     True for their training models. The penalty is infinite for uniform
-    weights. `cv_mse` is the mean squared error on held-out models. See
-    `ChoosingSolver.held_out` for `held_out`.
+    weights. `cv_mse` is the mean squared error on held-out models, and
+    `held_out`, `(n,)`, are predictions of these if not those of `folds`.
     """
     solver: str
     model: SalienceModel
@@ -166,7 +166,7 @@ class SalienceFit:
     @property
     def models(self) -> SalienceModel:
         """Models of the folds, then that of all models, `(F + 1,)`."""
-        folds = (self.folds[f] for f in range(len(self.masks)))
+        folds = (self.folds[f] for f in range(len(self.folds.curve.alpha)))
         return SalienceModel.stack([*folds, self.model])
 
 
@@ -192,10 +192,12 @@ class JointSolver(Solver, Protocol):
     def fit_together(self,
                      tasks: Sequence[Task],
                      masks: Sequence[NDArray],
-                     progress: Progress = iter) -> list[SalienceFit]:
+                     progress: Progress = iter,
+                     with_folds: bool = True) -> list[SalienceFit]:
         """Fit all benchmarks; `progress` wraps them.
 
-        Tasks and masks are those of `Solver.fit`, one per benchmark.
+        Tasks and masks are those of `Solver.fit`, one per benchmark. Without
+        folds, fits have `held_out` in place of fold models.
         """
 
 

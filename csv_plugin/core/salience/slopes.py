@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.held_out_errors import mean_unseen
 from csv_plugin.core.salience.base import (SalienceFit, Task, held_out_mse,
                                            with_all)
 from csv_plugin.core.scaling_law import Curve, accuracy_at, slope_at
@@ -55,27 +56,33 @@ def pulled(task: Task, fit: SalienceFit, exponents: NDArray, typical: float,
     Exponents are those of all models by each fold and by the fit to all,
     `(F + 1, n)`. Slopes that are not above 0 stay. A benchmark that losses do
     not explain may well be flat: the prior counts `signal` times where it is
-    steeper.
+    steeper. Without fold models, `held_out` has their predictions.
     """
     models, rows = fit.models, with_all(fit.masks)
     curve, slopes = models.curve, slope_of(task, exponents)
+    floor, n_made = float(curve.floor[-1]), len(curve.floor)
     changes = typical - np.log(slopes, where=slopes > 0, out=slopes * np.nan)
     weight = len(np.unique(task.families)) / max(fit.cv_mse, LEAST_ERROR)
     factors, shifts = np.ones(len(slopes)), np.zeros(len(slopes))
     for q in np.flatnonzero(np.abs(changes) > LEAST_CHANGE):
         scale = 1 if changes[q] < 0 else signal
         factors[q], shifts[q] = _pull(exponents[q, rows[q]],
-                                      task.accuracy[rows[q]],
-                                      float(curve.floor[q]), float(changes[q]),
+                                      task.accuracy[rows[q]], floor,
+                                      float(changes[q]),
                                       weight * SPREAD**2 / max(scale, 1e-6))
-    alpha = curve.alpha * factors
+    alpha = curve.alpha * factors[-n_made:]
     models = replace(
-        models, curve=Curve(alpha, curve.beta - shifts / alpha, curve.floor))
-    predicted = accuracy_at(factors[:, None] * exponents + shifts[:, None],
-                            curve.floor[:, None])
-    error = held_out_mse(predicted[:-1], task.accuracy, fit.masks)
+        models,
+        curve=Curve(alpha, curve.beta - shifts[-n_made:] / alpha, curve.floor))
+    predicted = accuracy_at(
+        factors[:-1, None] * exponents[:-1] + shifts[:-1, None], floor)
+    error = held_out_mse(predicted, task.accuracy, fit.masks)
     return replace(
-        fit, model=models[-1], folds=models[:-1], cv_mse=float(error))
+        fit,
+        model=models[-1],
+        folds=models[:-1],
+        cv_mse=float(error),
+        held_out=mean_unseen(predicted, fit.masks) if n_made == 1 else None)
 
 
 def _pull(exponents: NDArray, accuracy: NDArray, floor: float, change: float,

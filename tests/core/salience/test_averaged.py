@@ -11,12 +11,15 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Averaged, Task, averaged, fold_masks
+from csv_plugin.core.held_out_errors import mean_unseen
+from csv_plugin.core.salience import (Averaged, Constant, Task, averaged,
+                                      fold_masks, predicts_better)
 from csv_plugin.core.salience.averaged import (LITTLE_GAIN, EqualWeights,
                                                Ridges, _best_floor, _floors,
                                                _shared)
 from csv_plugin.core.salience.ridge import (Problems, RidgeRegressions,
                                             _PenaltyPath)
+from csv_plugin.core.salience_model import scores_of
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -93,6 +96,36 @@ def test_a_fold_model_has_not_seen_its_held_out_models():
     np.testing.assert_allclose(sizes[7:], 0, atol=1e-9 * sizes[0])
 
 
+def test_fits_without_fold_models_have_their_predictions():
+    tasks = [world(), world(4)]
+    masks = [masks_of(task) for task in tasks]
+    whole, bare = (
+        AVERAGED.fit_together(tasks, masks, with_folds=with_folds)
+        for with_folds in (True, False))
+    for task, fit, other in zip(tasks, whole, bare):
+        folds = fit.folds.predict(task.values)
+        assert fit.held_out is None and not len(other.folds.coefficients)
+        np.testing.assert_allclose(
+            other.held_out, mean_unseen(folds, fit.masks), rtol=1e-6)
+        for part in (fit, other):
+            assert part.cv_mse == fit.cv_mse
+            np.testing.assert_allclose(
+                part.model.predict(task.values),
+                fit.model.predict(task.values),
+                rtol=1e-12)
+        assert predicts_better(task, other, Constant().fit(task, fit.masks))
+
+
+def test_scores_with_other_typical_losses_are_as_of_one_model():
+    parts = [world(), world(1), world(1).select(np.arange(20))]
+    models = [AVERAGED.fit(part, masks_of(part)).model for part in parts]
+    models.insert(2, models[1])
+    values = parts[0].values
+    np.testing.assert_allclose(
+        scores_of(models, values), [model.scores(values) for model in models],
+        rtol=1e-12)
+
+
 def test_little_gain_is_noted():
     """Losses of which only the mean tells something."""
     task = world()
@@ -120,7 +153,7 @@ def test_averages_with_any_floor_are_those_of_its_own_path(floor):
     fitted = Ridges(ridge, task, masks, PENALTIES)
     assert fitted.likely > 0
     weights = np.array([0, 0, 0, 0, 1, 2]) / 3
-    exponents, terms = fitted.average(floor, weights)
+    exponents, terms = fitted.average(floor, weights, np.s_[:])
     floors = _floors(task.chance)[[floor]]
     path = ridge.path(Problems.of_folds(task, masks, floors), PENALTIES)
     expected = sum(weight * part.exponents
@@ -291,7 +324,7 @@ def test_curves_are_on_the_mean_of_the_first_units(size):
     task = steady_world()
     found = EqualWeights(task, MASKS)
     assert found.sizes.tolist() == SIZES
-    exponents, terms = found.average(0, np.eye(7)[size])
+    exponents, terms = found.average(0, np.eye(7)[size], np.s_[:])
     values = relative(task) if SIZES[size] < 8 else np.log(relative(task))
     for row, n_sizes, by_fit in zip(ROWS, found.n_sizes, exponents):
         score = values[:, n_sizes > size].mean(axis=1)
@@ -307,7 +340,7 @@ def test_all_units_count_by_their_logarithms(columns):
     task = steady_world()
     task = task.on(task.values[:, :columns], np.full(columns, 1 / columns))
     found = EqualWeights(task, MASKS)
-    _, terms = found.average(0, np.eye(len(found.sizes))[0])
+    _, terms = found.average(0, np.eye(len(found.sizes))[0], np.s_[:])
     assert terms.logs.all() and not terms.losses.any()
 
 
