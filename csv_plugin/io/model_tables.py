@@ -187,10 +187,15 @@ def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
         Path(folder) / SCORES, ('model', *table.benchmarks),
         ((model, *row)
          for model, row in zip(table.models, table.values.tolist())))
+    columns: dict[str, Sequence] = dict(
+        benchmark=table.benchmarks,
+        chance=table.chance.tolist(),
+        n_items=table.n_items.tolist())
+    main = [int(name in table.main) for name in table.benchmarks]
+    if not all(main):
+        columns['main'] = main
     write_csv(
-        Path(folder) / BENCHMARKS, ('benchmark', 'chance', 'n_items', 'main'),
-        zip(table.benchmarks, table.chance.tolist(), table.n_items.tolist(),
-            (int(name in table.main) for name in table.benchmarks)))
+        Path(folder) / BENCHMARKS, tuple(columns), zip(*columns.values()))
 
 
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],

@@ -6,7 +6,8 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.cli.salience import main
-from csv_plugin.io.model_tables import read_accuracies, read_loss_features
+from csv_plugin.io.model_tables import (read_accuracy_columns,
+                                        read_loss_features)
 from tests.extras.importers.outputs import (DATA, LIGHTEVAL, LM_EVAL, TEXTS,
                                             change_json, write_results,
                                             write_samples)
@@ -42,10 +43,11 @@ def test_tables_of_losses_and_accuracies(tmp_path, capsys):
     assert losses.models == table.models
     assert losses.columns.units == table.columns.units
     assert losses.values.tolist() == table.values.tolist()
-    scores = read_accuracies(tmp_path / 'out/scores.csv',
-                             tmp_path / 'out/benchmarks.csv')
+    scores = read_accuracy_columns(tmp_path / 'out/scores.csv')
     assert scores.values.tolist() == [[1.0, 0.0], [0.5, 0.0]]
-    assert scores.n_items.tolist() == [4, 4]
+    assert (tmp_path / 'out/benchmarks.csv').read_text().splitlines() == [
+        'benchmark,chance,n_items', 'tiny_choice,0.4,4', 'tiny_answer,0.0,4'
+    ]
 
 
 def test_losses_alone(tmp_path):
