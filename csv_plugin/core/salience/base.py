@@ -48,8 +48,8 @@ class SharedFeatures:
 
     @property
     def values(self) -> NDArray:
-        """Shape `(n, K)`; a selection is copied on every access."""
-        return self._of_rows(self._table)
+        """Shape `(n, K)`; a copy for a selection, of which one is kept."""
+        return _last_values(self)
 
     @property
     def logs(self) -> NDArray:
@@ -83,6 +83,11 @@ class SharedFeatures:
         if make not in self._made:
             self._made[make] = make(self)
         return self._made[make]
+
+
+@lru_cache(maxsize=1)
+def _last_values(features: SharedFeatures) -> NDArray:
+    return features._of_rows(features._table)
 
 
 def _mean_loss(features: SharedFeatures) -> NDArray:
