@@ -491,7 +491,7 @@ def _last_deviations(losses: SharedFeatures, rows: bytes) -> NDArray:
 
 def _n_sizes(correlations: NDArray, sizes: NDArray) -> NDArray:
     """Number of sizes of which each unit is a part, `(R, K)`."""
-    counts = np.ones(correlations.shape, int)
+    counts = np.ones(correlations.shape, np.int8)
     for row, count in zip(correlations, counts):
         units = np.arange(len(row))
         for size in sizes[1:]:
@@ -513,8 +513,9 @@ def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
     totals = np.tensordot(units.astype(logs.dtype), logs, 1)
     scores[:, many] = (totals + (units @ means)[..., None]) / sizes[many, None]
     for of_fit, n in zip(scores, n_sizes):
+        first = np.arange(len(n))
         for s in np.flatnonzero(few | ~many):
-            first = np.flatnonzero(n > s)
+            first = first[n[first] > s]
             if few[s]:
                 of_fit[s] = (losses[:, first] / typical[first]).mean(axis=1)
             else:
