@@ -41,16 +41,11 @@ class Fitted:
     def folds(self) -> FoldPredictions:
         """Predictions of its folds."""
         return fold_predictions(self.task, self.fit.folds.curve,
-                                self._scores[:-1], self.fit.masks)
-
-    @property
-    def scores(self) -> NDArray:
-        """Capability scores of the training models, `(n,)`."""
-        return self._scores[-1]
+                                self.scores[:-1], self.fit.masks)
 
     @cached_property
-    def _scores(self) -> NDArray:
-        """Those of each fold, then of the fit to all models, `(F + 1, n)`."""
+    def scores(self) -> NDArray:
+        """Capability scores by each fold, then by the fit, `(F + 1, n)`."""
         # Each sum over all columns once: there may be many thousands.
         return self.fit.models.scores(self.task.values)
 
@@ -225,7 +220,8 @@ def learn_intervals(
     rate = learn_rate(backtests, variances)
     distances = mean_distances([part.folds for part in learned or parts])
     rises = [
-        np.std(part.fit.model.curve.exponents(part.scores)) for part in learned
+        np.std(part.fit.model.curve.exponents(part.scores[-1]))
+        for part in learned
     ]
     rise = float(max(rises, default=MOST))
     further = np.zeros(len(TIMES_COMPUTE))
@@ -243,7 +239,7 @@ def _further(part: Fitted) -> NDArray[np.float64]:
     best = features.values[[features.mean_loss.argmin()]]
     factors = np.power(TIMES_COMPUTE, -LOSS_EXPONENT)
     score = part.fit.model.scores(factors[:, None] * best)
-    seen = part.scores
+    seen = part.scores[-1]
     return outside(score, seen.min(), seen.max(), seen.std())
 
 
@@ -255,7 +251,7 @@ def _intervals(part: Fitted, variance: NDArray, rate: float,
     rise = rise if part.is_mean and task.at_chance else 0.0
     if not rise:
         deviations *= 1 + rate * distances[folds.models[model]]
-    score = part.scores
+    score = part.scores[-1]
     # With the many columns of other solvers, sound models are beyond in some.
     few = fit.solver == Plain.name
     return Intervals(fit.folds, len(score),
@@ -275,23 +271,20 @@ def run_backtests(features: FeatureTable, tasks: Mapping[str, Task],
     Benchmarks without a curve, here or in the fit to all models, are left out.
     """
     learned = {name: tasks[name] for name in tasks if not fitted[name].is_mean}
-    found = []
+    found: list[dict[str, FoldPredictions]] = []
     for worse in progress(list(worse_models(features.mean_loss))):
         parts = {
             name: task.select(worse[task.features.rows])
             for name, task in learned.items()
         }
         fits = _fit_all(parts, solver, seed, final=False)
-        models = {
-            name: part.fit.model
-            for name, part in fits.items() if not part.is_mean
-        }
-        scores = scores_of([*models.values()], features.values)
-        rows = {name: learned[name].features.rows for name in models}
-        found.append({
-            name:
-            fold_predictions(learned[name], model.curve[None],
-                             score[None, rows[name]], worse[None, rows[name]])
-            for (name, model), score in zip(models.items(), scores)
-        })
+        curved = [name for name in learned if not fits[name].is_mean]
+        models = [fits[name].fit.model for name in curved]
+        scores = scores_of(models, features.values)
+        found.append({})
+        for name, model, score in zip(curved, models, scores):
+            task, rows = learned[name], learned[name].features.rows
+            part = fold_predictions(task, model.curve[None], score[None, rows],
+                                    worse[None, rows])
+            found[-1][name] = part
     return found
