@@ -1,5 +1,4 @@
 """Fits to tables: what the command writes, and what it says of bad input."""
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -103,7 +102,7 @@ def test_outputs(tmp_path, tables, capsys):
 
 
 @pytest.mark.slow
-def test_leave_family_out(tmp_path, capsys):
+def test_leave_family_out(tmp_path):
     small = small_tables(n_models=8, n_families=4).only('easy')
     assert main(
         call_on(tmp_path, small, '--leave-family-out', '--solver',
@@ -124,8 +123,6 @@ def test_leave_family_out(tmp_path, capsys):
         '# 8 models, each predicted from other families\n')
     predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
     assert len(predictor.benchmarks[0].fit_models) == 8
-    # Four families, four folds.
-    assert re.search('folds: 100%.* 4/4 ', capsys.readouterr().err)
 
 
 @pytest.mark.parametrize('split, fit', [('all', ['--fit', 'all']), ('', [])])
