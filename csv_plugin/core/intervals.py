@@ -54,7 +54,7 @@ FAR = 1.5
 #: Losses this much higher than those fitted on, as a share, count as within
 #: their range: tables are rounded.
 ROOM = 0.01
-#: Least distance of the probabilities of quantiles from 0.5.
+#: Least distance of the probabilities of quantiles from 0.5 and 1.
 LEAST_TAIL = 1e-12
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
@@ -164,8 +164,8 @@ class Intervals:
 
     def _stretched(self, distance: NDArray, level: float) -> NDArray:
         """Growth of errors, times the ratio of t and normal quantiles."""
-        # At the level 0 the ratio of the quantiles would be no number.
-        upper = max((1 + level) / 2, .5 + LEAST_TAIL)
+        # At both ends the ratio of the quantiles would be no number.
+        upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
         freedom = min(self.n_families - CURVE_PARAMETERS, MOST_FREEDOM)
         near, far = stdtrit([self.n_families, max(freedom, 1)], upper)
         return np.asarray(near + far * self.rate * distance) / ndtri(upper)
