@@ -262,7 +262,7 @@ def test_noise_of_items_is_least(predictor):
             replace(part, n_items=10) for part in predictor.benchmarks))
     accuracies = predictor.predict(TABLES.features).values[4, :, 0]
     least = OWN_SHARE * 2 * item_variance(accuracies, 10) / 10
-    found = predict_jointly(few, TABLES.features, main=few.names[:2])
+    found = predict_jointly(few, TABLES.features, main=few.names[:3])
     error = found.differences(4, 4).deviation
     assert error[0] == pytest.approx(np.sqrt(least[0]))
-    assert error[-1] == pytest.approx(np.sqrt(least[:2].sum()) / 2)
+    assert error[-1] == pytest.approx(np.sqrt(least[:3].sum()) / 3)

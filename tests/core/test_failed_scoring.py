@@ -74,6 +74,9 @@ def test_means_have_a_factor_of_100():
     for mean in (.0099, 101):
         with pytest.raises(InputError, match='model .e.* 1 to 1, found'):
             check_models('l', 'abcde', np.outer([1, 1, 1, 1, mean], spread))
+    # Of four, each counts for the quantiles.
+    with pytest.raises(InputError, match='model .d.* 0.634 to 0.845'):
+        check_models('l', 'abcd', np.outer([1, 1, 1, .004], spread[::10]))
 
 
 def test_losses_of_tokens():
