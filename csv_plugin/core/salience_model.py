@@ -151,7 +151,7 @@ class SalienceModel:
         divided the same way.
         """
         typical = gradient if logs is None else gradient + logs.coefficients
-        scale = np.abs(typical).sum(axis=-1) / np.abs(uniform).sum()
+        scale = np.abs(typical).sum(axis=-1) / uniform.sum()
         scale = np.maximum(scale, LEAST_SLOPE)
         alpha = np.where(typical @ uniform > 0, scale, -scale)
         return cls(

@@ -269,7 +269,11 @@ def judge(
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:
-    """Return the first name and its reason, for an error message."""
+    """Return the first name and its reason, for an error message.
+
+    >>> first_reason({'a': 'it has no step.', 'b': 'it is short.'}, 'none')
+    'a: it has no step'
+    """
     reasons = [f'{name}: {reason}' for name, reason in refused.items()]
     return reasons[0].rstrip('.') if reasons else default
 
