@@ -183,7 +183,8 @@ def is_noticed(bug: Bug, tests: set[str], place: Path) -> bool:
         path.write_bytes(good)
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
+    """Options of the command."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -192,7 +193,11 @@ def main() -> None:
     parser.add_argument('--jobs', type=int, default=2, metavar='N')
     parser.add_argument(
         '--rooms', nargs='+', default=['core', 'lm', 'oc', 'triage'])
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     bugs = [
         bug for room in args.rooms
         for path in sorted((ROOT / 'csv_plugin' / room).rglob('*.py'))

@@ -7,6 +7,7 @@ Example (tables as docs/formats.md describes them):
         --predict test --out outputs/study
 """
 import argparse
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.study import Study
 from csv_plugin.io.files import file_set
-from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboards import as_text, write_markdown
 from csv_plugin.report.notes import family_notes, shortage_notes
@@ -58,15 +59,7 @@ def run(args: argparse.Namespace) -> None:
         *shortage_notes(tables.accuracies, tables.families, fit)
     ])
     tables = tables.select(tables.features.models, run_on)
-    parts = tables.features, tables.accuracies, tables.families
-    solver = SOLVERS[args.solver]
-    if args.leave_family_out:
-        title = f'{len(fit)} models, each predicted from other families'
-        study = leave_families_out(
-            *parts, solver, args.seed, progress=bar('folds'))
-    else:
-        title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
-        study = split_study(*parts, fit, solver, args.seed, fit_bars())
+    title, study = _study(args, tables, fit, predict)
     print_warnings(_unpredicted(study, args.scores))
     board = leaderboard(study, predict)
     predictor = args.out / 'predictor.safetensors'
@@ -81,6 +74,19 @@ def run(args: argparse.Namespace) -> None:
         print(title, as_text(board, full_width(args.wide)), sep='\n\n')
     print_end(args.out, 'salience', 'predict', '--losses', args.losses,
               '--predictor', predictor)
+
+
+def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
+           predict: Sequence[str]) -> tuple[str, Study]:
+    """The study that was asked for, and its title."""
+    parts = tables.features, tables.accuracies, tables.families
+    solver = SOLVERS[args.solver]
+    if args.leave_family_out:
+        title = f'{len(fit)} models, each predicted from other families'
+        return title, leave_families_out(
+            *parts, solver, args.seed, progress=bar('folds'))
+    title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
+    return title, split_study(*parts, fit, solver, args.seed, fit_bars())
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:

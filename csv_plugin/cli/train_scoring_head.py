@@ -96,13 +96,7 @@ def run(args: argparse.Namespace) -> None:
     _check_sources(args)
     info = read_models_or_paper(args.collection /
                                 MODELS if args.collection else args.models)
-    models = models_to_fit(args.fit, tuple(info), info)
-    # They choose the step of Algorithm 2.
-    validation = [
-        model for model in models if info[model].split == 'validation'
-    ]
-    if settings:
-        check_validation(validation, models)
+    models, validation = _choose_models(args.fit, info, settings)
     # They load torch and matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import PREDICTOR, write_training
     from csv_plugin.lm.hidden_states import states_in_parts
@@ -114,23 +108,19 @@ def run(args: argparse.Namespace) -> None:
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     collection = _collected(args, info)
+    texts, dumps = collection.texts, collection.losses
     mixed = _warn(collection, models)
-    targets = target_tokens(tokenizer, collection.texts)
-    states = states_in_parts(model, tokenizer, collection.texts.texts,
+    targets = target_tokens(tokenizer, texts)
+    states = states_in_parts(model, tokenizer, texts.texts,
                              bar('hidden states'))
-    losses = targets.table({
-        name: dump.texts
-        for name, dump in collection.losses.items()
-    })
+    losses = targets.table({name: dump.texts for name, dump in dumps.items()})
     training = Training(
-        losses.select(models), collection.texts, collection.accuracies,
+        losses.select(models), texts, collection.accuracies,
         collection.families, targets, args.seed)
     trained = METHODS['paper' if settings else 'auto'](
         training, states, validation, settings,
         bar('steps') if settings else fit_bars())
-    predictor = trained.noted(
-        {name: collection.losses[name].info
-         for name in models})
+    predictor = trained.noted({name: dumps[name].info for name in models})
     predictors = {'paper' if settings else 'salience': predictor}
     with file_set(args.out):
         if args.keep_collection:
@@ -141,6 +131,19 @@ def run(args: argparse.Namespace) -> None:
     print(shown)
     print_end(args.out, 'salience', 'predict', 'outputs/losses', '--predictor',
               args.out / PREDICTOR)
+
+
+def _choose_models(
+        splits: Sequence[str], info: Mapping[str, ModelInfo],
+        settings: Optional[HeadSettings]) -> tuple[Sequence[str], list[str]]:
+    """Models to fit to, and those that choose the step of Algorithm 2."""
+    models = models_to_fit(splits, tuple(info), info)
+    validation = [
+        model for model in models if info[model].split == 'validation'
+    ]
+    if settings:
+        check_validation(validation, models)
+    return models, validation
 
 
 def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:

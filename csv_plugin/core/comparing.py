@@ -139,10 +139,7 @@ def compare(a: Optional[Losses] = None,
             same texts, there is a single run of the recipe, no item has
             answers of both, or as in `Predictor.features`.
     """
-    for name, value in (('level', level), ('margin', margin)):
-        if not 0 < value < 1:
-            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
-                             str(value), 'Give 0.95 for 95 %.')
+    _check_fractions(level, margin)
     if (a is None) != (b is None) or a is None and answers is None:
         raise InputError('comparison', 'losses or answers of A and of B',
                          'fewer', 'Give either of both models.')
@@ -162,11 +159,7 @@ def compare(a: Optional[Losses] = None,
     if answers is not None:
         pairs = _pair_answers(*answers)
         found += _with_answers(pairs, found, main, level, margin)
-        n_given = sum(len(items) for one in answers for items in one.values())
-        n_alone = n_given - 2 * sum(pair.n_items for pair in pairs)
-        if n_alone:
-            notes.append(f'{n_alone} items that one of the models alone '
-                         'answered are left out')
+        notes += _left_out(answers, pairs)
     decisive = _decisive(found, main, decided_by)
     # Errors of predictors are those of single runs, too.
     if RUNS not in decisive.noises and decisive.kind != PREDICTED:
@@ -174,6 +167,25 @@ def compare(a: Optional[Losses] = None,
                      'two models, not about their recipes')
     return Comparison(models, level, tuple(found), tuple(pairs), decisive,
                       tuple(notes))
+
+
+def _check_fractions(level: float, margin: float) -> None:
+    for name, value in (('level', level), ('margin', margin)):
+        if not 0 < value < 1:
+            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
+                             str(value), 'Give 0.95 for 95 %.')
+
+
+def _left_out(answers: tuple[Answers, Answers],
+              pairs: Sequence[PairedAnswers]) -> list[str]:
+    """A note on items that one of the models alone answered, if any."""
+    n_given = sum(len(items) for one in answers for items in one.values())
+    n_alone = n_given - 2 * sum(pair.n_items for pair in pairs)
+    if not n_alone:
+        return []
+    return [
+        f'{n_alone} items that one of the models alone answered are left out'
+    ]
 
 
 def _name(losses: Losses) -> str:

@@ -183,14 +183,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     losses = losses.select(accuracies.models)
     if validation or method == 'paper':  # Before the states, which take long.
         check_validation(validation, accuracies.models)
-    states: Optional['Tensor'] = None
-    if scoring_lm is None:
-        targets = losses.tokens_of(next(iter(losses)))
-    else:
-        from csv_plugin.lm.hidden_states import hidden_states
-        from csv_plugin.lm.tokens.tokenization import target_tokens
-        states = hidden_states(*scoring_lm, losses.texts.texts)
-        targets = target_tokens(scoring_lm[1], losses.texts)
+    targets, states = _read_texts(losses, scoring_lm)
     table = targets.table({model: losses[model].texts for model in losses})
     training = Training(table, losses.texts, accuracies, families, targets,
                         seed)
@@ -200,6 +193,22 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         model: dump.info
         for model, dump in losses.items()
     })
+
+
+def _read_texts(
+    losses: ModelLosses, scoring_lm: Optional[tuple[Any, Any]]
+) -> tuple[TargetTokens, Optional['Tensor']]:
+    """The T tokens that get the weights, and states of the scoring LM there.
+
+    The states, `(T, H)`, are None without a scoring LM, whose tokenizer makes
+    the tokens; else that of the first model does.
+    """
+    if scoring_lm is None:
+        return losses.tokens_of(next(iter(losses))), None
+    from csv_plugin.lm.hidden_states import hidden_states
+    from csv_plugin.lm.tokens.tokenization import target_tokens
+    states = hidden_states(*scoring_lm, losses.texts.texts)
+    return target_tokens(scoring_lm[1], losses.texts), states
 
 
 def _check_models(accuracies: AccuracyTable, families: Mapping[str,

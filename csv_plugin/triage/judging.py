@@ -1,7 +1,7 @@
 """Forecasts and ranks of pretraining runs, from the losses so far."""
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Optional
 
@@ -238,6 +238,18 @@ def judge(
                          first_reason(refused, 'none beyond 0 tokens'),
                          'Collect losses of checkpoints.')
     forecaster = Forecaster(earlier)
+    triage = _judge_runs(predictor, features, runs, forecaster, measure)
+    return replace(
+        triage,
+        notes=(*(f'{name} is left out: {why}'
+                 for name, why in refused.items()),
+               *_notes(measure, runs, chosen, forecaster, triage.expected)))
+
+
+def _judge_runs(predictor: Predictor, features: FeatureTable,
+                runs: Sequence[RunTrajectory], forecaster: Forecaster,
+                measure: str) -> Triage:
+    """Forecast, expect and rank runs; there are no notes yet."""
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
     main = _in_mean(predictor.names, predictor.main)
     names = [name for run in runs for name in run.checkpoints]
@@ -263,9 +275,7 @@ def judge(
             if part.share != 1 and part.backtest.runs
         },
         floors=curve_floors(predictor),
-        notes=(*(f'{name} is left out: {why}'
-                 for name, why in refused.items()),
-               *_notes(measure, runs, chosen, forecaster, expected)))
+        notes=())
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:

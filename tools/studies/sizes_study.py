@@ -17,7 +17,7 @@ Prints a table in Markdown: mean absolute errors in points over the main
 benchmarks, coverage of 90 % intervals and their widths. `losses` is the
 predictor with the real losses of the models that are predicted.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Averaged, Solver, Uniform
 from csv_plugin.io.model_tables import ModelTables
+from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import last_checkpoints
 from csv_plugin.triage.size_laws import (NEW, amounts_of, forecast_sizes,
                                          log_compute)
@@ -64,13 +65,7 @@ def judged(tables: ModelTables, fit: Sequence[str],
     fitted = accuracies.select(fit)
     accuracies = accuracies.select(benchmarks=fitted.benchmarks_run)
     models = {model: tables.info[model] for model in last}
-    families = {row.family for row in models.values()}
-    targets = {
-        model:
-        replace(row, family=row.family if row.family in families else NEW)
-        for model in predict
-        for row in [tables.info[model]]
-    }
+    targets = _targets(tables, predict, models)
     predictor = fitted_to(tables, tables.features, accuracies.select(fit),
                           Averaged())
     times = np.exp(
@@ -98,6 +93,18 @@ def judged(tables: ModelTables, fit: Sequence[str],
         str(len(last)),
         str(len(predict)), f'{min(times):.2g}-{max(times):.2g}', *cells
     ]
+
+
+def _targets(tables: ModelTables, predict: Sequence[str],
+             models: Mapping[str, ModelInfo]) -> dict[str, ModelInfo]:
+    """What is known of the predicted; families without models are `NEW`."""
+    families = {row.family for row in models.values()}
+    return {
+        model:
+        replace(row, family=row.family if row.family in families else NEW)
+        for model in predict
+        for row in [tables.info[model]]
+    }
 
 
 def fitted_to(tables: ModelTables, features: FeatureTable,

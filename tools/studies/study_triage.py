@@ -196,6 +196,11 @@ def forecast_case(case: Case, after: Sequence[float]) -> Forecasts:
         })
 
 
+def _alone(values: NDArray) -> Sequence[NDArray]:
+    """Forecasts without ends of intervals."""
+    return values, np.full_like(values, np.nan), np.full_like(values, np.nan)
+
+
 def _methods(case: Case) -> dict[str, Callable[[StudyRun], Sequence[NDArray]]]:
     """From a run so far to forecasts, lower and upper ends, each `(B,)`."""
     past = [run.trajectory for run in case.past]
@@ -214,23 +219,19 @@ def _methods(case: Case) -> dict[str, Callable[[StudyRun], Sequence[NDArray]]]:
         with patch.object(forecasting, 'LEAST_RUNS', math.inf):
             return of_exponents(past, case.predictor, run.trajectory)
 
-    def alone(values: NDArray) -> Sequence[NDArray]:
-        return values, np.full_like(values,
-                                    np.nan), np.full_like(values, np.nan)
-
     def with_gain(run: StudyRun) -> Sequence[NDArray]:
         share = run.trajectory.shares[-1]
         gains = [gain for other in case.past for gain in other.gains(share)]
-        return alone(np.clip(run.scores[-1] + np.median(gains, axis=0), 0, 1))
+        return _alone(np.clip(run.scores[-1] + np.median(gains, axis=0), 0, 1))
 
     floors = curve_floors(case.predictor)
     return {
         OBSERVED:
-        lambda run: alone(run.scores[-1]),
+        lambda run: _alone(run.scores[-1]),
         GAIN:
         with_gain,
         NOW:
-        lambda run: alone(accuracy_at(run.trajectory.exponents[-1], floors)),
+        lambda run: _alone(accuracy_at(run.trajectory.exponents[-1], floors)),
         MEAN_LOSS:
         lambda run: of_exponents(by_mean_loss, case.by_mean_loss, run.
                                  by_mean_loss),

@@ -17,7 +17,7 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
 from csv_plugin.core.fitting import (Fitted, fit_predictor, fold_predictions,
                                      learn_intervals)
 from csv_plugin.core.held_out_errors import FoldPredictions
-from csv_plugin.core.intervals import BACKTEST_SHARES, worse_models
+from csv_plugin.core.intervals import BACKTEST_SHARES, Intervals, worse_models
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -120,7 +120,12 @@ def _with_heads(mean: Predictor, heads: Sequence[Optional[TrainedHeads]],
                     task, models[i].curve[None],
                     models[i].scores(task.values)[None],
                     masks_of_task[i:i + 1])
-    intervals = learn_intervals(fitted, backtests)
+    return _with_fits(mean, fitted, learn_intervals(fitted, backtests))
+
+
+def _with_fits(mean: Predictor, fitted: Mapping[str, Fitted],
+               intervals: Mapping[str, Intervals]) -> Predictor:
+    """The predictor by mean accuracies, with other fits of some benchmarks."""
     parts = {
         name:
         replace(
