@@ -149,9 +149,14 @@ class SalienceModel:
         positively. So `alpha` is negative unless accuracy rises with the loss.
         Offset and floor `f` are `(...)`. Logarithmic terms of the exponent are
         divided the same way.
+
+        >>> model = SalienceModel.from_linear(
+        ...     np.array([4., -2.]), np.array(0.), .25, np.array([.5, -.5]))
+        >>> model.coefficients * 3, float(model.curve.alpha)
+        (array([ 2., -1.]), 6.0)
         """
         typical = gradient if logs is None else gradient + logs.coefficients
-        scale = np.abs(typical).sum(axis=-1) / uniform.sum()
+        scale = np.abs(typical).sum(axis=-1) / np.abs(uniform).sum()
         scale = np.maximum(scale, LEAST_SLOPE)
         alpha = np.where(typical @ uniform > 0, scale, -scale)
         return cls(
