@@ -1,13 +1,14 @@
 """Token losses on a GPU; says so where there is none.
 
     python -m tests.bench.bench_gpu [--sizes smoke 1.8B 7B] [--texts 550]
+        [--length 32]
 
-Random-weight Llama models in bf16 read random texts of 50 to 1191 tokens.
-Seconds are wall time between synchronisations, the faster of two passes after
-a warm-up; tokens are made once, as for all models of a call. The *ideal
-forward* runs the body alone over the same number of tokens in full batches,
-without padding, prefix or head: its share of our time tells what is left.
-Memory is the most allocated beyond the model.
+Random-weight Llama models in bf16 read random texts of 50 to 1191 tokens, or
+of one length. Seconds are wall time between synchronisations, the faster of
+two passes after a warm-up, tokenization included. The *ideal forward* runs
+the body alone over the same number of tokens in full batches, without
+padding, prefix or head: its share of our time tells what is left. Memory is
+the most allocated beyond the model.
 """
 import time
 
@@ -18,7 +19,7 @@ from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
-from tests.bench.common import (CONTEXT, PASSES, SIZES, llama_config,
+from tests.bench.common import (CONTEXT, LENGTHS, PASSES, SIZES, llama_config,
                                 make_parser, make_tokenizer, one_at_a_time,
                                 random_texts)
 
@@ -58,12 +59,13 @@ def ideal_forward(model, n_tokens, device):
             model.model(ids, use_cache=False)
 
 
-def bench_losses(size, n_texts, device):
+def bench_losses(size, n_texts, length, device):
     model = make_model(size, device)
     tokenizer = make_tokenizer(SIZES[size][-1])
     texts = [
-        Text(str(i), text)
-        for i, text in enumerate(random_texts(SIZES[size][-1], n_texts))
+        Text(str(i), text) for i, text in enumerate(
+            random_texts(SIZES[size][-1], n_texts, (
+                length, length) if length else LENGTHS))
     ]
     n_tokens = sum(
         len(text.losses) for text in token_losses(model, tokenizer, texts))
@@ -89,7 +91,7 @@ def bench_losses(size, n_texts, device):
 
 
 def main():
-    parser = make_parser(__doc__, texts=550)
+    parser = make_parser(__doc__, texts=550, length=0)
     parser.add_argument(
         '--sizes', nargs='+', choices=SIZES, default=['1.8B', '7B'])
     parser.add_argument('--device', choices=('cuda', 'cpu'), default='cuda')
@@ -100,7 +102,7 @@ def main():
     name = torch.cuda.get_device_name() if options.device == 'cuda' else 'CPU'
     print(f'{name}, torch {torch.__version__}')
     for size in options.sizes:
-        bench_losses(size, options.texts, options.device)
+        bench_losses(size, options.texts, options.length, options.device)
 
 
 if __name__ == '__main__':
