@@ -129,7 +129,7 @@ class Intervals:
         Slopes are those of the predictions. NaN where nothing was held out, or
         all training models are at chance.
         """
-        if self.n_families < 2 or self.rise:
+        if not len(self.errors) or self.rise:
             return np.full(len(slopes), np.nan)
         usual = np.sqrt(np.mean(self.errors**2))
         expected = usual * deviation(self.variance, slopes)
@@ -146,8 +146,6 @@ class Intervals:
         if not 0 < level < 1:
             raise InputError('intervals', 'a level in (0, 1)', str(level),
                              'Give 0.9 for 90 % intervals.')
-        if self.n_families < 2:
-            return np.zeros(len(values)), np.ones(len(values))
         # Each sum over all columns once: there may be many thousands.
         scores = self.folds.scores(values)
         by_fold = self.folds.curve.accuracies(scores)[self.fold]

@@ -80,14 +80,18 @@ class Difference:
     @property
     def low(self) -> float:
         """Lower end of the interval; -1 or more for accuracies."""
-        low = self.value - self._quantile((1 + self.level) / 2)
+        low = self.value - self._half_length
         return low if self.of_losses else max(low, -1.)
 
     @property
     def high(self) -> float:
         """Upper end of the interval; 1 or less for accuracies."""
-        high = self.value + self._quantile((1 + self.level) / 2)
+        high = self.value + self._half_length
         return high if self.of_losses else min(high, 1.)
+
+    @property
+    def _half_length(self) -> float:
+        return self._quantile((1 + self.level) / 2)
 
     def _quantile(self, probability: float) -> float:
         """Of all noise, with a probability of 1/2 or more."""
@@ -100,7 +104,7 @@ class Difference:
     @property
     def detectable(self) -> float:
         """Smallest difference that is found with probability `POWER`."""
-        return self._quantile((1 + self.level) / 2) + self._quantile(POWER)
+        return self._half_length + self._quantile(POWER)
 
     @property
     def probability(self) -> float:
@@ -110,14 +114,12 @@ class Difference:
         gain = -self.value if self.of_losses else self.value
         # Without any noise, the sign is certain.
         if not self.error:
-            return float(1 + np.sign(gain)) / 2
+            return float(np.heaviside(gain, 0.5))
         # The interval of this level ends at 0, but for rounding errors.
-        likelier = 0.5
-        if abs(gain) >= self._quantile(MOST_PROBABLE):
-            likelier = MOST_PROBABLE
-        elif abs(gain) > self._quantile(0.5):
-            likelier = bisect(lambda p: self._quantile(p) - abs(gain), 0.5,
-                              MOST_PROBABLE)
+        ends = 0.5, MOST_PROBABLE
+        least, most = map(self._quantile, ends)
+        size = np.clip(abs(gain), least, most)
+        likelier = bisect(lambda p: self._quantile(p) - size, *ends)
         return likelier if gain >= 0 else 1 - likelier
 
     @property
@@ -130,7 +132,7 @@ class Difference:
             return BETTER
         if high < 0:
             return WORSE
-        return SAME if -self.margin < low and high < self.margin else UNCLEAR
+        return SAME if max(-low, high) < self.margin else UNCLEAR
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; those of accuracies are fractions."""

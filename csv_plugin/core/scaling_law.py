@@ -236,7 +236,7 @@ def _weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
         return design.swapaxes(1, 2) @ (weights[:, :, None] * design)
     n, p = design.shape
     products = (design[:, :, None] * design[:, None, :]).reshape(n, p * p)
-    return (weights @ products).reshape(-1, p, p)
+    return (weights @ products).reshape(len(weights), p, p)
 
 
 def fit_curve(

@@ -213,7 +213,7 @@ def test_expected_errors_are_those_held_out_and_grow():
     assert found[1] == pytest.approx(near * (1 + 2 * intervals.rate))
     assert found[2] >= near
     for unknown in (replace(intervals,
-                            n_families=1), replace(intervals, rise=1.0)):
+                            errors=np.zeros(0)), replace(intervals, rise=1.0)):
         assert np.isnan(unknown.expected_errors(slopes, away)).all()
 
 
@@ -259,7 +259,7 @@ def test_few_models_promise_nothing(n):
     assert low.tolist() == [0, 0] and high.tolist() == [1, 1]
     # Nor do the models of one family.
     fit, intervals = learned(make_world(n_families=1))
-    low, high = bounds(intervals, 0.9, fit.model, world.task.values)
+    low, high = bounds(intervals, 0.9, fit.model, world.task.values[:5])
     assert (low == 0).all() and (high == 1).all()
 
 

@@ -72,7 +72,7 @@ def test_noise_of_runs():
     (3.0, 1.0, 'better', 'worse'),
     (0.1, 0.02, 'better', 'worse'),
     (0.1, 0.4, 'no difference', 'no difference'),
-    (0.1, 1.0, 'cannot tell', 'cannot tell'),
+    (0.3, 0.5, 'cannot tell', 'cannot tell'),
 ])
 def test_verdicts(value, error, verdict, opposite):
     found = difference(value, items=Noise(error))
@@ -104,6 +104,7 @@ def test_the_probability_is_that_of_the_interval_that_ends_at_0():
         assert single.probability == pytest.approx(stats.t(3).cdf(-value))
     nothing = difference(0.0, runs=Noise(0))
     assert (nothing.probability, nothing.verdict) == (.5, 'no difference')
+    assert difference(.1, LOSS, runs=Noise(0)).probability == 0
 
 
 def test_mcnemar():

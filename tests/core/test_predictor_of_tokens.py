@@ -98,3 +98,5 @@ def test_tokens_that_are_not_those_of_the_training_are_refused(world):
     fewer = replace(columns.columns, scored=np.arange(15) > 0)
     with pytest.raises(InputError, match='features of other tokens'):
         able.with_tokens(TARGETS, replace(columns, columns=fewer))
+    with pytest.raises(InputError, match='tables of losses'):
+        replace(able, targets=None).check_tokens()

@@ -26,8 +26,6 @@ HOPELESS = 2
 #: about 1, by less than this, or no slope is larger than the second number.
 #: Along weak penalties the objective is so flat that larger ones end early.
 TOLERANCE, LEAST_SLOPE = 1e-12, 1e-9
-#: Steps at a penalty.
-MAX_STEPS = 10000
 #: Accuracies are not taken to vary less than this, in squared fractions.
 LEAST_VARIANCE = 1e-8
 
@@ -110,9 +108,7 @@ class _Regressions:
                 bounds=[(None, None)] + [side] * (len(place) - 1),
                 options={
                     'ftol': TOLERANCE,
-                    'gtol': LEAST_SLOPE,
-                    'maxfun': 2 * MAX_STEPS,
-                    'maxiter': MAX_STEPS
+                    'gtol': LEAST_SLOPE
                 }).x
         gradient = self._places[:, 1:] * self._units
         offset = self._places[:, 0] - gradient @ self._means

@@ -109,19 +109,20 @@ class Plain:
         start = ridge.path(problems, (self.penalty, ))[-1]
         solutions = ridge.refined(problems, start, self.penalty)
         models = ridge.models(solutions, floors[0])
+        folds, model = models[:-1], models[-1]
         error = errors_by_floor([solutions], task, masks, floors)
-        return SalienceFit(self.name, models[-1], models[:-1], masks,
-                           self.penalty, float(error[0, 0]),
-                           fit_notes(models[-1], masks, gained=True))
+        return SalienceFit(self.name, model, folds, masks, self.penalty,
+                           float(error[0, 0]),
+                           fit_notes(model, masks, gained=True))
 
 
 def _cross_validate(task: Task, masks: NDArray, name: str,
                     penalties: tuple[float,
                                      ...], learn_floor: bool) -> SalienceFit:
     """Fit every penalty and floor, keep the best on held-out models."""
-    floors = floor_candidates(task.chance)[:None if learn_floor else 1]
-    if not len(masks):
-        penalties, floors = (), floors[:1]
+    choosing = learn_floor and len(masks)
+    floors = floor_candidates(task.chance)[:None if choosing else 1]
+    penalties = penalties if len(masks) else ()
     problems = Problems.of_folds(task, masks, floors)
     ridge = task.features.once(RidgeRegressions.of)
     path = ridge.path(problems, penalties)
