@@ -1,6 +1,7 @@
 """Comparison of two models by their losses, predictions and answers."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -132,7 +133,8 @@ def compare(a: Optional[Losses] = None,
 
     Returns:
         Comparison: Differences of B minus A. Accuracies are fractions;
-        losses are in the unit of the table, or nats per character.
+        losses are in the unit of the table, or nats per character. None
+        is predicted for benchmarks on which nothing was learned.
 
     Raises:
         InputError: There is nothing to compare, the losses are not on the
@@ -149,7 +151,7 @@ def compare(a: Optional[Losses] = None,
                          'Give the losses of A and B, too.')
     models = 'A', 'B'
     found, notes = list[Difference](), list[str]()
-    main = predictor.main if predictor else ()
+    main = _learned_main(predictor) if predictor else ()
     if a is not None and b is not None:
         models = _name(a), _name(b)
         measured = _measure([a, b, *same_recipe], predictor)
@@ -248,21 +250,31 @@ def _predicted(predictor: Predictor, features: NDArray,
     """Accuracies on each benchmark and, of several, their mean.
 
     Those of B are where they are expected beside those of A. The error of the
-    predictor contains the noise of texts.
+    predictor contains the noise of texts. A mean accuracy for all models, as
+    of benchmarks at chance, tells nothing about a difference.
     """
+    main = _learned_main(predictor)
     names = tuple(str(place) for place in range(len(features)))
     families = ['A', 'A' if same_family else 'B', *names[2:]]
     joint = predict_jointly(predictor,
                             FeatureTable(names, predictor.columns, features),
-                            families)
+                            families, main)
     shift = joint.differences(0, 1)
     accuracies = joint.values.copy()
     accuracies[:, 1] = accuracies[:, 0] + shift.difference
     noises = map(Noise, shift.deviation.tolist(), shift.freedom.tolist())
-    return [(PREDICTED, name, values, {
+    rows = [(PREDICTED, name, values, {
         PREDICTOR: noise
     }) for name, values, noise in zip((*predictor.names,
                                        MEAN), accuracies, noises)]
+    learned = [not part.is_mean for part in predictor.benchmarks]
+    return [*compress(rows, [*learned, bool(main)])]
+
+
+def _learned_main(predictor: Predictor) -> tuple[str, ...]:
+    """Main benchmarks that are not predicted by their mean accuracy."""
+    return tuple(part.benchmark for part in predictor.benchmarks
+                 if part.main and not part.is_mean)
 
 
 def _measure(models: Sequence[Losses],
@@ -353,9 +365,13 @@ def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
                      'the predictor, so the interval is too narrow')
+    flat = [part.benchmark for part in parts if part.is_mean]
+    if flat:
+        notes.append(f'{shortened(", ".join(flat), 60)}: nothing was learned, '
+                     'so no difference is predicted')
     beyond = [
-        part.benchmark for part in parts
-        if part.intervals.distance(part.model.scores(features)).any()
+        part.benchmark for part in parts if not part.is_mean
+        and part.intervals.distance(part.model.scores(features)).any()
     ]
     if beyond:
         notes.append(f'{shortened(", ".join(beyond), 60)}: scores outside the '

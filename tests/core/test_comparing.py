@@ -167,13 +167,21 @@ def test_a_predictor_without_held_out_errors_leaves_losses(predictor):
     assert 'accuracies are not compared' in found.notes[0]
 
 
-def test_the_mean_is_over_the_main_benchmarks(predictor):
+@pytest.mark.parametrize('change, kinds', [
+    (dict(main=False), ['score', 'predicted', 'observed', 'combined']),
+    (dict(solver='constant'), ['score', 'observed']),
+])
+def test_the_mean_is_over_main_benchmarks_that_were_learned(
+        predictor, change, kinds):
     more = train(['easy', 'hard', 'side'])
     *parts, side = more.benchmarks
-    more = replace(more, benchmarks=(*parts, replace(side, main=False)))
+    more = replace(more, benchmarks=(*parts, replace(side, **change)))
+    answers = [{'side': part['easy']} for part in GRADES]
+    found = compare(A, B, more, answers, SEEDS)
+    assert [*parts_on(found, 'side')] == kinds
     mean, without = (
-        parts_on(compare(A, B, one, same_recipe=SEEDS), 'mean')['predicted']
-        for one in (more, predictor))
+        parts_on(one, 'mean')['predicted']
+        for one in (found, compare(A, B, predictor, same_recipe=SEEDS)))
     assert mean.value == pytest.approx(without.value)
     assert mean.errors['runs'] == pytest.approx(without.errors['runs'])
 
