@@ -76,6 +76,9 @@ def run(args: argparse.Namespace) -> int:
         if len(places) not in (0, 2):
             raise InputError(name, 'two, of A and of B', str(len(places)),
                              'Give A first.')
+    if not 1 <= args.level < 100:
+        raise InputError('--level', 'a percentage from 1 to below 100',
+                         f'{args.level:g}', 'Give 95 for 95 %.')
     predictor = load_predictor(args.predictor[1]) if args.predictor else None
     # Those that a predictor of tables needs; all by default.
     units = None

@@ -138,6 +138,8 @@ def test_runs_of_opencompass_and_folders(folder, capsys):
      'few.csv:new beside losses.csv:old: expected losses on the same columns, '
      "found 'code/2' in place of 'code/1'."),
     ([], 'losses or answers'),
+    (['--level', '0.95'], 'a percentage from 1 to below 100'),
+    (['--level', '100'], 'a percentage from 1 to below 100'),
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
