@@ -43,7 +43,7 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
         for index, tokens in enumerate(tokenized) for window in cut_windows(
             index, np.append(tokens.ids, tokens.ids[-1:]), prefix, limit)
     ]
-    result = np.zeros((offsets[-1], 0), np.float32)
+    result = np.zeros((0, 0), np.float32)
     size = default_max_tokens(input_device(model))
     for batch in group_batches(windows, size):
         for part, states in in_halves(model, batch, partial(_states, model)):

@@ -197,9 +197,7 @@ def load_causal_lm(path: FilePath,
         model.name_or_path = os.fspath(path)
         # Some wrong values of a config show only when the model is used.
         with torch.no_grad():
-            model(
-                input_ids=torch.zeros(
-                    1, 1, dtype=torch.long, device=input_device(model)))
+            model(input_ids=torch.tensor([[0]], device=input_device(model)))
         return model
 
 

@@ -143,7 +143,7 @@ class LabelLossInferencer(_LossInferencer):
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
     label = answer_mask([text], [losses.spans])
-    start, end = text.answer or (0, 0)
+    assert text.answer is not None
     nats = float(losses.losses[label].sum())
     if np.isnan(nats):
         raise InputError(
@@ -153,7 +153,7 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
     return dict(
         label_loss=nats,
         label_tokens=int(label.sum()),
-        label_bytes=len(text.text[start:end].encode()),
+        label_bytes=len(text.text[slice(*text.answer)].encode()),
         origin_prompt=text.text)
 
 

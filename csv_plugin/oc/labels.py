@@ -17,9 +17,9 @@ from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
-#: Code points that stand for the columns of an item; they are for private
-#: use, so no template contains them.
-_MARKS = range(0xE000, 0xF8FF)
+#: From here on, code points stand for the columns of an item; they are for
+#: private use, so no template contains them.
+_FIRST_MARK = 0xE000
 
 #: Output columns without answers: ids of items, code to run, or rubrics.
 _NO_ANSWERS = frozenset(
@@ -88,7 +88,7 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
     gold = str(entry[column])
     # With a mark in place of each column, text that the templates share
     # differs from text that the values share.
-    marks = dict(zip(_MARKS, entry))
+    marks = dict(enumerate(entry, _FIRST_MARK))
     marked_entry = {name: chr(mark) for mark, name in marks.items()}
     marked = {
         name:

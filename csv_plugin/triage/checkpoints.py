@@ -97,8 +97,8 @@ def last_checkpoints(
     for model in models:
         if model in (table or ()) or _NAME.fullmatch(model):
             point = describe_checkpoints([model], table)[model]
-            last[point.run] = max(
-                last.get(point.run, (-1, '')), (point.step, model))
+            here = point.step, model
+            last[point.run] = max(last.get(point.run, here), here)
         else:
             others.append(model)
     return (*(model for _, model in last.values()), *others)

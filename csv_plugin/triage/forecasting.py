@@ -112,11 +112,11 @@ class Forecaster:
                              'a run that is not in the history',
                              'it in the history too',
                              'Leave it out of the history.')
-        share, exponents = float(run.shares[-1]), run.exponents[-1]
-        if not run.finished:
-            members = self.members(share)
-            exponents = forecast_exponents(exponents, *_levels(
-                members, share)) if members else exponents * np.nan
+        share, now = float(run.shares[-1]), run.exponents[-1]
+        exponents = now if run.finished else np.full_like(now, np.nan)
+        members = self.members(share)
+        if members and not run.finished:
+            exponents = forecast_exponents(now, *_levels(members, share))
         return Forecast(run.run, share, exponents, self.backtest(share))
 
     def members(self, share: float) -> list[RunTrajectory]:
@@ -131,7 +131,7 @@ class Forecaster:
         members = self.members(share)
         if len(members) < 2:
             empty = np.zeros((0, 0))
-            return Backtest((), empty, empty, empty, np.zeros(0))
+            return Backtest((), empty, empty, empty, np.array([]))
         then, final = _levels(members, share)
         left_out = np.array([
             forecast_exponents(then[run], np.delete(then, run, axis=0),
@@ -197,7 +197,7 @@ def _forward_errors(then: NDArray, final: NDArray,
     unit = np.sqrt(np.mean((final - left_out)**2, axis=0))
     usable = unit > LEAST_DEVIATION
     if not usable.any():
-        return np.zeros(0)
+        return np.array([])
     squares: dict[int, list[float]] = {}
     for worse, better in worse_and_better(final):
         for run in better:

@@ -126,9 +126,9 @@ def _own_errors(forecast: Forecast, floors: NDArray,
     variance about their mean.
     """
     errors = forecast.errors
-    if not len(errors):
-        return np.full(len(floors) + 1, np.nan), 1
     freedom = max(len(errors) - 1, 1)
+    if not len(errors):
+        return np.full(len(floors) + 1, np.nan), freedom
     moved = accuracy_at(forecast.exponents + errors - errors.mean(axis=0),
                         floors) - accuracy_at(forecast.exponents, floors)
     return (_with_mean(moved, main)**2).sum(axis=0) / freedom, freedom
@@ -152,7 +152,7 @@ def rank_all(forecasts: Sequence[Forecast],
     finished = np.array([forecast.share == 1 for forecast in forecasts])
     values = np.array([part.values for part in expectations]).T
     useless = np.array([part.useless for part in expectations])
-    known = np.flatnonzero(~np.isnan(values).any(axis=0))
+    known = np.flatnonzero(np.isfinite(values.sum(axis=0)))
     joint = _joint([forecasts[i] for i in known],
                    [expectations[i] for i in known], predictor, main)
     found = []

@@ -116,11 +116,11 @@ def test_fit_with_a_scoring_lm(calls, states):
         FAMILIES,
         'paper',
         scoring_lm=(model, tokenizer()),
-        validation=VALIDATION)
+        validation=FITTED[-1:])
     (training, found, *rest), = calls
     assert_trained_on(training, dumps)
     np.testing.assert_allclose(found, states, atol=1e-4)
-    assert rest == [VALIDATION, None, iter]
+    assert rest == [FITTED[-1:], None, iter]
 
 
 @pytest.mark.slow

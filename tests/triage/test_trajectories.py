@@ -31,7 +31,7 @@ def test_interpolation_is_linear_in_the_log():
 def test_shares_that_a_run_covers():
     # Its first checkpoint is at a tenth.
     run = make_run()
-    covered = [run.covers(share) for share in (0.083, 0.084, 0.1, 1.0)]
+    covered = [run.covers(share) for share in (0.083, 0.1 / 1.2, 0.1, 1.0)]
     assert covered == [False, True, True, True]
 
 

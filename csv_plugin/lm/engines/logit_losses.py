@@ -65,12 +65,12 @@ class FullLogits:
         self.device = values.device
 
     def rows(self, index: Tensor) -> 'FullLogits':
-        """See `HeadLogits`."""
+        """See `HeadLogits`; they are copies."""
         return FullLogits(self.values[index])
 
     def block(self, start: int, stop: int) -> Tensor:
         """See `HeadLogits`."""
-        return self.values[:, start:stop].to(torch.float32, copy=True)
+        return self.values[:, start:stop].float()
 
 
 Logits = Union[HeadLogits, FullLogits]

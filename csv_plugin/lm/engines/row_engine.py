@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.losses import ROUNDING
 from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.protocol import EngineFacts, Scored
@@ -21,8 +22,8 @@ from csv_plugin.lm.engines.windows import Window
 #: Windows in one call of an engine: enough for its own batches, few enough
 #: for a progress bar.
 WINDOWS = 64
-#: Ids of the longest row of the trial, and most ids tried at one position.
-TRIAL_LENGTH, TRIAL_IDS = 16, 32
+#: Ids of the rows of the trial, and most ids tried at one position.
+TRIAL_LENGTHS, TRIAL_IDS = (2, 8, 16), 32
 #: Most that two answers for one position may differ, nats, and as a share of
 #: the answer: in half precision another batch moves it by a few hundredths,
 #: wrong positions by nats.
@@ -104,9 +105,9 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     probabilities of different ids at one position must not add up to more
     than 1.
     """
-    row = max(rows, key=len)[:TRIAL_LENGTH]
-    starts = [row[:length] for length in sorted({2, len(row) // 2 + 1})]
-    whole, *parts = _log_probs(engine, [row, *starts])
+    row = max(rows, key=len)
+    *parts, whole = _log_probs(engine,
+                               [row[:length] for length in TRIAL_LENGTHS])
     for part in parts:
         if not np.allclose(whole[:len(part)], part, SHARE, AGREEMENT):
             raise _refused(
@@ -133,6 +134,5 @@ def _refused(engine: RowEngine, expected: str, found: str) -> InputError:
 
 
 def _start(values: NDArray) -> str:
-    """The first ids or log-probabilities, and their number."""
-    shown = ', '.join(f'{value:.6g}' for value in values[:8])
-    return f'{shown}, ... (of {len(values)})' if len(values) > 8 else shown
+    """The first ids or log-probabilities."""
+    return shortened(', '.join(f'{value:.6g}' for value in values), 80)

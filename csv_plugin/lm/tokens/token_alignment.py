@@ -28,7 +28,7 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
     2)`, are the first character of each token and that after its last. None if
     they are out of order, contradict letters or leave out a visible character.
     """
-    starts, ends = np.reshape(np.array(offsets, np.int64), (-1, 2)).T
+    starts, ends = np.array(offsets, np.int64).reshape(len(tokens), 2).T
     if not _in_order(starts, ends, len(text)):
         return None
     _empty_added_spaces(tokens, starts, ends, text)

@@ -1,6 +1,7 @@
 """The text of tokens, read from their strings in the vocabulary."""
 import codecs
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TypeVar
@@ -100,7 +101,7 @@ def _printed_bytes() -> Iterator[str]:
 
     Bytes that are not printable in Latin-1 get those from U+0100 on.
     """
-    unprinted = iter(range(256, 512))
+    unprinted = itertools.count(256)
     for byte in range(256):
         printed = 33 <= byte <= 126 or 161 <= byte != 173
         yield chr(byte if printed else next(unprinted))

@@ -233,7 +233,7 @@ def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
     """Down to single texts; one that has no room is an error."""
     model, plain = make('llama'), module.logits_of
     expected = losses_of(model, TEXTS)
-    shapes, most = [], CONTEXT + 10
+    shapes, most = [], max(len(ids_of(text)) for text in TEXTS)
 
     def logits_of(model, head, inputs):
         shapes.append(inputs.numel())
@@ -314,9 +314,10 @@ def test_a_tokenizer_of_another_model_is_refused():
     made.backend_tokenizer.post_processor = processors.ByteLevel()
     with pytest.raises(InputError, match='at most 1% unknown tokens'):
         losses_of(make('llama'), TEXTS, made)
-    small = make('llama', vocab_size=BOS)
-    with pytest.raises(InputError, match=f'ids below {BOS}, .* id {BOS}'):
-        losses_of(small, TEXTS)
+    most = max(max(ids_of(text)) for text in TEXTS)
+    small = make('llama', vocab_size=most)
+    with pytest.raises(InputError, match=f'ids below {most}, .* id {most}'):
+        losses_of(small, TEXTS, tokenizer(bos='a'))
 
 
 def test_offloaded_weights(tmp_path):

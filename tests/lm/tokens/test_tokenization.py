@@ -191,8 +191,8 @@ def test_tokens_that_are_bytes():
                                        (b'\xa0', b'\xa0'),
                                        (SPECIAL, SPECIAL.encode())]
     # It composes characters.
-    assert [piece for _, piece in pieces(tokenizer, 'e\u0301 the')
-            ] == [b'e', b'\xcc\x81', b' the']
+    found = pieces(tokenizer, f'e\u0301 the{SPECIAL}')
+    assert [piece for _, piece in found[:3]] == [b'e', b'\xcc\x81', b' the']
 
 
 def test_tokens_that_are_numbers():
