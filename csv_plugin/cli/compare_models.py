@@ -121,7 +121,12 @@ def _losses(place: str, predictor: Optional[Predictor],
             tables: Callable[[Path], FeatureTable]) -> Losses:
     """Losses of one model: of a table if it is FILE:MODEL, or a dump."""
     path, model = _split(place)
-    if path.is_file() and (model or path.suffix in ('.csv', '.parquet')):
+    # A dump has one model, a table of tensors a file of units beside it.
+    is_dump = (
+        path.suffix == '.safetensors'
+        and not path.with_name('units.txt').is_file())
+    if path.is_file() and not is_dump and (model or path.suffix
+                                           in ('.csv', '.parquet')):
         table = tables(path)
         _check_model(place, model, table.models)
         return table.select([model])

@@ -116,7 +116,7 @@ def test_level_and_margin(folder, capsys):
 def test_runs_of_opencompass_and_folders(folder, capsys):
     write_run('run', {'a': 0.3, 'b': 1.8})
     options = '--predictor', 'p.safetensors', '--by', 'loss', '--line'
-    assert call('run:a', 'run:b', *options) == 0
+    assert call('run:a', 'run:b', *options) == 0 == call('run:a', 'run:b')
     (folder / 'dumps').mkdir()
     (folder / 'new.safetensors').rename('dumps/new.safetensors')
     assert call('dumps', 'old.safetensors', *options) == 3
@@ -126,6 +126,9 @@ def test_runs_of_opencompass_and_folders(folder, capsys):
     (['old.safetensors'], 'PLACE: expected two'),
     (['run', 'old.safetensors'], 'one of the models, found a, b'),
     (['run:c', 'old.safetensors'], 'one of the models, found a, b'),
+    (['new.safetensors:mine', 'old.safetensors'
+      ], 'new.safetensors:mine: expected PLACE:MODEL with one of the models, '
+     'found new'),
     (['none.safetensors', 'old.safetensors'], 'Check the path'),
     (['losses.csv:mine', 'losses.csv:old'], 'one of the models, found old'),
     (['losses.csv', 'losses.csv:old'], 'one of the models, found old'),

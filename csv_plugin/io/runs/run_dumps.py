@@ -65,15 +65,17 @@ def read_run_dump(work_dir: FilePath, model: str,
                   fingerprint: str) -> TokenLossDump:
     """Read the losses of one model on one validation set from a run.
 
-    Of its fingerprint, the first 12 digits are compared. Texts are in any
-    order; of a partitioned run that was not finished, only those of its
-    finished parts.
+    Of its fingerprint, the first 12 digits are compared; an empty one stands
+    for the only set of the run. Texts are in any order; of a partitioned run
+    that was not finished, only those of its finished parts.
     """
     check_file_names(f'model {model!r}, part', model.split('/'),
                      'Name a folder of predictions/ in the run.')
     folder = Path(work_dir, 'predictions', model)
     dumps, notes = _files(folder, _SUFFIX), _files(folder, _ERROR)
     abbr = dataset_abbr(fingerprint)
+    if not fingerprint and len({*dumps, *notes}) == 1:
+        abbr, = {*dumps, *notes}
     parts = dumps.get(abbr, {})
     # OpenCompass too prefers the file of a run that was not partitioned.
     if '' in parts:
