@@ -254,7 +254,7 @@ def _predicted(predictor: Predictor, features: NDArray,
     of benchmarks at chance, tells nothing about a difference.
     """
     main = _learned_main(predictor)
-    names = tuple(str(place) for place in range(len(features)))
+    names = _names(len(features))
     families = ['A', 'A' if same_family else 'B', *names[2:]]
     joint = predict_jointly(predictor,
                             FeatureTable(names, predictor.columns, features),
@@ -275,6 +275,11 @@ def _learned_main(predictor: Predictor) -> tuple[str, ...]:
     """Main benchmarks that are not predicted by their mean accuracy."""
     return tuple(part.benchmark for part in predictor.benchmarks
                  if part.main and not part.is_mean)
+
+
+def _names(n: int) -> tuple[str, ...]:
+    """What errors call the models."""
+    return 'A', 'B', *(f'run {place}' for place in range(1, n - 1))
 
 
 def _measure(models: Sequence[Losses],
@@ -303,7 +308,7 @@ def _measure(models: Sequence[Losses],
 
 def _measure_dumps(dumps: Sequence[TokenLossDump],
                    predictor: Optional[Predictor]) -> _Measured:
-    by_name = {str(i): dump for i, dump in enumerate(dumps)}
+    by_name = dict(zip(_names(len(dumps)), dumps))
     features: NDArray = np.empty((len(dumps), 0))
     if predictor is None:
         own = TextLosses.of(dumps[0].texts)

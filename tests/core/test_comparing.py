@@ -243,7 +243,7 @@ def test_what_decides():
         a=FeatureTable.of_losses(['a', 'b'], UNITS, np.ones((2, 12))),
         b=table('b', losses_of(0, 1))), 'one model, found a, b'),
     (dict(a=A, b=dump('b', model_losses(1, OTHER_TEXTS),
-                      OTHER_TEXTS)), 'texts'),
+                      OTHER_TEXTS)), "losses of 'B': .* wording of 't0'"),
     (dict(answers=({'x': {'1': 1}}, {'x': {'2': 1}})),
      'items that both answered'),
     (dict(a=A), 'losses or answers of A and of B'),
