@@ -52,6 +52,7 @@ LEAST_SHARE = 1e-12
 MOST_PAIRS = 20_000
 #: Rounds of expectation-maximisation.
 _ROUNDS = 12
+_LEAST_VARIANCE = LEAST_DEVIATION**2
 
 
 class AccuracyDifferences(NamedTuple):
@@ -187,7 +188,7 @@ class JointPredictions:
             return np.full(sizes.shape, MOST_DEVIATION**2)
         constant, of_two, growing, *_ = self.parts[k]
         variance = constant + of_two * between + growing * sizes
-        return np.maximum(variance, LEAST_DEVIATION**2)
+        return np.maximum(variance, _LEAST_VARIANCE)
 
     def _growth(self, b: int, i: Any, j: Any) -> NDArray[np.float64]:
         return np.maximum(self.larger[b, i], self.larger[b, j])**2
@@ -347,7 +348,7 @@ def _weights(first: NDArray, second: NDArray, n: int) -> NDArray[np.float64]:
     the square root of k.
     """
     key = np.minimum(first, second) * n + np.maximum(first, second)
-    weights = 1 / np.sqrt(np.bincount(key)[key])
+    weights = np.reciprocal(np.sqrt(np.bincount(key)[key]))
     for kind in (first == second, first != second):
         weights[kind] /= weights[kind].sum()
     return weights / weights.sum()
@@ -361,7 +362,7 @@ def _fit_parts(sizes: NDArray, errors: NDArray, orders: NDArray,
     two = between & ~between.all()
     columns = np.stack([np.ones_like(sizes), two, sizes], axis=1)
     mean = np.average(errors**2, weights=weights)
-    variance = np.full(len(sizes), max(mean, LEAST_DEVIATION**2))
+    variance = np.full(len(sizes), max(mean, _LEAST_VARIANCE))
     moved = np.zeros(2)
     for _ in range(_ROUNDS):
         near = _beside_noise(sizes, orders, variance)
@@ -373,7 +374,7 @@ def _fit_parts(sizes: NDArray, errors: NDArray, orders: NDArray,
         moved = _regress(near, errors, weights * counted / variance,
                          weights.sum() / families).clip(max=1)
         parts = _regress(columns, squares * counted, weights / variance**2)
-        variance = np.maximum(columns @ parts, LEAST_DEVIATION**2)
+        variance = np.maximum(columns @ parts, _LEAST_VARIANCE)
     return np.append(parts, moved)
 
 

@@ -113,8 +113,8 @@ def diagnose(score: NDArray, accuracy: NDArray,
     rounding = 1e-12 * np.abs(score).max(initial=0)
     present = {
         'too_few_models': len(score) < LEAST_MODELS,
-        'constant_score': len(score) > 0 and np.ptp(score) <= rounding,
-        'constant_accuracy': len(score) > 0 and np.ptp(accuracy) == 0,
+        'constant_score': len(score) and np.ptp(score) <= rounding,
+        'constant_accuracy': len(score) and np.ptp(accuracy) == 0,
         AT_CHANCE: bool(np.all(accuracy <= chance + CHANCE_MARGIN)),
     }
     return tuple(name for name, is_so in present.items() if is_so)
@@ -195,8 +195,7 @@ class Regressions:
     def _objective(self, theta: NDArray, rows: NDArray) -> NDArray:
         design, masks, floors = self._of(rows)
         fitted = accuracy_at(_exponents(theta, design), floors)
-        squares = masks * (self.accuracy - fitted)**2
-        return squares.sum(axis=1) / masks.sum(axis=1)
+        return np.sum(masks * (self.accuracy - fitted)**2, axis=1)
 
     def _step(self, theta: NDArray, rows: NDArray,
               damping: NDArray) -> NDArray:

@@ -86,7 +86,9 @@ def joint(values, families, parts, own=None, orders=None):
 def test_expected_differences():
     """Against the formula, where a family's own part of the scale counts."""
     found = joint([.5, .6, .6], 'abb', [.02, .01, .1, .4, .2], None,
-                  [0, 2, -1]).differences([0, 1], [1, 2])
+                  [0, 2, -1])
+    found = replace(
+        found, n_families=np.array([2])).differences([0, 1], [1, 2])
     square = .02 + .01 + .1 * .1
     moved = .4 * .1 - .2 * np.sqrt(square) * 2
     np.testing.assert_allclose(found.difference[0], [
@@ -239,9 +241,10 @@ def test_unbounded_errors(predictor):
     found = predict_jointly(predictor, table)
     assert np.isinf(found.larger[0]).tolist() == [True, False]
     assert found.differences(0, 1).deviation[0] == 1
-    part, *rest = predictor.benchmarks
-    single = replace(part, intervals=replace(part.intervals, n_families=1))
-    alone = replace(predictor, benchmarks=(single, *rest))
+    few = tuple(
+        replace(part, intervals=replace(part.intervals, n_families=n))
+        for part, n in zip(predictor.benchmarks, (1, 2)))
+    alone = replace(predictor, benchmarks=(*few, *predictor.benchmarks[2:]))
     larger = predict_jointly(alone, TABLES.features).larger
     assert np.isinf(larger).all(axis=1).tolist()[:2] == [True, False]
 

@@ -44,6 +44,8 @@ def test_what_is_refused(losses, words):
         # Right answers, of which a model is sure, some to the last bit.
         np.where(np.arange(30) < 15, 0, 1e-4 * np.arange(30)),
         mostly(0, 6)[:9],
+        # Two differ on either side.
+        mostly(np.median(SOUND[26:]), 26),
         # All answers, of an easy set.
         SOUND / 50,
         # Few units, rounded to two digits.

@@ -273,9 +273,9 @@ def test_a_loss_above_all_that_were_fitted_on_promises_nothing():
     before = bounds(random_intervals(0), 0.9, values=near)
     assert (low[:2].tolist(), high[:2].tolist()) == (before[0][:2].tolist(),
                                                      before[1][:2].tolist())
-    two = replace(intervals, highest=np.array([1.0, 5.0]))
-    assert two.beyond(np.array([[0.9, 5.2], [0.9,
-                                             4.0]])).tolist() == [True, False]
+    two = replace(intervals, highest=np.array([1.0, -5.0]))
+    found = two.beyond(np.array([[0.9, -4.94], [0.9, -4.96]]))
+    assert found.tolist() == [True, False]
 
 
 def errors_of(variance, n, n_families=6, seed=0, unit=1.0):

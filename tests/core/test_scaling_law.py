@@ -71,7 +71,7 @@ def test_a_flat_optimum_predicts_the_mean(scores, observed):
 
 UNFIT = {
     'too_few_models': ([1.0, 2.0], [0.5, 0.9], 0.25),
-    'constant_score': ([0.1 + 0.2, 0.3, 0.3], [0.5, 0.6, 0.9], 0.25),
+    'constant_score': ([-0.1 - 0.2, -0.3, -0.3], [0.5, 0.6, 0.9], 0.25),
     'constant_accuracy': ([1.0, 2.0, 3.0], [0.5, 0.5, 0.5], 0.25),
     'at_chance': ([1.0, 2.0, 3.0], [0.1, 0.2, 0.27], 0.25),
 }

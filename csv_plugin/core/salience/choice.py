@@ -11,7 +11,7 @@ from csv_plugin.core.held_out_errors import LEAST_FAMILIES, mean_unseen
 from csv_plugin.core.salience.base import (SalienceFit, Solver, Task,
                                            held_out_mse, with_all)
 from csv_plugin.core.salience.nonnegative import NonNegative
-from csv_plugin.core.salience.ridge import Ridge, Uniform
+from csv_plugin.core.salience.ridge import Ridge, Uniform, ratio
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import PROBLEMS
 
@@ -32,10 +32,7 @@ class Constant:
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; the penalty is infinite."""
         rows = with_all(masks)
-        totals = rows @ task.accuracy
-        counts = rows.sum(axis=1)
-        mean = np.where(counts > 0, totals / np.maximum(counts, 1),
-                        task.chance)
+        mean = ratio(rows @ task.accuracy, rows.sum(axis=1), task.chance)
         models = SalienceModel.constant(mean, task.uniform)
         predicted = np.broadcast_to(mean[:-1, None], masks.shape)
         error = held_out_mse(predicted, task.accuracy, masks)

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from csv_plugin.core.salience import Task, Uniform, fold_masks
-from csv_plugin.core.salience.slopes import (SPREAD, pulled, slope_of,
-                                             typical_slope)
+from csv_plugin.core.salience import Task, Uniform, fold_masks, slopes
+from csv_plugin.core.salience.slopes import pulled, slope_of, typical_slope
 from csv_plugin.core.scaling_law import accuracy_at
 
 CHANCE = 0.25
@@ -16,8 +15,8 @@ CHANCE = 0.25
 def step(noise: float = 0.01) -> tuple:
     rng = np.random.default_rng(0)
     families = np.repeat(['a', 'b', 'c', 'd', 'e', 'f'], 4)
-    losses = rng.uniform(2, 4, (24, 1))
-    accuracy = accuracy_at(8 * (2.2 - losses[:, 0]), CHANCE)
+    losses = rng.uniform(20, 40, (24, 1))
+    accuracy = accuracy_at(.8 * (22 - losses[:, 0]), CHANCE)
     task = Task.of(losses, np.ones(1), accuracy + noise * rng.normal(size=24),
                    CHANCE, families)
     masks = fold_masks(families, 0, n_repeats=1)
@@ -32,18 +31,19 @@ def exponents_of(task, fit):
     ])
 
 
-@pytest.mark.parametrize('typical', [0.5, 4.0])
-def test_errors_and_prior_are_minimised(typical):
+@pytest.mark.parametrize('typical', [-1.8, 1.7])
+def test_errors_and_prior_are_minimised(typical, monkeypatch):
     """By another algorithm, on exponents by which the mean loss counts."""
+    monkeypatch.setattr(slopes, 'SPREAD', 0.5)
     task, fit = step()
     loss, n_families = task.values[:, 0], 6
 
     def objective(place):
-        fitted = accuracy_at(place[0] - np.exp(place[1]) * (loss - 3), CHANCE)
+        fitted = accuracy_at(place[0] - np.exp(place[1]) * (loss - 30), CHANCE)
         squares = np.mean((fitted - task.accuracy)**2)
         share = 1 if place[1] > typical else 0.3
         return (n_families * squares / fit.cv_mse + share *
-                ((place[1] - typical) / SPREAD)**2)
+                ((place[1] - typical) / .5)**2)
 
     exponents = exponents_of(task, fit)
     start = [-6, np.log(slope_of(task, exponents[-1]))]
@@ -60,7 +60,7 @@ def test_errors_and_prior_are_minimised(typical):
     slope = slope_of(task, found.model.exponents(task.values))
     assert np.log(slope) == pytest.approx(expected[1], abs=1e-3)
     assert found.model.predict(task.values) == pytest.approx(
-        accuracy_at(expected[0] - np.exp(expected[1]) * (loss - 3), CHANCE),
+        accuracy_at(expected[0] - np.exp(expected[1]) * (loss - 30), CHANCE),
         abs=1e-4)
     predicted = found.folds.predict(task.values)
     squares = (predicted - task.accuracy)**2

@@ -95,7 +95,7 @@ def test_the_order_of_the_models_does_not_matter(solver):
 
 @for_learners
 def test_reversed_data_have_a_positive_slope_and_a_note(solver):
-    task = make_world(alpha=2.0, noise=0.02).task
+    task = make_world(alpha=0.3, noise=0.02).task
     solution = fit(solver, task)
     assert solution.model.curve.alpha > 0
     assert PROBLEMS['slope_sign'] in solution.notes
