@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     for name, places in (('PLACE', args.places), ('--answers', args.answers)):
         if len(places) not in (0, 2):
             raise InputError(name, 'two, of A and of B', str(len(places)),
-                             'Give A first.')
+                             'Give A first; of one table, TABLE:A TABLE:B.')
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')

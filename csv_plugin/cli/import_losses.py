@@ -6,8 +6,8 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
         --texts texts.jsonl --tasks arc_easy hellaswag \\
         --chance arc_easy=0.25 --out outputs/imported
 
-`salience fit` learns from the tables and predicts. Without --texts, the
-accuracies alone are written.
+`salience fit` learns from the tables and predicts. With --tasks alone, only
+accuracies are written; --items adds losses on the right answers.
 """
 import argparse
 from itertools import compress

@@ -70,9 +70,10 @@ def check_weights(records: Iterable[Measured]) -> None:
         ]
         if found:
             raise InputError(
-                f'results of {name!r}', 'those of one model', '; '.join(found),
-                'Import the files of each under a name of its own, as '
-                'NAME=FILE, or only benchmarks of one.')
+                f'results of {name!r}', 'those of one model',
+                shortened('; '.join(found), 300),
+                'Give the folder or file of each, such as outputs/* or '
+                'NAME=FILE, or import only benchmarks of one.')
 
 
 def check_settings(records: Iterable[Measured],

@@ -328,5 +328,6 @@ class Predictor:
             raise InputError(
                 where, 'one that was fitted to token losses',
                 'one that was fitted to tables of losses',
-                'Give a table as --losses, or train one on token losses.')
+                'Give predict and compare a table of losses, use forecast for '
+                'triage, or train one on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)

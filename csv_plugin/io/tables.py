@@ -248,7 +248,8 @@ def models_in(splits: Sequence[str], models: Sequence[str],
             raise InputError(
                 'models', f'models in split {split!r}{also}',
                 found if present else 'no names in a column split',
-                'Name one of its splits, several with spaces between.')
+                'Name one of its splits, several with spaces between. With '
+                'no model to hold out: salience fit --leave-family-out.')
     return tuple(model for model in models if info[model].split in splits)
 
 

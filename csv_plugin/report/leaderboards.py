@@ -162,7 +162,7 @@ def predict_columns(columns: ColumnsByLabel,
         remarks += probable
     if any('-' in cell[1:] for cells in ranges.values() for cell in cells):
         remarks.append(
-            'rank 2-4: the error of predicted differences leaves these ranks '
+            'ranks such as 2-4: the error of predicted differences leaves all '
             f'possible ({predictions.level:.0%} for each pair of models).')
     return Leaderboard.of(predictions, folders, remarks, ranges)
 

@@ -143,7 +143,7 @@ def test_possible_ranks():
     best, worst = predict_jointly(predictor, table).rank_ranges(.9)
     assert (best.tolist(), worst.tolist()) == ([2, 2, 1], [3, 3, 1])
     assert board().ranges == {'p': ['2-3', '2-3', '1']}
-    assert '2-3' in as_text(board()) and 'rank 2-4: ' in board().notes[-1]
+    assert '2-3' in as_text(board()) and 'such as 2-4: ' in board().notes[-1]
     probable = 'p: the largest mean is probably that of B ('
     # The best one is certain, so no note names it.
     assert not any(note.startswith(probable) for note in board().notes)
@@ -154,7 +154,7 @@ def test_possible_ranks():
     # A model without losses has no rank.
     tables['b'] = NO_DUMP
     assert board().ranges == {'p': ['2', '-', '1']}
-    assert 'rank 2-4' not in board().notes[-1]
+    assert 'such as 2-4' not in board().notes[-1]
     assert not board(change=lambda predictor, table: table).ranges
     assert not board(replace(predictor, training_scores=None)).ranges
 
