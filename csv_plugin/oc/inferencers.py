@@ -1,5 +1,4 @@
 """Inferencers that compute losses instead of answers."""
-import json
 import os
 import shutil
 from abc import ABC, abstractmethod
@@ -19,7 +18,7 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.files import write_text
+from csv_plugin.io.json_files import write_json
 from csv_plugin.io.runs.run_dumps import failure_recorded
 from csv_plugin.lm.dumping import score_in_chunks
 from csv_plugin.lm.engines.token_losses import token_losses
@@ -57,7 +56,7 @@ class _LossInferencer(BaseInferencer, ABC):
         path = Path(output_json_filepath, output_json_filename)
         rows = self._rows(path, retriever, ice_template, prompt_template)
         entries = {str(index): row for index, row in enumerate(rows)}
-        write_text(path, json.dumps(entries, indent=4, ensure_ascii=False))
+        write_json(path, entries)
         shutil.rmtree(_chunks(path), ignore_errors=True)
         return rows
 

@@ -204,9 +204,7 @@ def _joint(forecasts: Sequence[Forecast], expectations: Sequence[Expectation],
 
 def _scores(curve: Curve, exponents: NDArray) -> NDArray[np.float64]:
     """Capability scores; where nothing depends on them, that of the middle."""
-    return curve.beta + np.divide(
-        exponents, curve.alpha, where=curve.alpha != 0,
-        out=np.zeros_like(exponents))  # yapf: disable
+    return curve.beta + exponents / (curve.alpha or np.inf)
 
 
 def _tournament(joint: JointPredictions, k: int,
@@ -243,10 +241,13 @@ def _deviations(benchmark: BenchmarkPredictor,
 
 def _backtest_errors(errors: NDArray, freedom: int,
                      rng: np.random.Generator) -> NDArray:
-    """Draws from a t distribution with the scale of errors, `(N, B)`."""
+    """Draws from a t distribution with the scale of errors, `(N, B)`.
+
+    A single NaN without errors.
+    """
     n_runs = len(errors)
     if not n_runs:
-        return np.full((N_DRAWS, 1), np.nan)
+        return np.array(np.nan)
     normal = rng.normal(size=(N_DRAWS, n_runs)) @ errors / np.sqrt(n_runs)
     scale = np.sqrt(freedom / rng.chisquare(freedom, size=(N_DRAWS, 1)))
     return normal * scale

@@ -145,9 +145,10 @@ def rankings(pairs,
     return rank_all(runs, expected, budgets, predictor, main)
 
 
-def test_error_of_differences():
+@pytest.mark.parametrize('n', [2, 4])
+def test_error_of_differences(n):
     """From pairs of earlier runs, beside that of the predictor."""
-    errors = np.array([[0.06, 0.0], [-0.02, 0.02], [0.02, -0.02], [0.1, 0.03]])
+    errors = 0.02 * np.array([[3, 0], [-1, 1], [1, -1], [5, 1.5]])[:n]
     exponents = np.array([[0.0, 0.3], [0.1, 0.2]])
     found = rankings(dict(zip('ab', exponents)), errors=errors)
     predictor = anywhere()
@@ -157,7 +158,7 @@ def test_error_of_differences():
     ])
     shift = joint_of_scores(predictor, scores, 'ab',
                             predictor.names).differences(0, 1)
-    i, j = np.triu_indices(4, 1)
+    i, j = np.triu_indices(n, 1)
     for k, ranking in enumerate(found):
         own = []
         for exponent in exponents:
@@ -166,7 +167,7 @@ def test_error_of_differences():
             own.append(np.mean((of_k[i] - of_k[j])**2) / 2)
         variance = shift.deviation[k]**2
         freedom = (variance + sum(own))**2 / (
-            variance**2 / shift.freedom[k] + (own[0]**2 + own[1]**2) / 3)
+            variance**2 / shift.freedom[k] + (own[0]**2 + own[1]**2) / (n - 1))
         above = t.sf(0, freedom, abs(shift.difference[k]),
                      np.sqrt(variance + sum(own)))
         assert ranking.above_next[0] == pytest.approx(above, abs=0.002)

@@ -92,8 +92,6 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
                     texts: Sequence[Text]) -> list[TokenizedText]:
     encoded = tokenizer([text.text for text in texts],
                         add_special_tokens=False,
-                        return_attention_mask=False,
-                        return_token_type_ids=False,
                         verbose=False)
     if file is not None:
         _check_against_file(tokenizer, file, texts, encoded['input_ids'])

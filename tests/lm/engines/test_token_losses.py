@@ -86,6 +86,7 @@ def test_settings_of_the_tokenizer_do_not_matter(pad, side):
     made.backend_tokenizer.enable_padding(length=90, direction=side)
     model = make('gpt2')
     check_same(losses_of(model, TEXTS, made), losses_of(model, TEXTS))
+    assert not made.deprecation_warnings, 'of texts that are too long'
 
 
 def test_dropout_is_off_and_the_model_stays_as_it_was():
