@@ -111,8 +111,9 @@ class TextLosses(Sequence[TokenLosses]):
 
     def __post_init__(self) -> None:
         n_bytes = self.spans.n_bytes
-        sound = (self.n_chars <= n_bytes) & (n_bytes <= 4 * self.n_chars)
-        if not (sound.all() and _sound(self.losses).all()):
+        possible = np.clip(n_bytes, self.n_chars, 4 * self.n_chars)
+        if not (np.array_equal(n_bytes, possible)
+                and _sound(self.losses).all()):
             list(self)  # raises an error that names the text
 
     @classmethod

@@ -92,11 +92,11 @@ class TextSpans(Sequence[TokenSpans]):
     def __post_init__(self) -> None:
         for array in vars(self).values():
             array.flags.writeable = False
-        starts, ends = self.placed
-        edges = np.stack([starts, ends], axis=1).ravel()
-        if (np.any(self.n_bytes < 0) or np.any(np.diff(edges) < 0)
-                or np.any(self.starts < 0)
-                or np.any(self.ends > np.repeat(self.n_bytes, self.n_tokens))):
+        bounds = np.pad(np.cumsum(self.n_bytes), (1, 0))
+        edges = np.insert(
+            np.column_stack(self.placed).ravel(), 2 * self.token_offsets,
+            bounds)
+        if not np.array_equal(edges, np.sort(edges)):
             list(self)  # raises an error that names the token
 
     @classmethod

@@ -73,22 +73,19 @@ def test_all_pairs(predictor):
 
 
 def joint(values, families, parts, own=None, orders=None):
-    """Models with these accuracies and parts of the errors."""
+    """Models with these accuracies and parts of errors, of two families."""
     values = np.array([values], float)
     nothing = np.zeros(values.shape)
-    return JointPredictions(('exam', ), values,
-                            nothing if orders is None else np.array([orders]),
-                            np.array([[*parts, 0, 0][:5]]),
-                            np.array([MOST_FREEDOM]), nothing + 1, nothing,
-                            np.array([*families]), np.array([True]), own)
+    return JointPredictions(
+        ('exam', ), values, nothing if orders is None else np.array([orders]),
+        np.array([[*parts, 0, 0][:5]]), np.array([2]), nothing + 1, nothing,
+        np.array([*families]), np.array([True]), own)
 
 
 def test_expected_differences():
     """Against the formula, where a family's own part of the scale counts."""
     found = joint([.5, .6, .6], 'abb', [.02, .01, .1, .4, .2], None,
-                  [0, 2, -1])
-    found = replace(
-        found, n_families=np.array([2])).differences([0, 1], [1, 2])
+                  [0, 2, -1]).differences([0, 1], [1, 2])
     square = .02 + .01 + .1 * .1
     moved = .4 * .1 - .2 * np.sqrt(square) * 2
     np.testing.assert_allclose(found.difference[0], [
@@ -130,7 +127,7 @@ def test_chances_to_be_best():
     # Two models that are certainly alike share their chance.
     three = joint([.5, .6, .6], 'abb', [0, .01, 0])
     assert three.chances()[0] == pytest.approx(1 - likely, abs=.02)
-    scaled = stats.t(MOST_FREEDOM, .1, .1)
+    scaled = stats.t(2, .1, .1)
     assert two.chances(within=.05) == pytest.approx(
         [scaled.cdf(.05), scaled.sf(-.05)], abs=.02)
 
@@ -141,7 +138,7 @@ def test_own_errors_of_models():
     found = joint([.5, .6], 'ab', [.01, 0, 0], own).differences(0, 1)
     assert found.deviation[0] == pytest.approx(np.sqrt(.06))
     assert found.freedom[0] == pytest.approx(
-        .06**2 / (.01**2 / MOST_FREEDOM + .02**2 / 3 + .03**2 / 8))
+        .06**2 / (.01**2 / 2 + .02**2 / 3 + .03**2 / 8))
 
 
 def test_many_pairs_are_drawn(monkeypatch):

@@ -1,9 +1,12 @@
 """Token losses and the table of many models."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.losses import LossTable, TargetTokens, TokenLosses
+from csv_plugin.core.losses import (LossTable, TargetTokens, TextLosses,
+                                    TokenLosses)
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 
@@ -59,6 +62,15 @@ def test_the_least_losses_and_the_shortest_characters():
     TokenLosses('zh', [1.0], TokenSpans([0], [4], 4), 1)
     with pytest.raises(InputError, match='found -0.0011 at token 1'):
         TokenLosses('en', [NAN, -1.1e-3], TARGET[0], 5)
+
+
+@pytest.mark.parametrize('wrong, message', [
+    ({'losses': np.array([1, -1, 0, 0, 0])}, "text 'en': .*-1.0 at token 1"),
+    ({'n_chars': np.array([1, 1])}, "'en': .*found 1 characters and 5"),
+])  # yapf: disable
+def test_bad_losses_on_several_texts_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
+        replace(TextLosses.of(words([[1, 3], [1, 2, 4]])), **wrong)
 
 
 def test_a_selection_names_each_model_once():

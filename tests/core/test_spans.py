@@ -1,4 +1,6 @@
 """Where tokens lie in a text's bytes."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,6 +63,9 @@ def test_texts_are_a_sequence():
     assert hash(laid) == hash(TextSpans.of(spans))
     with pytest.raises(ValueError, match='read-only'):
         laid.starts[0] = 1
+    for wrong in ({'n_bytes': laid.n_bytes - 1}, {'starts': laid.starts - 1}):
+        with pytest.raises(InputError, match='byte offsets that run from 0'):
+            replace(laid, **wrong)
 
 
 @given(st.data(), texts)
