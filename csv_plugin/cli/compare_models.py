@@ -32,6 +32,7 @@ from csv_plugin.io.model_tables import (read_accuracy_columns,
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.comparison_report import as_line, as_text
+from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.screen import full_width
 
 #: Exit code of each verdict on B; 1 and 2 are those of errors.
@@ -97,7 +98,11 @@ def run(args: argparse.Namespace) -> int:
     comparison = compare(a, b, predictor, answers, losses[len(args.places):],
                          args.same_family, args.level / 100, args.margin / 100,
                          args.by)
-    comparison = replace(comparison, models=args.places or args.answers)
+    notes = [*comparison.notes]
+    if predictor:
+        notes += learning_notes(predictor)
+    comparison = replace(
+        comparison, models=args.places or args.answers, notes=tuple(notes))
     if args.json:
         print_json(comparison.to_dict())
     elif args.line:
