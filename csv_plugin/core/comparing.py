@@ -157,6 +157,9 @@ def compare(a: Optional[Losses] = None,
         measured = _measure([a, b, *same_recipe], predictor)
         found = _judge(measured, predictor, same_family, level, margin)
         notes = _notes(models, (a, b), measured.features[:2], predictor)
+        if np.array_equal(*measured.losses[:2]):
+            notes.append('A and B have the same losses. One of the two may be '
+                         'a wrong file')
     pairs: list[PairedAnswers] = []
     if answers is not None:
         pairs = _pair_answers(*answers)

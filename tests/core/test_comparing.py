@@ -78,6 +78,7 @@ def test_mean_losses_of_tables():
     same = compare(table('old', a), table('new', a))
     assert same.verdict == 'no difference'
     assert same.decisive.probability == 0.5
+    assert same.notes[0].startswith('A and B have the same losses')
 
 
 def test_tokenizers_may_differ():
