@@ -37,8 +37,8 @@ from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
 from csv_plugin.core.paired import MOST_FREEDOM
 from csv_plugin.core.predictor import Losses, Predictor, TrainingScores
 
-#: Accuracies lie in 0..1, so no error of a difference has a larger deviation.
-MOST_DEVIATION = 1.0
+#: Accuracies lie in 0..1, so no error of a difference has a larger variance.
+MOST_VARIANCE = 1.0
 #: Pairs of models that share this part of the benchmarks or more count in the
 #: errors of means.
 LEAST_SHARED = 1 / 2
@@ -168,7 +168,7 @@ class JointPredictions:
         else:
             variance = self._of_mean(variance, i, j, between)
         variance = np.clip(variance, self.noise[k, i] + self.noise[k, j],
-                           MOST_DEVIATION**2)
+                           MOST_VARIANCE)
         freedom = np.clip(self.n_families[k], 1., MOST_FREEDOM)
         if self.own is None:
             return gap, np.sqrt(variance), freedom
@@ -185,7 +185,7 @@ class JointPredictions:
         sizes = np.abs(self.values[k, j] - self.values[k, i])
         # With a single family, nothing was held out.
         if self.n_families[k] < 2:
-            return np.full(sizes.shape, MOST_DEVIATION**2)
+            return np.full(sizes.shape, MOST_VARIANCE)
         constant, of_two, growing, *_ = self.parts[k]
         variance = constant + of_two * between + growing * sizes
         return np.maximum(variance, _LEAST_VARIANCE)
@@ -331,7 +331,7 @@ class _Pairs(NamedTuple):
             np.where(shared, part[j] - part[i], 0).sum(axis=1)
             for part in (predicted, errors, orders)
         ]) / shared.sum(axis=1)
-        sizes, errors, orders = gaps * np.where(gaps[0] < 0, -1, 1)
+        sizes, errors, orders = np.where(gaps[0] < 0, -gaps, gaps)
         return cls(sizes, errors, orders, family[i] != family[j], weights,
                    len(np.union1d(family[i], family[j])))
 

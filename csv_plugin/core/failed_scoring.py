@@ -36,7 +36,7 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
     for model, row in zip(models, losses):
         row = np.sort(row[~np.isnan(row)])
         n_units, zeros = len(row), np.count_nonzero(row <= _NOTHING)
-        if n_units < max(least, 2):
+        if n_units < least:
             continue
         if zeros == n_units or 2 * zeros > n_units >= MANY:
             raise InputError(f'{where}, model {model!r}',
@@ -71,7 +71,7 @@ def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
 def check_models(where: str,
                  models: Sequence[str],
                  losses: NDArray,
-                 least: int = 0) -> None:
+                 least: int = 2) -> None:
     """Check each model by itself, and four or more by each other.
 
     Args and errors as in `check_spread` and `check_means`. The middle half of
@@ -79,7 +79,7 @@ def check_models(where: str,
     """
     check_spread(where, models, losses, least)
     n_units = (~np.isnan(losses)).sum(axis=1)
-    scored = n_units > 0
+    scored = n_units.astype(bool)
     means = np.nanmean(losses[scored], axis=1)
     low, high = USUAL
     if len(means) >= 4:

@@ -144,7 +144,8 @@ class FeatureTable:
                 'losses', '0 or more', f'{values.min():g}',
                 'Losses are -log p: change the sign of log-likelihoods.')
         columns = Columns(
-            tuple(units), np.full(len(units), 1 / max(len(units), 1)),
+            tuple(units),
+            np.ones(len(units)) / len(units),
             fingerprint((unit, '') for unit in units))
         return cls(tuple(models), columns, values)
 
@@ -224,8 +225,7 @@ def counted_tokens(table: LossTable,
                          f'none of {len(counted)}',
                          'Leave out models that miss texts.')
     unscored = np.isnan(table.losses[:, counted]).sum(axis=1)
-    if unscored.any():
-        model = int(np.argmax(unscored > 0))
+    for model in np.flatnonzero(unscored):
         raise InputError(
             f'losses of {table.models[model]!r}',
             f'all {np.count_nonzero(counted)} tokens that the training '

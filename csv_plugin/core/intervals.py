@@ -194,7 +194,7 @@ def deviation(variance: NDArray, slopes: NDArray) -> NDArray[np.float64]:
 def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
     """Fit both parts of the variance by weighted least squares, `(2,)`.
 
-    Sizes are absolute errors, `(N,)`; without one, it is `[1, 0]`.
+    Sizes are errors of any sign, `(N,)`; without one, it is `[1, 0]`.
     """
     from scipy.optimize import nnls
     columns = np.stack([np.ones_like(slopes), slopes**2], axis=1)
@@ -212,8 +212,7 @@ def shared_variances(folds: Sequence[FoldPredictions]) -> list[NDArray]:
     With n families, the variance of the benchmark's own errors counts n times,
     and the shared shape at the benchmark's level `SHARED_FAMILIES` times.
     """
-    errors = [(np.abs(part.errors), part.slopes[part.unseen])
-              for part in folds]
+    errors = [(part.errors, part.slopes[part.unseen]) for part in folds]
     variances = [fit_variance(*part) for part in errors]
     sharing = [
         b for b, (sizes, _) in enumerate(errors)
@@ -229,7 +228,7 @@ def shared_variances(folds: Sequence[FoldPredictions]) -> list[NDArray]:
 
 def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
     """Variances that differ by a factor only, from sizes and slopes."""
-    levels, shape = np.ones(len(errors)), np.zeros(2)
+    levels, shape = np.ones(len(errors)), np.array([])
     for _ in range(_ROUNDS if errors else 0):
         shape = fit_variance(
             np.concatenate(
@@ -276,18 +275,20 @@ def learn_rate(backtests: Sequence[Mapping[str, FoldPredictions]],
     squares, away = np.concatenate(sizes)**2, np.concatenate(distances)
     n_errors = BACKTEST_ERRORS * np.sqrt(len(variances))
 
+    usual, room = np.log(USUAL_RATE), 6 * RATE_DEVIATION
+
     def loss(log_rate: float) -> float:
         """Negative log posterior, but for a constant."""
         scale = (1 + np.exp(log_rate) * away)**2
-        prior = ((log_rate - np.log(USUAL_RATE)) / RATE_DEVIATION)**2 / 2
+        prior = ((log_rate - usual) / RATE_DEVIATION)**2 / 2
         if not len(squares):
             return float(prior)
         tails = np.log1p(squares / (MOST_FREEDOM * scale))
         likelihood = np.log(scale) + (MOST_FREEDOM + 1) * tails
         return float(prior + n_errors * likelihood.mean() / 2)
 
-    span = np.log(USUAL_RATE) + 6 * RATE_DEVIATION * np.array([-1, 1])
-    return float(np.exp(minimize_scalar(loss, bounds=span).x))
+    bounds = usual - room, usual + room
+    return float(np.exp(minimize_scalar(loss, bounds=bounds).x))
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:

@@ -72,7 +72,7 @@ class BenchmarkPredictor:
     @property
     def at_chance(self) -> bool:
         """True if all training models are at chance: not predictable yet."""
-        return self.intervals.rise > 0
+        return bool(self.intervals.rise)
 
     def predict(self, values: NDArray, distance: NDArray,
                 level: float) -> dict[str, NDArray]:
@@ -83,7 +83,7 @@ class BenchmarkPredictor:
         `Predictions`, `(M,)` each.
         """
         predicted = self.model.predict(values)
-        away = 0 * distance if self.at_chance else distance
+        away = np.zeros_like(distance) if self.at_chance else distance
         low, high = self.intervals.bounds(self.model, values, away, level)
         low, high = at_least_noise(low, predicted, high, self.n_items, level)
         if self.at_chance:

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Optional, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -34,7 +34,7 @@ class SharedFeatures:
         self._table, self._rows = values, np.arange(len(values))
         self._parts = lru_cache(MOST_PARTS)(self._part)
         self._made: dict[Callable[..., Any], Any] = {}
-        self._logs = lru_cache(1)(lambda: np.log(np.maximum(values, TINY)))
+        self._logs = cache(lambda: np.log(np.maximum(values, TINY)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -194,11 +194,9 @@ class Solver(Protocol):
 class JointSolver(Solver, Protocol):
     """Solver that fits all benchmarks together."""
 
-    def fit_together(self,
-                     tasks: Sequence[Task],
-                     masks: Sequence[NDArray],
-                     progress: Progress = iter,
-                     with_folds: bool = True) -> list[SalienceFit]:
+    def fit_together(self, tasks: Sequence[Task], masks: Sequence[NDArray],
+                     progress: Progress,
+                     with_folds: bool) -> list[SalienceFit]:
         """Fit all benchmarks; `progress` wraps them.
 
         Tasks and masks are those of `Solver.fit`, one per benchmark. Without
