@@ -127,8 +127,7 @@ def test_runs_of_opencompass_and_folders(folder, capsys):
 
 @pytest.mark.parametrize('places, message', [
     (['old.safetensors'], 'PLACE: expected two'),
-    (['run', 'old.safetensors'], 'one of the models, found a, b'),
-    (['run:c', 'old.safetensors'], 'one of the models, found a, b'),
+    (['run:', 'old.safetensors'], 'one of the models, found a, b'),
     (['new.safetensors:mine', 'old.safetensors'], 'the models, found new'),
     (['none.safetensors', 'old.safetensors'], 'Check the path'),
     (['losses.csv:mine', 'losses.csv:old'], 'one of the models, found old'),

@@ -213,6 +213,8 @@ def test_what_the_predictor_was_not_made_for_is_noted(predictor):
         tokens('fit-3', 3 / 8), tokens('b', 2.2), predictor).notes
     assert fitted.startswith('fit-3: among the training models')
     assert beyond.startswith('easy, hard: scores outside the range')
+    half = replace(B, info=replace(B.info, dtype='bfloat16'))
+    assert 'scored in different ways' in compare(A, half).notes[0]
 
 
 def test_answers_to_the_same_items():
@@ -257,9 +259,3 @@ def test_what_decides():
 def test_losses_that_cannot_be_compared(arguments, message):
     with pytest.raises(InputError, match=message):
         compare(**arguments)
-
-
-def test_models_that_were_scored_in_two_ways_are_noted():
-    half = replace(B, info=replace(B.info, dtype='bfloat16'))
-    assert len(compare(A, B).notes) == 1
-    assert 'scored in different ways' in compare(A, half).notes[0]
