@@ -58,7 +58,7 @@ def as_line(comparison: Comparison) -> str:
     part = comparison.decisive
     fields = {
         'verdict': part.verdict.replace(' ', '_'),
-        'by': _name(part),
+        'by': quote(_name(part)),
         'kind': part.kind,
         'difference': _number(part, part.value),
         'low': _number(part, part.low),

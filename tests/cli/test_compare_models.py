@@ -112,8 +112,10 @@ def test_level_and_margin(folder, capsys):
     (folder / 'more.csv').write_text((folder / 'losses.csv').read_text())
     assert call('losses.csv:old', 'more.csv:new') == 0
     # Items without a benchmark are of the file's.
-    (folder / 'exam.csv').write_text('model,1,2\na,1,0\nb,1,1\n')
-    assert call('--answers', 'exam.csv:a', 'exam.csv:b', '--by', 'exam') == 5
+    (folder / 'an exam.csv').write_text('model,1,2\na,1,0\nb,1,1\n')
+    grades = '--answers', 'an exam.csv:a', 'an exam.csv:b'
+    assert call(*grades, '--by', 'an exam', '--line') == 5
+    assert " by='an exam' kind=" in capsys.readouterr().out
 
 
 def test_runs_of_opencompass_and_folders(folder, capsys):
