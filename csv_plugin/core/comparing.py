@@ -398,7 +398,8 @@ def _pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     if not pairs:
         raise InputError('answers of A and B', 'items that both answered',
                          f'items of {", ".join(a)} and of {", ".join(b)}',
-                         'Run both models on the same benchmarks.')
+                         'Run both models on the same benchmarks, with the '
+                         'same prompts, metric and few-shot examples.')
     return pairs
 
 
