@@ -396,10 +396,11 @@ def _pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
             grades = ([one[i] for i in items] for one in (answers, others))
             pairs.append(PairedAnswers.of(benchmark, *grades))
     if not pairs:
-        raise InputError('answers of A and B', 'items that both answered',
-                         f'items of {", ".join(a)} and of {", ".join(b)}',
-                         'Run both models on the same benchmarks, with the '
-                         'same prompts, metric and few-shot examples.')
+        raise InputError(
+            'answers of A and B', 'items that both answered',
+            f'items of {", ".join(a)} and of {", ".join(b)}',
+            'Run both models on the same benchmarks, with the '
+            'same prompts, metric and few-shot examples.')
     return pairs
 
 
