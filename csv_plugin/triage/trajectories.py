@@ -44,7 +44,7 @@ class RunTrajectory:
                 f'run {self.run!r}',
                 f'a budget of {self.tokens[-1]:g} or more, where its last '
                 'checkpoint is', f'{self.budget:g}',
-                'Give the end of the training in the same unit.')
+                'Give its end in the same unit, as budget in --checkpoints.')
 
     __repr__ = short_repr
 
