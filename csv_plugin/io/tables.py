@@ -262,6 +262,11 @@ def models_to_fit(
     """Return models of splits, by default all but 'test' and `predicted`."""
     present = {info[model].split for model in models}
     rest = sorted(present - {'', 'test', *predicted})
+    if not (splits or rest) and 'train' in predicted:
+        raise InputError(
+            'models', 'some to fit to, by default neither of split test nor '
+            f'of {", ".join(predicted)}', 'none',
+            'Name splits to fit to, or predict fewer.')
     return models_in(splits or rest or ('train', ), models, info)
 
 

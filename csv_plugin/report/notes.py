@@ -8,7 +8,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import same_look
-from csv_plugin.core.formatting import interval
+from csv_plugin.core.formatting import percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import REAL, Missing, Predictions
@@ -105,8 +105,9 @@ def findings(predictions: Predictions) -> Iterator[str]:
         n_cells = (predictions.held_out(method) & narrow).sum()
         by_chance = (1 - predictions.level) * n_cells
         named = [
-            f'{cell.model} on {cell.benchmark} ({100 * cell.observed:.1f}, '
-            f'interval {interval(cell.low, cell.high)})' for cell in far
+            f'{cell.model} on {cell.benchmark} ({percent(cell.observed):.1f}, '
+            f'interval {percent(cell.low):.1f}-{percent(cell.high):.1f})'
+            for cell in far
         ]
         yield (
             f'{method}: {len(far)} of {n_cells} real scores lie outside of '

@@ -9,6 +9,7 @@ import numpy as np
 from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
@@ -74,8 +75,11 @@ def write_predictions(folder: Path, study: Study,
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     """Predictions of the solver for some models."""
-    solver = study.predictions.methods[0]
-    return Leaderboard.of(study.predictions.select(models, methods=[solver]))
+    return Leaderboard.of(_of_solver(study).select(models))
+
+
+def _of_solver(study: Study) -> Predictions:
+    return study.predictions.select(methods=[study.predictions.methods[0]])
 
 
 def error_rows(study: Study) -> list[list[str]]:
@@ -186,7 +190,6 @@ def _mean(values: Iterable[float]) -> float:
 
 def summary(study: Study, title: str, wide: bool = False) -> str:
     """Title, table of errors, with all columns if `wide`, and notes."""
-    solver = study.predictions.select(methods=[study.predictions.methods[0]])
     table, legend = short_table(study), _SHORT
     if wide:
         table, legend = text_table(error_rows(study), width=math.inf), _UNITS
@@ -196,7 +199,7 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     parts = [
         title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
         wrapped([cross_validated_line(study.predictor)]),
-        wrapped(outside_notes(solver)),
+        wrapped(outside_notes(_of_solver(study))),
         wrapped(learning_notes(study.predictor))
     ]
     return '\n\n'.join(filter(None, parts))
@@ -214,9 +217,10 @@ def write_report(path: FilePath,
     """
     n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
+    training = *remarks, *learning_notes(study.predictor, verbose=True)
     notes = [
-        f'* {markdown(note)}.'
-        for note in (*remarks, *learning_notes(study.predictor, verbose=True))
+        f'* {markdown(note)}' for note in (*outside_notes(_of_solver(study)),
+                                           *(f'{note}.' for note in training))
     ]
     parts = [
         f'# {title}',

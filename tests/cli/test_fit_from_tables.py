@@ -183,6 +183,7 @@ def test_splits(tmp_path, call, fit, predict, n_rows, title):
 @pytest.mark.parametrize('options, found', [
     ('--fit dev', "models in split 'dev', found only test, train, validation"),
     ('--predict test dev', "models in split 'dev'"),
+    ('--predict train validation', 'nor of train, validation, found none.'),
     ('--fit train test', 'test in both. Take it out of one, or use --leave-'),
 ])
 def test_splits_that_do_not_go(tmp_path, call, capsys, options, found):

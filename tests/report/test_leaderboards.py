@@ -72,8 +72,8 @@ def test_text():
         'all-token of m1 on bench-0: no dump',
         'predicted: 2 of 3 real scores lie outside of their interval, where '
         'about 0 would by chance: m0 on',
-        '  bench-0 (50.0, interval 30-45), m1 on bench-0 (50.0, interval '
-        '30-45)',
+        '  bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, interval '
+        '30.0-45.0)',
     ]  # yapf: disable
 
 

@@ -130,7 +130,8 @@ def test_report(tmp_path, study):
         row, = (line for line in table if cells(line)[0] == part.benchmark)
         assert cells(row)[1:] == [*map(markdown, part.error_cells)]
     assert 'over 2 main benchmarks.' in ' '.join(text.split())
-    notes = text.partition('## Notes\n\n')[2].splitlines()
+    far, *notes = text.partition('## Notes\n\n')[2].splitlines()
+    assert far.startswith('* uniform: far from the training models (>): ')
     assert notes == [
         f'* {note}.' for note in learning_notes(study.predictor, verbose=True)
     ]
