@@ -1,7 +1,6 @@
 """Comparison of two models by their losses, predictions and answers."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -151,7 +150,7 @@ def compare(a: Optional[Losses] = None,
                          'Give the losses of A and B, too.')
     models = 'A', 'B'
     found, notes = list[Difference](), list[str]()
-    main = _learned_main(predictor) if predictor else ()
+    main = _learned_main(predictor) if predictor else []
     if a is not None and b is not None:
         models = _name(a), _name(b)
         measured = _measure([a, b, *same_recipe], predictor)
@@ -215,13 +214,18 @@ class _Measured(NamedTuple):
 
 def _judge(measured: _Measured, predictor: Optional[Predictor],
            same_family: bool, level: float, margin: float) -> list[Difference]:
-    """Differences of the mean loss, and of what a predictor makes of it."""
+    """Differences of the mean loss, and of what a predictor makes of it.
+
+    One accuracy for all models, as at chance, tells nothing about these two.
+    """
     rows = _of_losses(measured, predictor)
     loss_margin = LOSS_MARGIN * float(rows[0][2][0])
     if predictor and predictor.training_scores is not None:
         rows += _predicted(predictor, measured.features, same_family)
-    found = []
+    found, unlearned = [], _unlearned(predictor) if predictor else []
     for kind, name, values, noises in rows:
+        if name in unlearned:
+            continue
         if len(values) > 2:
             noises[RUNS] = run_noise(values[2:])
         a, b = values[:2].tolist()
@@ -253,8 +257,7 @@ def _predicted(predictor: Predictor, features: NDArray,
     """Accuracies on each benchmark and, of several, their mean.
 
     Those of B are where they are expected beside those of A. The error of the
-    predictor contains the noise of texts. A mean accuracy for all models, as
-    of benchmarks at chance, tells nothing about a difference.
+    predictor contains the noise of texts.
     """
     main = _learned_main(predictor)
     names = _names(len(features))
@@ -266,18 +269,21 @@ def _predicted(predictor: Predictor, features: NDArray,
     accuracies = joint.values.copy()
     accuracies[:, 1] = accuracies[:, 0] + shift.difference
     noises = map(Noise, shift.deviation.tolist(), shift.freedom.tolist())
-    rows = [(PREDICTED, name, values, {
+    named = (*predictor.names, *[MEAN] * bool(main))
+    return [(PREDICTED, name, values, {
         PREDICTOR: noise
-    }) for name, values, noise in zip((*predictor.names,
-                                       MEAN), accuracies, noises)]
-    learned = [not part.is_mean for part in predictor.benchmarks]
-    return [*compress(rows, [*learned, bool(main)])]
+    }) for name, values, noise in zip(named, accuracies, noises)]
 
 
-def _learned_main(predictor: Predictor) -> tuple[str, ...]:
-    """Main benchmarks that are not predicted by their mean accuracy."""
-    return tuple(part.benchmark for part in predictor.benchmarks
-                 if part.main and not part.is_mean)
+def _unlearned(predictor: Predictor) -> list[str]:
+    """Benchmarks that are predicted by their mean accuracy."""
+    return [part.benchmark for part in predictor.benchmarks if part.is_mean]
+
+
+def _learned_main(predictor: Predictor) -> list[str]:
+    """The other main benchmarks."""
+    unlearned = _unlearned(predictor)
+    return [name for name in predictor.main if name not in unlearned]
 
 
 def _names(n: int) -> tuple[str, ...]:
@@ -373,12 +379,12 @@ def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
                      'the predictor, so the interval is too narrow')
-    flat = [part.benchmark for part in parts if part.is_mean]
-    if flat:
-        notes.append(f'{shortened(", ".join(flat), 60)}: nothing was learned, '
-                     'so no difference is predicted')
+    unlearned = _unlearned(predictor)
+    if unlearned:
+        notes.append(f'{shortened(", ".join(unlearned), 60)}: nothing was '
+                     'learned, so no difference is predicted')
     beyond = [
-        part.benchmark for part in parts if not part.is_mean
+        part.benchmark for part in parts if part.benchmark not in unlearned
         and part.intervals.distance(part.model.scores(features)).any()
     ]
     if beyond:
