@@ -117,7 +117,13 @@ def differing(records: Sequence[Measured],
               owner: str = 'name') -> str:
     """Return each value of a fact with one that has it; empty if they agree.
 
-    `owner` is the field that tells records apart.
+    `owner` is the field that tells records apart. Of a chat template, which
+    every model has of its own, it counts whether there is one.
+
+    >>> templates = dict(a='[INST]', b='<user>', c='none').items()
+    >>> differing([Measured(model, facts={TEMPLATE: template})
+    ...            for model, template in templates], TEMPLATE)
+    'some of a, none of c'
     """
     # What files state may be of any type.
     commits = {str(record.facts.get('commit')) for record in records}
@@ -127,7 +133,7 @@ def differing(records: Sequence[Measured],
     for record in records:
         value = record.facts.get(fact)
         if fact == TEMPLATE and value not in (None, 'none'):
-            value = 'some'  # Every model has a template of its own.
+            value = 'some'
         if value is not None:
             first.setdefault(str(value), getattr(record, owner))
     if len(first) < 2:

@@ -13,15 +13,6 @@ TABLE = AccuracyTable(('small', 'large'), ('gsm8k', 'mmlu', 'bbh'),
                       np.array([0.0, 0.25, 0.2]), np.array([1319, 0, 250]))
 
 
-def test_select_keeps_the_order_that_is_asked_for() -> None:
-    selected = TABLE.select(['large', 'small'], ['bbh', 'gsm8k'])
-    assert (selected.models, selected.benchmarks) == (('large', 'small'),
-                                                      ('bbh', 'gsm8k'))
-    np.testing.assert_array_equal(selected.values, [[1.0, 0.6], [NAN, 0.1]])
-    np.testing.assert_array_equal(selected.chance, [0.2, 0.0])
-    np.testing.assert_array_equal(selected.n_items, [250, 1319])
-
-
 def test_names_that_the_table_lacks_have_no_accuracy() -> None:
     wide = TABLE.spread(['new', 'large'], ['bbh', 'none', 'gsm8k'])
     assert (wide.models, wide.benchmarks) == (('new', 'large'), ('bbh', 'none',

@@ -71,6 +71,7 @@ def test_mean_losses_of_tables():
     assert loss is found.decisive and loss.kind == 'loss'
     assert loss.value == pytest.approx((b - a).mean())
     assert loss.margin == pytest.approx(0.001 * a.mean())
+    assert loss.noises['texts'].freedom == len(UNITS) - 2  # of two sources
     assert loss.low < -0.1 < loss.high
     # The texts differ by far more than the two models on each.
     assert loss.errors['texts'] < 0.1 * np.std(a) / np.sqrt(len(UNITS))

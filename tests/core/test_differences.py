@@ -56,6 +56,11 @@ def test_main_benchmarks_make_the_mean(predictor):
     names = predictor.names[:2]
     found = predict_jointly(predictor, TABLES.features, main=names)
     assert found.benchmarks[-1] == 'mean of 2'
+    last = len(predictor.names)
+    np.testing.assert_array_equal(
+        [*found.rank_ranges(.9), found.chances()],
+        [*found.rank_ranges(.9, last),
+         found.chances(last)])
     for part in (found.values, found.orders):
         np.testing.assert_allclose(part[-1], part[:2].mean(axis=0))
     alone = predict_jointly(predictor, TABLES.features, main=names[:1])

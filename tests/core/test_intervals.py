@@ -308,11 +308,14 @@ def test_a_variance_is_fitted_by_weighted_least_squares():
     gradient = columns @ (residuals / (variance @ columns)**2)
     scale = np.abs(columns) @ np.abs(residuals / (variance @ columns)**2)
     assert np.abs(gradient / scale).max() < 1e-3
+    assert fit_variance(np.zeros(0), np.zeros(0)).tolist() == [1, 0]
 
 
 def test_the_shared_shape_counts_as_some_families():
     """Own and shared variance by the number of families, solved for both."""
     other = errors_of((4e-4, 4e-2), 4000)
+    # Exactly right, half-way up the curve.
+    other.predicted[0, 0] = other.exponents[0, 0] = 0
     found = {
         n: shared_variances([other, errors_of((0.04, 0), 400, n, 1)])[1]
         for n in (1, 6, 40)

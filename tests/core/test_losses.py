@@ -37,21 +37,27 @@ TABLE = LossTable(('x', 'y'), ('en', 'zh'),
 
 
 @pytest.mark.parametrize('losses, n_chars, message', [
-    ([1.0], 5, r"text 'en': expected shape \(2,\), found \(1,\)"),
     ([1.0, np.inf
       ], 5, r"losses of text 'en': .*found inf at token 1.*precision"),
     ([1.0, 2.0], 6, "'en': .*found 6 characters and 5 bytes"),
+    ([1.0, 2.0], 1, "'en': .*found 1 characters and 5 bytes"),
     ([-.01, 2.0], 5, "'en': .* losses of 0 or more.*-0.01 at token 0"),
 ])
 def test_bad_token_losses_are_refused(losses, n_chars, message):
+    """On one text, and laid out."""
     with pytest.raises(InputError, match=message):
         TokenLosses('en', losses, TARGET[0], n_chars)
+    laid = TextLosses.of([TokenLosses('en', [1, 2], TARGET[0], 5)])
+    with pytest.raises(InputError, match=message):
+        replace(laid, losses=np.array(losses), n_chars=np.array([n_chars]))
 
 
 def test_losses_are_floats_and_hashes_hexadecimal():
     TokenLosses('en', [NAN, 1], TARGET[0], 5, '0a' * 32)
     empty = TokenLosses('', [], TokenSpans([], [], 0), 0)
     assert empty.losses.dtype == np.float64
+    with pytest.raises(InputError, match=r"'en': expected shape \(2,\)"):
+        TokenLosses('en', [1.0], TARGET[0], 5)
     with pytest.raises(InputError, match="sha256 of text 'en': .*'0A0A"):
         TokenLosses('en', [NAN, 1], TARGET[0], 5, '0A' * 32)
 
@@ -62,15 +68,6 @@ def test_the_least_losses_and_the_shortest_characters():
     TokenLosses('zh', [1.0], TokenSpans([0], [4], 4), 1)
     with pytest.raises(InputError, match='found -0.0011 at token 1'):
         TokenLosses('en', [NAN, -1.1e-3], TARGET[0], 5)
-
-
-@pytest.mark.parametrize('wrong, message', [
-    ({'losses': np.array([1, -1, 0, 0, 0])}, "text 'en': .*-1.0 at token 1"),
-    ({'n_chars': np.array([1, 1])}, "'en': .*found 1 characters and 5"),
-])  # yapf: disable
-def test_bad_losses_on_several_texts_are_refused(wrong, message):
-    with pytest.raises(InputError, match=message):
-        replace(TextLosses.of(words([[1, 3], [1, 2, 4]])), **wrong)
 
 
 def test_a_selection_names_each_model_once():

@@ -140,7 +140,8 @@ def test_models_and_benchmarks_that_a_method_lacks():
     assert wide.at('d', 'hard') == Missing('no prediction')
     assert wide.at('b', 'hard', 'other') == Missing('no prediction')
     assert wide.at('a', 'hard', 'broken') == REASON
-    assert not wide.in_sample[0].any() and not wide.extrapolated[0].any()
+    for part in (*CUBES[3:], 'with_scores'):
+        assert not getattr(wide, part)[0].any()
     nothing = Predictions.side_by_side({'broken': None}, MODELS, BENCHMARKS)
     assert np.isnan(nothing.level) and np.isnan(nothing.values).all()
     assert nothing.to_dict()['level'] is None

@@ -106,10 +106,7 @@ class _Regressions:
                 'L-BFGS-B',
                 jac=True,
                 bounds=[(None, None)] + [side] * (len(place) - 1),
-                options={
-                    'ftol': TOLERANCE,
-                    'gtol': LEAST_SLOPE
-                }).x
+                options=dict(ftol=TOLERANCE, gtol=LEAST_SLOPE)).x
         gradient = self._places[:, 1:] * self._units
         offset = self._places[:, 0] - gradient @ self._means
         return SalienceModel.from_linear(gradient, offset, self._floor,

@@ -45,8 +45,8 @@ CURVATURES = 0.1, 10.0
 LEAST_CURVATURE = 1e-12
 #: Steps at a penalty, halvings of a step, iterations of conjugate gradients.
 MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
-#: Conjugate gradients end at this share of their first error.
-STEP_TOLERANCE = 0.1
+#: Conjugate gradients end at this share of their first squared error.
+STEP_TOLERANCE = 0.01
 #: With so many models, products take longer than sorting out the regressions
 #: whose conjugate gradients have ended; and numbers of 32 bits, in which they
 #: take half as long, are exact enough inside conjugate gradients.
@@ -585,7 +585,7 @@ class _System:
             update, more = system._precondition(error)
             free[rows] += more
             last, size = size, dots(error, update)
-            going = size > STEP_TOLERANCE**2 * first
+            going = size > STEP_TOLERANCE * first
             if not going.any():
                 break
             direction *= ratio(size, last)[:, None]

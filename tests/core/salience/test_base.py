@@ -9,7 +9,6 @@ from csv_plugin.core.salience import fold_masks
 from csv_plugin.core.salience.base import (SharedFeatures, floor_candidates,
                                            grouped_folds)
 from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.scaling_law import Curve
 
 UNIFORM = np.array([0.2, 0.3, 0.5])
 FAMILIES = st.lists(
@@ -21,15 +20,6 @@ def linear(seed=0, shape=()):
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(*shape, 3)), rng.normal(size=shape),
             rng.uniform(0, 0.4, shape), rng.normal(size=(7, 3)))
-
-
-def test_scores_are_equation_1():
-    """A column for each token: its loss per character of the texts."""
-    losses = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 7.0]])
-    weights = np.array([0.5, -1.0, 2.0])
-    scores = SalienceModel(weights, Curve(-1, 0, 0)).scores(losses / 10)
-    expected = [(0.5 - 2 + 8) / 10, (1.5 - 5 + 14) / 10]
-    np.testing.assert_allclose(scores, expected, 1e-15)
 
 
 @pytest.mark.parametrize('shape', [(), (4, ), (2, 3)])

@@ -16,8 +16,10 @@ def fit(solver, task):
     return solver.fit(task, fold_masks(task.families, 0, n_repeats=1))
 
 
-def test_weights_are_not_negative_and_one_on_average():
-    task = make_world(n=40, salience=(3, -2, 1, 0), noise=0.02).task
+@pytest.mark.parametrize('alpha', [-2.0, 0.3])
+def test_weights_are_not_negative_and_one_on_average(alpha):
+    task = make_world(
+        n=40, salience=(3, -2, 1, 0), alpha=alpha, noise=0.005).task
     solution = fit(SOLVER, task)
     assert solution.penalty < np.inf
     for model in (solution.model, solution.folds):

@@ -51,11 +51,7 @@ def test_errors_and_prior_are_minimised(typical, monkeypatch):
         objective,
         start,
         method='Nelder-Mead',
-        options={
-            'xatol': 1e-8,
-            'fatol': 1e-10,
-            'maxiter': 4000
-        }).x
+        options=dict(xatol=1e-8, fatol=1e-10, maxiter=4000)).x
     found = pulled(task, fit, exponents, typical, 0.3)
     slope = slope_of(task, found.model.exponents(task.values))
     assert np.log(slope) == pytest.approx(expected[1], abs=1e-3)
