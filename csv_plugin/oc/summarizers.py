@@ -134,12 +134,12 @@ class PredictedSummarizer(DefaultSummarizer):
         table = super()._format_table(parsed, shown, *args, **kwargs)
         predictions = self.leaderboard.predictions
         for benchmark, place in self.places.items():
-            row = _row_of(table, place)
+            row = _row_behind(table, place)
             # Show what was not run, unless the rows were chosen.
             if row is None and not chosen:
-                row = len(table) - 1
+                row = len(table)
             if row is not None:
-                table[row + 1:row + 1] = [[
+                table[row:row] = [[
                     _cell(place.abbr), '-',
                     _cell(label), PREDICTED_MODE,
                     *predictions.cells(benchmark, label)
@@ -180,7 +180,8 @@ def _accuracy(raw: Mapping[str, Mapping[str, Any]],
     return Missing(' '.join(str(error).split())[:_REASON])
 
 
-def _row_of(table: Sequence[Sequence[str]], place: _Place) -> Optional[int]:
+def _row_behind(table: Sequence[Sequence[str]],
+                place: _Place) -> Optional[int]:
     rows = [r for r, row in enumerate(table) if row[0] == place.abbr]
     exact = [r for r in rows if table[r][2] == place.metric]
-    return (exact or rows)[-1] if rows else None
+    return (exact or rows)[-1] + 1 if rows else None

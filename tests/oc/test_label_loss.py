@@ -32,7 +32,7 @@ def benchmark(template, output_column='label', inferencer=PPLInferencer):
         inferencer=dict(type=inferencer, max_out_len=5))
 
 
-def labels(model, entry, max_seq_len=None):
+def labels(model, entry, max_seq_len=None, **settings):
     """Prompt and label of every item, as the inferencer gets them."""
     cfg = entry['infer_cfg']
     dataset = tiny.Exam(path='', reader_cfg=entry['reader_cfg'])
@@ -45,7 +45,7 @@ def labels(model, entry, max_seq_len=None):
         }) if name in cfg else None
         for name in ('ice_template', 'prompt_template')
     ]
-    texts = label_texts(model, retriever, *templates, max_seq_len)
+    texts = label_texts(model, retriever, *templates, max_seq_len, **settings)
     assert all(text.answer[1] == len(text.text) for text in texts)
     return [(text.text[:text.answer[0]], text.text[slice(*text.answer)])
             for text in texts]
@@ -89,6 +89,9 @@ ASKED = 'Is the cat a {A}?'
 def test_a_label_begins_where_templates_part(template, expected, model):
     items = labels(model, benchmark(template))
     assert items[0] == expected and len(items) == 7
+    # Sentences may begin alike.
+    items = labels(model, benchmark(template), after_common_start=True)
+    assert items[0] == (expected if expected[0] else ('the ', 'cat is it'))
 
 
 @pytest.mark.parametrize('template, expected', [
@@ -141,19 +144,20 @@ def test_examples_that_do_not_fit_are_dropped(model):
     assert none == f'\n{ASKED} '
 
 
-@pytest.mark.parametrize('template, words', [
+@pytest.mark.parametrize('template, column, words', [
     ({
         'C': 'c',
         'D': 'd'
-    }, r"label 'A' in column 'label'.*\['C', 'D'\].*no such"),
+    }, 'label', r"label 'A' in column 'label'.*\['C', 'D'\].*no such"),
     ({
         'A': '{question}',
         'B': '{question}'
-    }, "label 'A'.*a template whose text all labels"),
+    }, 'label', "label 'A'.*a template whose text all labels"),
+    ('{question}', 'gaps', "column 'gaps': .*found a list without texts"),
 ])
-def test_labels_without_a_template_are_refused(template, words, model):
+def test_labels_that_are_none_are_refused(template, column, words, model):
     with pytest.raises(InputError, match=words):
-        labels(model, benchmark(template))
+        labels(model, benchmark(template, column))
 
 
 def test_losses_of_a_benchmark(model, model_folder, tmp_path):

@@ -71,5 +71,6 @@ def test_models_behind_an_api_give_no_losses():
 def test_names_are_judged_once_all_predictors_are_there():
     there = load_predictor(shipped.PREDICTOR)
     check_benchmarks(['tides'], {'a': there, 'b': Missing('no file')})
-    with pytest.raises(InputError, match="found 'tides'"):
-        check_benchmarks(['tides'], {'a': there})
+    for name, near in (('tides', 'census, chin.*'), ('sum', 'sums')):
+        with pytest.raises(InputError, match=f": {near}, found '{name}'"):
+            check_benchmarks([name], {'a': there})

@@ -71,6 +71,7 @@ class Exam(BaseDataset):
                 B='the 天气',
                 cont=f'the {word}',
                 choices=['A', 'B'],
+                gaps=['A', None],
                 label='AB'[i % 2]) for i, word in enumerate(_SUBJECTS)
         ]
         data = Dataset.from_list(rows)
