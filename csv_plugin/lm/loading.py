@@ -87,9 +87,8 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
 
 
 @contextmanager
-def own_code_refused(path: FilePath,
-                     remedy: str,
-                     allowed: bool = False) -> Iterator[None]:
+def own_code_refused(path: FilePath, remedy: str,
+                     allowed: bool) -> Iterator[None]:
     """Refuse code of a model that the body of the `with` statement loads.
 
     The body has to pass `trust_remote_code=allowed`. Other arguments and
@@ -137,7 +136,9 @@ def revision_folder(model: str, revision: str) -> Path:
     with _in_words(f'revision {revision!r} of', model):
         found = Path(
             snapshot_download(
-                model, revision=revision, ignore_patterns=_PICKLES + _UNUSED))
+                model,
+                revision=revision,
+                ignore_patterns=[*_PICKLES, *_UNUSED]))
         if not any(found.glob('*.safetensors')):
             snapshot_download(
                 model, revision=revision, allow_patterns=_PICKLES)

@@ -142,7 +142,7 @@ def test_a_kernel_of_the_hub_is_refused(folder):
     code_folders.edit(
         folder / 'config.json', _attn_implementation='someone/kernel')
     with pytest.raises(InputError, match="kernel 'someone/kernel'"):
-        load_scoring_lm(folder)
+        load_causal_lm(folder)
 
 
 @pytest.mark.parametrize('name', ['no/model', './no/folder/here'])

@@ -165,6 +165,10 @@ def test_fit_to_a_table(method, solver):
                              SOLVERS[solver], 3)
     assert_same_predictions(predictor, expected, tables.features)
     assert predictor.targets is None
+    for more in (dict(scoring_lm=('model', 'tokenizer')),
+                 dict(validation='a')):
+        with pytest.raises(InputError, match='these are for token losses'):
+            fit(tables.features, to_fit, tables.families, method, **more)
 
 
 def test_benchmarks_that_no_model_was_run_on_are_left_out():

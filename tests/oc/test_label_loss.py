@@ -64,33 +64,22 @@ def build(kind, folder, **settings):
 ASKED = 'Is the cat a {A}?'
 
 
-@pytest.mark.parametrize('template, expected', [
-    ({
-        'A': '{question} {A}',
-        'B': '{question} {B}'
-    }, (ASKED + ' ', 'the cat')),
-    ({
-        'A': '{question}\nAnswer: A',
-        'B': '{question}\nAnswer: B'
-    }, (ASKED + '\nAnswer: ', 'A')),
-    ({
-        'A': '{question} all {A}.',
-        'B': '{question} also {B}.'
-    }, (ASKED + ' ', 'all the cat.')),
-    ({
-        'A': '{A} is it',
-        'B': '{B} is it'
-    }, ('', 'the cat is it')),
-    ({
-        'A': dict(round=[HUMAN, dict(role='BOT', prompt='{A}')]),
-        'B': dict(round=[HUMAN, dict(role='BOT', prompt='{B}')])
-    }, (ASKED + '\n', 'the cat')),
+@pytest.mark.parametrize('of_a, of_b, expected', [
+    ('{question} {A}', '{question} {B}', (ASKED + ' ', 'the cat')),
+    ('{question}\nIt is A', '{question}\nIt is B', (ASKED + '\nIt is ', 'A')),
+    ('{question} all {A}.', '{question} also {B}.',
+     (ASKED + ' ', 'all the cat.')),
+    ('{A} is it', '{B} is it', ('', 'the cat is it')),
+    (dict(round=[HUMAN, dict(role='BOT', prompt='{A}')]),
+     dict(round=[HUMAN, dict(role='BOT', prompt='{B}')]),
+     (ASKED + '\n', 'the cat')),
 ])
-def test_a_label_begins_where_templates_part(template, expected, model):
-    items = labels(model, benchmark(template))
+def test_a_label_begins_where_templates_part(of_a, of_b, expected, model):
+    entry = benchmark(dict(A=of_a, B=of_b))
+    items = labels(model, entry)
     assert items[0] == expected and len(items) == 7
     # Sentences may begin alike.
-    items = labels(model, benchmark(template), after_common_start=True)
+    items = labels(model, entry, after_common_start=True)
     assert items[0] == (expected if expected[0] else ('the ', 'cat is it'))
 
 
@@ -145,14 +134,9 @@ def test_examples_that_do_not_fit_are_dropped(model):
 
 
 @pytest.mark.parametrize('template, column, words', [
-    ({
-        'C': 'c',
-        'D': 'd'
-    }, 'label', r"label 'A' in column 'label'.*\['C', 'D'\].*no such"),
-    ({
-        'A': '{question}',
-        'B': '{question}'
-    }, 'label', "label 'A'.*a template whose text all labels"),
+    (dict(C='c', D='d'), 'label', r"label 'A'.*\['C', 'D'\].*no such"),
+    (dict.fromkeys('AB', '{question}'), 'label',
+     "label 'A' in column 'label'.*a template whose text all labels"),
     ('{question}', 'gaps', "column 'gaps': .*found a list without texts"),
 ])
 def test_labels_that_are_none_are_refused(template, column, words, model):

@@ -115,9 +115,8 @@ def test_the_back_test_forecasts_each_run_from_the_others():
     assert backtest.now == pytest.approx(then)
     assert backtest.errors == pytest.approx(final - expected)
     # It takes two runs.
-    for n, runs in ((1, ()), (2, backtest.runs[:2])):
-        few = Forecaster(runs_of(then[:n], final[:n]))
-        assert few.backtest(0.1).runs == runs
+    two = Forecaster(runs_of(then[:2], final[:2])).backtest(0.1)
+    assert two.runs == ('past-0', 'past-1')
 
 
 def test_better_runs_are_forecast_from_worse_ones():

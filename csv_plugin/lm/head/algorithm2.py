@@ -179,7 +179,7 @@ def train_heads(states: Tensor,
         best.theta[:, chosen] = head.theta[:, better]
         best.bias[chosen] = head.bias[better]
         going = step - best_step[running] < settings.patience
-        if step == settings.n_steps or not going.any():
+        if not going.any():
             break
         for part, gradient in zip((head.theta, head.bias),
                                   objective.gradient(evaluation)):

@@ -38,7 +38,7 @@ class ScoringHead:
         """Heads that give every token the weight 1; `theta` is 0."""
         theta = torch.zeros(
             hidden_size, n_benchmarks, dtype=torch.float64, device=device)
-        return cls(theta, torch.full_like(theta[0], _OF_ONE))
+        return cls(theta, theta.new_full([n_benchmarks], _OF_ONE))
 
     def select(self, benchmarks: NDArray) -> 'ScoringHead':
         """Copies of the heads of the benchmarks of an index or a mask."""

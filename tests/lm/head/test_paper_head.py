@@ -25,8 +25,8 @@ TEXTS = TextSet((Text('a', 'The dog sat on the mat, 7 times.'),
 TARGETS = target_tokens(tokenizer(), TEXTS)
 T, H, N = TARGETS.n_tokens, 3, 24
 MODELS = tuple(f'm{i}' for i in range(N))
-#: Four families; the last models are not fitted to.
-FAMILIES = {model: f'f{i % 4}' for i, model in enumerate(MODELS)}
+#: Eight families in five folds; the last models are not fitted to.
+FAMILIES = {model: f'f{i % 8}' for i, model in enumerate(MODELS)}
 FITTED, OTHERS = MODELS[:20], MODELS[20:]
 #: Families of the fitted models, and the folds that they are dealt to.
 GROUPS = np.array([FAMILIES[model] for model in FITTED])

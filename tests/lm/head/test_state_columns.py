@@ -65,10 +65,10 @@ def test_features_are_losses_times_standardised_states(block, part, dtype):
 
 def test_directions_that_never_change_are_columns_of_zeros(block):
     states = STATES.clone()
-    states[:, 2] = .1
+    states[:, 2:4] = torch.tensor([.1, 0])
     columns = StateColumns.of(states.float(), TABLE)
-    assert columns.scale.spread[2] == 1
-    assert abs(columns.features(TABLE).values[:, 3]).max() < 1e-12
+    assert columns.scale.spread[2:4].tolist() == [1, 1]
+    assert abs(columns.features(TABLE).values[:, 3:5]).max() < 1e-12
     scale = StateScale.of_moments(np.ones(2), 1 + np.array([1e-13, 1e-10]))
     np.testing.assert_allclose(scale.spread, [1, 1e-5])
 
