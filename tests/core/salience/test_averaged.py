@@ -276,10 +276,10 @@ def test_scores_at_chance_that_may_be_noise(slope, n_families):
     assert part.notes[0].startswith('predicted by the mean accuracy: no model')
 
 
-N, K, FLOOR = 24, 80, 0.25
+N, K, FLOOR = 24, 320, 0.25
 MASKS = fold_masks(np.repeat(np.arange(6), 4), 0, n_repeats=1)
 ROWS = [*MASKS, np.ones(N, dtype=bool)]
-SIZES = [80, 40, 20, 10, 5, 2, 1]
+SIZES = [320, 160, 80, 40, 20, 10, 5, 2, 1]
 
 
 def steady_world(seed: int = 0) -> Task:
@@ -318,13 +318,13 @@ def test_units_are_ordered_by_their_correlation_with_ranks():
             assert {*first} == {*np.flatnonzero(n_sizes > n)}
 
 
-@pytest.mark.parametrize('size', range(7))
+@pytest.mark.parametrize('size', range(9))
 def test_curves_are_on_the_mean_of_the_first_units(size):
     """Of their logarithms, or of fewer than eight losses."""
     task = steady_world()
     found = EqualWeights(task, MASKS)
     assert found.sizes.tolist() == SIZES
-    exponents, terms = found.average(0, np.eye(7)[size], np.s_[:])
+    exponents, terms = found.average(0, np.eye(9)[size], np.s_[:])
     values = relative(task) if SIZES[size] < 8 else np.log(relative(task))
     for row, n_sizes, by_fit in zip(ROWS, found.n_sizes, exponents):
         score = values[:, n_sizes > size].mean(axis=1)
