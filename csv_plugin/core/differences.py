@@ -36,6 +36,7 @@ from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
 from csv_plugin.core.paired import MOST_FREEDOM
 from csv_plugin.core.predictor import Losses, Predictor, TrainingScores
+from csv_plugin.core.scaling_law import LEAST_MODELS
 
 #: Accuracies lie in 0..1, so no error of a difference has a larger variance.
 MOST_VARIANCE = 1.0
@@ -247,8 +248,11 @@ def joint_of_scores(predictor: Predictor, scores: NDArray,
     noise = OWN_SHARE * item_variance(values, n_items) * inverse(n_items)
     distances = predictor.distances(scores)
     larger = np.array([p.intervals.growth(distances) for p in benchmarks])
-    # Nothing is known from a single family.
-    larger[[part.intervals.n_families < 2 for part in benchmarks]] = np.inf
+    # Nothing is known from a single family, or from curves through two models.
+    larger[[
+        part.intervals.n_families < 2 or len(part.fit_models) <= LEAST_MODELS
+        for part in benchmarks
+    ]] = np.inf
     n = int(chosen.sum())
     if n > 1:
         names = (*names, f'mean of {n}')

@@ -237,18 +237,21 @@ def test_errors_of_the_mean():
 
 
 def test_unbounded_errors(predictor):
-    """Of a loss above all of training, and of a benchmark of one family."""
+    """Of a loss above all of training, of one family, and of three models."""
     values = TABLES.features.values[[0, 9]] * [[10], [1]]
     table = FeatureTable(('a', 'b'), predictor.columns, values)
     found = predict_jointly(predictor, table)
     assert np.isinf(found.larger[0]).tolist() == [True, False]
     assert found.differences(0, 1).deviation[0] == 1
     few = tuple(
-        replace(part, intervals=replace(part.intervals, n_families=n))
-        for part, n in zip(predictor.benchmarks, (1, 2)))
-    alone = replace(predictor, benchmarks=(*few, *predictor.benchmarks[2:]))
+        replace(
+            part,
+            fit_models=part.fit_models[:models],
+            intervals=replace(part.intervals, n_families=n))
+        for part, models, n in zip(predictor.benchmarks, (9, 4, 3), (1, 2, 2)))
+    alone = replace(predictor, benchmarks=(*few, *predictor.benchmarks[3:]))
     larger = predict_jointly(alone, TABLES.features).larger
-    assert np.isinf(larger).all(axis=1).tolist()[:2] == [True, False]
+    assert np.isinf(larger).all(axis=1).tolist()[:3] == [True, False, True]
 
 
 def test_nothing_held_out(predictor):
