@@ -144,9 +144,11 @@ class Triage:
         expected = self.expected[run]
         chance = np.array(
             [self.predictions.chance[name] for name in self.benchmarks])
+        far = np.where(expected.extrapolated, '>', '').tolist()
+        at_chance = [*self.predictions.at_chance[0, :, 0], False]
         *cells, mean = map(predicted_cell, expected.values, expected.low,
                            expected.high, [*chance, self.mean(chance)],
-                           np.where(expected.extrapolated, '>', ''))
+                           [f + '?' * a for f, a in zip(far, at_chance)])
         return [mean, *cells]
 
     def to_dict(self) -> dict[str, Any]:
