@@ -145,7 +145,7 @@ class Triage:
         chance = np.array(
             [self.predictions.chance[name] for name in self.benchmarks])
         far = np.where(expected.extrapolated, '>', '').tolist()
-        at_chance = [*self.predictions.at_chance[0, :, 0], False]
+        at_chance = [*self.predictions.at_chance[0, :, 0].tolist(), False]
         *cells, mean = map(predicted_cell, expected.values, expected.low,
                            expected.high, [*chance, self.mean(chance)],
                            [f + '?' * a for f, a in zip(far, at_chance)])
