@@ -245,15 +245,13 @@ def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
 
 def mean_distances(folds: Sequence[FoldPredictions]) -> NDArray[np.float64]:
     """Return distances of the models, when held out, over all benchmarks."""
-    n_models = max((part.models.max(initial=-1) + 1 for part in folds),
-                   default=0)
-    totals, counts = np.zeros(n_models), np.zeros(n_models)
-    for part in folds:
-        distances = mean_unseen(part.distances, part.masks)
-        known = ~np.isnan(distances)
-        totals[part.models[known]] += distances[known]
-        counts[part.models[known]] += 1
-    return totals / np.maximum(counts, 1)
+    away = [mean_unseen(part.distances, part.masks) for part in folds]
+    distances = np.concatenate([np.zeros(0), *away])
+    models = np.concatenate(
+        [np.zeros(0, np.int64), *(part.models for part in folds)])
+    known = ~np.isnan(distances)
+    totals = np.bincount(models, np.where(known, distances, 0))
+    return totals / np.maximum(np.bincount(models, known), 1)
 
 
 def learn_rate(backtests: Sequence[Mapping[str, FoldPredictions]],

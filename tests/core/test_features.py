@@ -221,6 +221,8 @@ def test_losses_without_common_tokens_are_refused(measure):
         measure(losses)
 
 
-def test_losses_of_unequal_length_are_refused():
+def test_tables_of_what_is_no_loss_are_refused():
     with pytest.raises(InputError, match='a row for each model, found'):
         FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3]])
+    with pytest.raises(InputError, match='0 or more, found -1. .*the sign'):
+        FeatureTable.of_losses(['a', 'b'], ['x'], [[2], [-1]])

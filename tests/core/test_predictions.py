@@ -263,6 +263,7 @@ def test_print_shows_a_table(monkeypatch):
         *(cube().cells('hard', method)[0] for method in METHODS)
     ]
     assert shown[3][-1] == '-' and len(shown) == 7
+    assert '1e3' in str(replace(cube(), models=('1e3', '2', '3')))
     monkeypatch.setattr(predictions, '_PRINTED', 4)
     unknown = str(replace(cube(), real=np.full((3, 2), NAN)))
     assert ' real ' not in unknown and unknown.endswith('... and 2 more')
