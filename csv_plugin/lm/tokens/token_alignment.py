@@ -101,18 +101,17 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
     None if a gap holds a visible character, or spans contradict each other.
     """
-    n = len(text)
-    # Cumulated, the number of tokens at each character.
-    changes = np.zeros(n + 1, np.int64)
-    np.add.at(changes, starts, 1)
-    np.add.at(changes, ends, -1)
-    is_gap_mark = np.zeros(n + 1, bool)
-    for i in np.flatnonzero(np.cumsum(changes)[:n] == 0):
-        is_gap_mark[i] = _continues_character(text[i])
-        if not (is_gap_mark[i] or _is_blank(text[i])):
+    chars, gap_marks = np.arange(len(text)), []
+    # No token is open: as many have begun as have ended.
+    for i in np.flatnonzero(
+            starts.searchsorted(chars, 'right') == ends.searchsorted(
+                chars, 'right')):
+        if _continues_character(text[i]):
+            gap_marks.append(i)
+        elif not _is_blank(text[i]):
             return None
     # A token before a gap also takes the marks at the start of the gap.
-    stops = np.flatnonzero(~is_gap_mark)
+    stops = np.delete(np.append(chars, len(text)), gap_marks)
     ends = stops[np.searchsorted(stops, ends)]
     bounds = char_bounds(text)
     cuts = _cuts(bounds[starts[1:]], bounds[ends[:-1]])
