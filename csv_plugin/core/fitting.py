@@ -46,6 +46,8 @@ class Fitted:
     @cached_property
     def scores(self) -> NDArray:
         """Capability scores by each fold, then by the fit, `(F + 1, n)`."""
+        if self.fit.scores is not None:
+            return self.fit.scores
         # Each sum over all columns once: there may be many thousands.
         return self.fit.models.scores(self.task.values)
 

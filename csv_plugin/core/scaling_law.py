@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from csv_plugin.core.conventions import InputError
 
@@ -42,12 +42,14 @@ MAX_DAMPING = 1e6
 def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
     """Return Eq. 2 of exponents `alpha (score - beta)`; shapes broadcast."""
     floor = np.asarray(floor)
-    return floor + (1 - floor) * expit(exponent)
+    # Several times as fast as `scipy.special.expit`.
+    share = 0.5 + 0.5 * np.tanh(0.5 * np.asarray(exponent))
+    return np.asarray(floor + (1 - floor) * share)
 
 
 def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
     """Return the derivative of Eq. 2 in its exponent."""
-    share = expit(exponent)
+    share = accuracy_at(exponent, 0)
     return (1 - np.asarray(floor)) * share * (1 - share)
 
 
@@ -80,6 +82,10 @@ class Curve:
     def exponents(self, scores: NDArray) -> NDArray:
         """Return `alpha (score - beta)`, `(..., M)`; scores may be `(M,)`."""
         return self.alpha[..., None] * (scores - self.beta[..., None])
+
+    def scores(self, exponents: NDArray) -> NDArray:
+        """Return scores with these exponents, `(..., M)`."""
+        return self.beta[..., None] + exponents / self.alpha[..., None]
 
     def accuracies(self, scores: NDArray) -> NDArray:
         """Return accuracies, fractions, `(..., M)`; scores as above."""
@@ -139,9 +145,11 @@ class Regressions:
 
         The first column must be ones; the other coefficients are 0.
         """
-        floors = self.floors[:, None]
-        share = np.clip((self.accuracy - floors) / (1 - floors), .02, .98)
-        target, z = logit(share), self.design[..., 1]
+        # Many regressions have the same few floors.
+        floors, places = np.unique(self.floors, return_inverse=True)
+        share = (self.accuracy - floors[:, None]) / (1 - floors[:, None])
+        target = logit(np.clip(share, .02, .98))[places]
+        z = self.design[..., 1]
         n = self.masks.sum(axis=1, keepdims=True)
         dz = z - _weighted_sums(self.masks, z[..., None]) / n
         dt = target - np.sum(self.masks * target, axis=1, keepdims=True) / n
@@ -168,50 +176,49 @@ class Regressions:
         tolerance, as a share.
         """
         theta, damping = start.copy(), np.full(len(start), 1e-6)
-        active = np.arange(len(start))
-        value = self._objective(theta, active)
+        active, part = np.arange(len(start)), self
+        fitted, value = part._at(theta)
         for _ in range(MAX_STEPS):
-            step = self._step(theta[active], active, damping[active])
-            trial = theta[active] + step
-            new = self._objective(trial, active)
+            trial = theta[active] + part._step(fitted, damping[active])
+            new_fitted, new = part._at(trial)
             better = new <= value
             theta[active[better]] = trial[better]
             damping[active] *= np.where(better, 0.1, 10)
             # At the optimum, rounding makes a step better or worse.
             least = value * np.where(better, tolerance, 1e-15)
-            done = (np.abs(value - new) <= least) | (
-                damping[active] > MAX_DAMPING)
-            value = np.where(better, new, value)[~done]
-            active = active[~done]
-            if not len(active):
+            going = (np.abs(value - new) > least) & (
+                damping[active] <= MAX_DAMPING)
+            if not going.any():
                 break
+            fitted = np.where(better[:, None], new_fitted, fitted)[going]
+            value = np.where(better, new, value)[going]
+            active, part = active[going], part._of(going)
         return theta
 
-    def _of(self, rows: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Designs, masks and floors of some of the regressions."""
+    def _of(self, rows: NDArray) -> 'Regressions':
+        """Those where `rows`, a mask, is True."""
+        if rows.all():
+            return self
         design = self.design if self.design.ndim == 2 else self.design[rows]
-        return design, self.masks[rows], self.floors[rows, None]
+        return Regressions(design, self.accuracy, self.masks[rows],
+                           self.floors[rows])
 
-    def _objective(self, theta: NDArray, rows: NDArray) -> NDArray:
-        design, masks, floors = self._of(rows)
-        fitted = accuracy_at(_exponents(theta, design), floors)
-        return np.sum(masks * (self.accuracy - fitted)**2, axis=1)
+    def _at(self, theta: NDArray) -> tuple[NDArray, NDArray]:
+        """Accuracies of all rows, `(Q, n)`, and objectives, `(Q,)`."""
+        fitted = self.predict(theta)
+        return fitted, np.sum(self.masks * (self.accuracy - fitted)**2, axis=1)
 
-    def _step(self, theta: NDArray, rows: NDArray,
-              damping: NDArray) -> NDArray:
-        design, masks, floors = self._of(rows)
-        share = expit(_exponents(theta, design))
-        scaled = (1 - floors) * share
-        slope = scaled * (1 - share)
+    def _step(self, fitted: NDArray, damping: NDArray) -> NDArray:
+        """Steps from where the accuracies are `fitted`."""
+        masks, floors = self.masks, self.floors[:, None]
+        slope = (fitted - floors) * (1 - fitted) / (1 - floors)
         weight = masks * slope / masks.sum(axis=1, keepdims=True)
-        # The order of the terms decides the last bits of solutions, and more
-        # than these in heads trained by many.
-        residual = self.accuracy - floors - scaled
-        hessian = _weighted_squares(weight * slope, design)
+        hessian = _weighted_squares(weight * slope, self.design)
         diagonal = np.einsum('qpp->qp', hessian)
         # The last term keeps a saturated problem solvable.
         diagonal += damping[:, None] * diagonal + 1e-15
-        gradient = _weighted_sums(weight * residual, design)
+        gradient = _weighted_sums(weight * (self.accuracy - fitted),
+                                  self.design)
         return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
 
 

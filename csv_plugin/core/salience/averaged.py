@@ -57,7 +57,7 @@ NEAR = 1.3
 STRONG, STRIDE = 1e-4, 5
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
-RISE, FAR = 1.5, 4
+RISE, FAR = 1.5, 3
 #: Fewer units than these, if not all, count by their losses over typical ones:
 #: logarithms of one loss lead too far beyond the training models.
 LEAST_LOGS = 8
@@ -461,10 +461,11 @@ def _are_few(sizes: NDArray) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1)
 def _last_by_unit(losses: SharedFeatures) -> tuple[NDArray, NDArray]:
-    """Logarithms less the means of units, `(K, n)`, 32 bits; these means."""
+    """Logarithms less the means of units, `(K, n)`, and these; of 32 bits."""
     logs = _last_logs(losses)
     means = logs.mean(axis=0)
-    return np.ascontiguousarray((logs - means).T, dtype=np.float32), means
+    logs = np.ascontiguousarray((logs - means).T, dtype=np.float32)
+    return logs, means.astype(np.float32)
 
 
 def _correlations(losses: SharedFeatures, accuracy: NDArray,
@@ -510,7 +511,8 @@ def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
     # Many units are added faster as a product.
     many, few = sizes > len(means) / 32, _are_few(sizes)
     units = n_sizes[:, None] > np.flatnonzero(many)[:, None]
-    totals = np.tensordot(units.astype(logs.dtype), logs, 1)
+    units = units.astype(logs.dtype)
+    totals = np.tensordot(units, logs, 1)
     scores[:, many] = (totals + (units @ means)[..., None]) / sizes[many, None]
     for of_fit, n in zip(scores, n_sizes):
         first = np.arange(len(n))

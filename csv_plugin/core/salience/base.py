@@ -158,6 +158,8 @@ class SalienceFit:
     True for their training models. The penalty is infinite for uniform
     weights. `cv_mse` is the mean squared error on held-out models, and
     `held_out`, `(n,)`, are predictions of these if not those of `folds`.
+    `scores`, `(F + 1, n)`, are those of all models by the folds and the fit,
+    where they are known.
     """
     solver: str
     model: SalienceModel
@@ -167,6 +169,7 @@ class SalienceFit:
     cv_mse: float
     notes: tuple[str, ...] = ()
     held_out: Optional[NDArray] = None
+    scores: Optional[NDArray] = None
 
     @property
     def models(self) -> SalienceModel:

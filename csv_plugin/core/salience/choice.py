@@ -176,8 +176,8 @@ def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
     """
     from scipy.stats import ttest_1samp
     held_out = [
-        held_out_predictions(each, each.folds.predict(task.values))
-        for each in (other, fit)
+        mean_unseen(each.folds.predict(task.values), each.masks)
+        if each.held_out is None else each.held_out for each in (other, fit)
     ]
     errors = np.square(held_out - task.accuracy)
     names, member = np.unique(task.families, return_inverse=True)

@@ -63,53 +63,55 @@ def pulled(task: Task, fit: SalienceFit, exponents: NDArray, typical: float,
     floor, n_made = float(curve.floor[-1]), len(curve.floor)
     changes = typical - np.log(slopes, where=slopes > 0, out=slopes * np.nan)
     weight = len(np.unique(task.families)) / max(fit.cv_mse, LEAST_ERROR)
+    weights = weight * SPREAD**2 / np.where(changes < 0, 1, max(signal, 1e-6))
     factors, shifts = np.ones(len(slopes)), np.zeros(len(slopes))
-    for q in np.flatnonzero(np.abs(changes) > LEAST_CHANGE):
-        scale = 1 if changes[q] < 0 else signal
-        factors[q], shifts[q] = _pull(exponents[q, rows[q]],
-                                      task.accuracy[rows[q]], floor,
-                                      float(changes[q]),
-                                      weight * SPREAD**2 / max(scale, 1e-6))
+    moved = np.abs(changes) > LEAST_CHANGE
+    if moved.any():
+        parts = (part[moved] for part in (exponents, rows, changes, weights))
+        factors[moved], shifts[moved] = _pull(task.accuracy, floor, *parts)
     alpha = curve.alpha * factors[-n_made:]
     models = replace(
         models,
         curve=Curve(alpha, curve.beta - shifts[-n_made:] / alpha, curve.floor))
-    predicted = accuracy_at(
-        factors[:-1, None] * exponents[:-1] + shifts[:-1, None], floor)
+    exponents = factors[:, None] * exponents + shifts[:, None]
+    predicted = accuracy_at(exponents[:-1], floor)
     error = held_out_mse(predicted, task.accuracy, fit.masks)
     return replace(
         fit,
         model=models[-1],
         folds=models[:-1],
         cv_mse=float(error),
-        held_out=mean_unseen(predicted, fit.masks) if n_made == 1 else None)
+        held_out=mean_unseen(predicted, fit.masks) if n_made == 1 else None,
+        scores=models.curve.scores(exponents[-n_made:]))
 
 
-def _pull(exponents: NDArray, accuracy: NDArray, floor: float, change: float,
-          weight: float) -> tuple[float, float]:
-    """Factor and shift of exponents that minimise the penalised errors.
+def _pull(accuracy: NDArray, floor: float, exponents: NDArray, masks: NDArray,
+          changes: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Factors and shifts of exponents that minimise the penalised errors.
 
-    The weight is that of the mean squared error; `change` is the logarithm of
-    the factor that leads to the typical slope.
+    Of Q fits at once, which is faster than one by one, with exponents and
+    masks `(Q, n)`. Weights `(Q,)` are those of mean squared errors; `changes`,
+    `(Q,)`, are the logarithms of factors that lead to the typical slope.
     """
-    from scipy.optimize import minimize
-    centre, share = exponents.mean(), weight / len(accuracy)
-    around = exponents - centre
+    from scipy.optimize import fmin_l_bfgs_b
+    centres = np.mean(exponents, axis=1, where=masks)
+    around = exponents - centres[:, None]
+    shares = masks * (weights / masks.sum(axis=1))[:, None]
 
-    def penalised(place: NDArray) -> tuple[float, NDArray]:
-        """Half the penalised squared error at shift and log factor."""
-        moves = np.exp(place[1]) * around
-        off = accuracy_at(place[0] + moves, floor) - accuracy
-        steps = share * off * slope_at(place[0] + moves, floor)
-        lag = place[1] - change
-        return ((share * off @ off + lag**2) / 2,
-                np.array([steps.sum(), steps @ moves + lag]))
+    def penalised(places: NDArray) -> tuple[float, NDArray]:
+        """Half the penalised squared errors at shifts and log factors."""
+        shifts, logs = places.reshape(2, -1, 1)
+        moves, lags = np.exp(logs) * around, logs[:, 0] - changes
+        off = accuracy_at(shifts + moves, floor) - accuracy
+        steps = shares * off * slope_at(shifts + moves, floor)
+        gradient = [steps.sum(axis=1), np.sum(steps * moves, axis=1) + lags]
+        return ((np.sum(shares * off**2) + lags @ lags) / 2,
+                np.concatenate(gradient))
 
-    found = minimize(
-        penalised, [centre, change / 2],
-        jac=True,
-        method='L-BFGS-B',
-        bounds=[(None, None), (min(change, 0), max(change, 0))],
-        options=dict(ftol=1e-14, gtol=1e-9))
-    factor = float(np.exp(found.x[1]))
-    return factor, float(found.x[0] - factor * centre)
+    bounds = [(None, None)] * len(changes)
+    bounds += zip(np.minimum(changes, 0), np.maximum(changes, 0))
+    start = np.concatenate([centres, changes / 2])
+    found, *_ = fmin_l_bfgs_b(
+        penalised, start, bounds=bounds, factr=45, pgtol=1e-9)
+    shifts, logs = found.reshape(2, -1)
+    return np.exp(logs), shifts - np.exp(logs) * centres
