@@ -7,6 +7,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
+from csv_plugin.triage import judging
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import OVERALL, _extrapolated, forecast
 from csv_plugin.triage.ranking import LEVEL, NOT_FORECAST, TOO_FAR
@@ -294,6 +295,15 @@ def test_a_run_far_from_the_training_models_gets_no_verdict(
             np.testing.assert_array_equal(found, [*known, np.nan])
     assert f'{TOO_FAR}: far. No prediction' in triage.notes[-1]
     assert not any(part.useless.any() for part in early.expected.values())
+
+
+def test_a_run_that_is_far_on_one_benchmark_has_a_rank(predictor, history,
+                                                       monkeypatch):
+    marks = np.full((2, 2, 3), [False, True, False])
+    monkeypatch.setattr(judging, '_extrapolated', lambda *_: marks)
+    triage = forecast(predictor, run_dumps(NEW, 3), history)
+    assert triage.rankings['hard'].verdicts == (TOO_FAR, ) * 2
+    assert not any(TOO_FAR in note for note in triage.notes)
 
 
 def test_a_mean_is_marked_if_all_of_its_benchmarks_are(early):

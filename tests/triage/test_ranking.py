@@ -176,12 +176,8 @@ def test_error_of_differences(n):
 
 
 def test_verdicts():
-    ranking, *_ = rankings({
-        'a': (3.0, 0.0),
-        'b': (2.8, 0.0),
-        'c': (2.9, 0.0),
-        'd': (-4.0, 0.0)
-    })
+    ranking, *_ = rankings(
+        dict(a=(3.0, 0.0), b=(2.8, 0.0), c=(2.9, 0.0), d=(-4.0, 0.0)))
     assert ranking.runs == ('a', 'c', 'b', 'd')
     assert ranking.verdicts == (GO_ON, GO_ON, GO_ON, STOP)
     assert ranking.best.tolist() == [1, 1, 1, 4]
@@ -226,11 +222,8 @@ def test_the_error_of_a_finished_run_is_known():
 def test_without_held_out_errors_there_is_no_verdict():
     """As those of --method paper have."""
     predictor = replace(anywhere(), training_scores=None)
-    both, *_ = rankings({
-        'a': (0.0, 0.0),
-        'b': (3.0, 0.0)
-    },
-                        predictor=predictor)
+    runs = {'a': (0.0, 0.0), 'b': (3.0, 0.0)}
+    both, *_ = rankings(runs, predictor=predictor)
     assert both.runs == ('b', 'a')
     assert both.verdicts == (UNKNOWN, UNKNOWN)
 

@@ -12,7 +12,7 @@ from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from tests.lm.engines import stand_ins
 from tests.lm.engines.row_engines import WRONG, Exact
-from tests.lm.models import tokenizer
+from tests.lm.models import CONTEXT, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 
 TEXTS = [Text(f't{i}', text) for i, text in enumerate(['a', *CORPUS])]
@@ -76,10 +76,8 @@ def test_a_model_may_be_sure():
 def test_vllm_refuses_in_one_line(text, context, words, monkeypatch):
     package = stand_ins.package('vllm', SamplingParams=dict)
     monkeypatch.setitem(sys.modules, 'vllm', package)
-    strange = tokenizer()
+    engine, strange = VLLMEngine(stand_ins.LLM()), tokenizer()
+    assert engine.facts.context == CONTEXT
     strange.add_tokens([f'word{i}' for i in range(100)])
     with pytest.raises(InputError, match=words):
-        token_losses(
-            VLLMEngine(stand_ins.LLM()),
-            strange, [Text('a', text)],
-            context=context)
+        token_losses(engine, strange, [Text('a', text)], context=context)
