@@ -4,6 +4,7 @@ transformers 5 makes some tokenizers anew, from parts of their
 `tokenizer.json` and the class that the folder names. If that is not the right
 class, other ids come out without an error: they are compared with the file's.
 """
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ import numpy as np
 from huggingface_hub.constants import HF_HUB_CACHE
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerBase
+from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TargetTokens
@@ -88,11 +89,14 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
             'Check the files and the class of the tokenizer.')
 
 
+def _encode(tokenizer: PreTrainedTokenizerBase,
+            texts: list[str]) -> BatchEncoding:
+    return tokenizer(texts, add_special_tokens=False, verbose=False)
+
+
 def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
                     texts: Sequence[Text]) -> list[TokenizedText]:
-    encoded = tokenizer([text.text for text in texts],
-                        add_special_tokens=False,
-                        verbose=False)
+    encoded = _encode(tokenizer, [text.text for text in texts])
     if file is not None:
         _check_against_file(tokenizer, file, texts, encoded['input_ids'])
     added = tokenizer.get_added_vocab().keys()
@@ -201,9 +205,7 @@ def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     for text, ids, right in zip(texts, all_ids, encodings):
         if ids == right.ids or _may_differ(tokenizer, file, text.text):
             continue
-        first = next(
-            (i for i, (a, b) in enumerate(zip(ids, right.ids)) if a != b),
-            min(len(ids), len(right.ids)))
+        first = len(os.path.commonprefix([ids, right.ids]))
         raise InputError(
             f'text {text.text_id!r}, {_named(tokenizer)}',
             f'the tokens of its tokenizer.json, {right.tokens[first:][:5]} '
@@ -218,17 +220,14 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     """Return whether options explain that the ids of a text differ."""
     own = set(tokenizer.added_tokens_decoder.items())
     written = set(file.get_added_tokens_decoder().items())
-    special = {pair for pair in own | written if pair[1].special}
+    same = {pair for pair in own & written if not pair[1].special}
     # Special ones, and those that are not the same in both.
-    changed = special | (own ^ written)
+    changed = (own | written) - same
     if any(token.content in text for _, token in changed):
         return True
     # Equal if either puts a space before the text.
-    variants = text, f' {text}'
-    of_file = [
-        file.encode(variant, add_special_tokens=False).ids
-        for variant in variants
-    ]
-    return any(
-        tokenizer(variant, add_special_tokens=False, verbose=False)
-        ['input_ids'] in of_file for variant in variants)
+    variants = [text, f' {text}']
+    of_file = file.encode_batch(variants, add_special_tokens=False)
+    encoded = _encode(tokenizer, variants)
+    return any(ids == encoding.ids for ids in encoded['input_ids']
+               for encoding in of_file)
