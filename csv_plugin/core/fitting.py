@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.held_out_errors import FoldPredictions, typical_error
+from csv_plugin.core.held_out_errors import (FoldPredictions, mean_unseen,
+                                             typical_error)
 from csv_plugin.core.intervals import (LOSS_EXPONENT, TIMES_COMPUTE, Intervals,
                                        deviation, learn_rate, mean_distances,
                                        shared_variances, worse_models)
@@ -21,8 +22,7 @@ from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Plain, SalienceFit, Solver, Task,
-                                      fold_masks, held_out_predictions,
-                                      predicts_better)
+                                      fold_masks, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import MOST, outside, scores_of
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, Curve
@@ -53,8 +53,14 @@ class Fitted:
 
     @cached_property
     def held_out(self) -> NDArray:
-        """As `salience.held_out_predictions`, `(n,)`."""
-        return held_out_predictions(self.fit, self.folds.predicted)
+        """Mean predictions of each model by fits to other families, `(n,)`.
+
+        A choice of the solver excluded them, too. NaN where nothing was held
+        out.
+        """
+        if self.fit.held_out is not None:
+            return self.fit.held_out
+        return mean_unseen(self.folds.predicted, self.fit.masks)
 
     @property
     def is_mean(self) -> bool:

@@ -6,8 +6,7 @@ import pytest
 
 from csv_plugin.core.fitting import Fitted, fit_predictor
 from csv_plugin.core.held_out_errors import mean_unseen
-from csv_plugin.core.salience import (Auto, Ridge, Task, Uniform, fold_masks,
-                                      held_out_predictions)
+from csv_plugin.core.salience import Auto, Ridge, Task, Uniform, fold_masks
 from tests.tables import small_tables
 
 
@@ -56,8 +55,7 @@ def test_folds_predict_the_models_that_they_have_not_seen():
     mask = fit.masks[:1].copy()
     mask[:, 0] = True
     never = replace(fit, folds=fit.folds[:1], masks=mask)
-    assert np.isnan(
-        held_out_predictions(never, never.folds.predict(task.values))[0])
+    assert np.isnan(Fitted(task, never).held_out[0])
     assert part.folds.n_families == len(set(tables.groups))
 
 

@@ -4,7 +4,6 @@ from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
                                            SalienceFit, Solver, Task,
                                            fold_masks)
 from csv_plugin.core.salience.choice import (Auto, Constant, OnColumns,
-                                             held_out_predictions,
                                              predicts_better)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Plain, Ridge, Uniform
@@ -24,6 +23,5 @@ DEFAULT_SOLVER = 'averaged'
 __all__ = [
     'Auto', 'Averaged', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
     'JointSolver', 'NonNegative', 'OnColumns', 'Plain', 'Ridge', 'SOLVERS',
-    'SalienceFit', 'Solver', 'Task', 'Uniform', 'fold_masks',
-    'held_out_predictions', 'predicts_better'
+    'SalienceFit', 'Solver', 'Task', 'Uniform', 'fold_masks', 'predicts_better'
 ]

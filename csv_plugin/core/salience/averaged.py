@@ -509,8 +509,8 @@ def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
     """
     scores = np.empty((len(n_sizes), len(sizes), len(losses)))
     # Many units are added faster as a product.
-    many, few = sizes > len(means) / 32, _are_few(sizes)
-    units = n_sizes[:, None] > np.flatnonzero(many)[:, None]
+    many, few = sizes > len(means) / 16, _are_few(sizes)
+    units = n_sizes[:, None] > np.flatnonzero(many)[:, None].astype(np.int8)
     units = units.astype(logs.dtype)
     totals = np.tensordot(units, logs, 1)
     scores[:, many] = (totals + (units @ means)[..., None]) / sizes[many, None]

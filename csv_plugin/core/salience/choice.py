@@ -156,17 +156,6 @@ def _defaults(task: Task) -> tuple[Solver, ...]:
     return (Ridge(), )
 
 
-def held_out_predictions(fit: SalienceFit, predicted: NDArray) -> NDArray:
-    """Return mean predictions of each model by fits to other families, `(n,)`.
-
-    `predicted`, `(F, n)`, are the accuracies of all models by each fold. A
-    choice of the solver excluded them, too. NaN where nothing was held out.
-    """
-    if fit.held_out is not None:
-        return fit.held_out
-    return mean_unseen(predicted, fit.masks)
-
-
 def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
     """Return True if a fit predicts held-out families better than another.
 
