@@ -26,10 +26,10 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     Losses are in nats, NaN for unscored tokens, all texts in one row: `(M,
     n_source)` to `(M, n_target)`.
 
-    >>> source = TokenSpans([0, 1], [1, 3], n_bytes=3)
+    >>> source = TokenSpans([0, 1, 3], [1, 3, 3], n_bytes=3)
     >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)
-    >>> map_losses(np.array([[1.0, 4.0]]), [source], [target])
-    array([[3., 2.]])
+    >>> map_losses(np.array([[1.0, 4.0, 0.5]]), [source], [target])
+    array([[3. , 2.5]])
     """
     source, target = TextSpans.of(sources), TextSpans.of(targets)
     source_widths = source.ends - source.starts

@@ -46,8 +46,8 @@ class BenchmarkPredictor:
     model: SalienceModel
     intervals: Intervals
     notes: tuple[str, ...]
-    typical_error: float = float('nan')
-    main: bool = True
+    typical_error: float
+    main: bool
 
     __repr__ = short_repr
 

@@ -70,7 +70,8 @@ def test_back_tests_fit_to_the_worse_models_with_folds_of_one_repeat():
 
     tables = small_tables(n_models=24, n_families=12).only('easy')
     fit_predictor(tables.features, tables.accuracies, tables.groups, Spy())
-    (every, _), *backtests = seen
+    (every, folds), *backtests = seen
+    np.testing.assert_array_equal((~folds).sum(axis=0), 3)
     assert [len(task.accuracy) for task, _ in backtests] == [12, 16, 20]
     worst_first = np.sort(every.features.mean_loss)[::-1]
     for task, masks in backtests:

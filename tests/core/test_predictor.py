@@ -211,6 +211,8 @@ def test_losses_in_another_unit(tables, predictor, factor):
     wrong = replace(one, values=factor * one.values)
     with pytest.raises(InputError, match='a mean loss like that of other'):
         predictor.predict(wrong)
+    with pytest.raises(InputError, match='a mean loss like that of other'):
+        replace(predictor, mean_losses=np.array([.5, 2])).predict(wrong)
     # Features other than losses have no such range.
     replace(predictor, mean_losses=np.array([-1., 1])).predict(wrong)
 
