@@ -22,10 +22,7 @@ EXAM = tiny.exam(
     'exam',
     prompt_template=dict(
         type=PromptTemplate,
-        template={
-            'A': '{question} {A}',
-            'B': '{question} {B}'
-        }),
+        template=dict(A='{question} {A}', B='{question} {B}')),
     retriever=dict(type=ZeroRetriever),
     inferencer=dict(type=PPLInferencer))
 

@@ -214,10 +214,8 @@ def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):
     chance = np.mean([*early.predictions.chance.values()])
     for low, shown in ((chance - 0.01, '(any)'), (chance + 0.02, '-100)')):
         wide = replace(expected, low=np.full(3, low), high=np.ones(3))
-        mean, *_ = replace(
-            early, expected={
-                'good': wide
-            }).forecast_cells('good')
+        triage = replace(early, expected=dict(good=wide))
+        mean, *_ = triage.forecast_cells('good')
         assert mean == f'{100 * expected.values[2]:.1f} {mean.split()[1]}'
         assert shown in mean
 

@@ -327,10 +327,8 @@ def test_offloaded_weights(tmp_path):
     model = make('llama', tie_word_embeddings=False)
     expected = losses_of(model, TEXTS)
     accelerate.dispatch_model(
-        model, {
-            'model': 'cpu',
-            'lm_head': 'disk'
-        },
+        model,
+        dict(model='cpu', lm_head='disk'),
         main_device='cpu',
         offload_dir=str(tmp_path))
     assert any(weight.is_meta for weight in model.parameters())

@@ -206,6 +206,12 @@ def test_it_sees_nothing_of_other_models():
         accuracies=replace(ACCURACIES, values=values), settings=FEW_STEPS)
     np.testing.assert_array_equal(
         predicted(blind), predicted(trained(settings=FEW_STEPS)))
+    # A fold that holds out no accuracy does not count.
+    values[:20][~MASKS[0]] = np.nan
+    fewer = trained(
+        accuracies=replace(ACCURACIES, values=values), settings=FEW_STEPS)
+    folds = fewer.benchmark('exam').intervals.folds
+    assert len(folds.curve.alpha) == len(MASKS) - 1
 
 
 def test_states_are_left_as_they_are():
