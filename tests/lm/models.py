@@ -27,9 +27,8 @@ _GROUPED = {**_SIZES, 'num_key_value_heads': 2}
 PLAIN: dict[str, tuple[str, str, dict[str, Any]]] = {
     'llama': ('LlamaForCausalLM', 'LlamaConfig', _GROUPED),
     'gpt-neox': ('GPTNeoXForCausalLM', 'GPTNeoXConfig', _SIZES),
-    'qwen2': ('Qwen2ForCausalLM', 'Qwen2Config', {
-        **_GROUPED, 'tie_word_embeddings': True
-    }),
+    'qwen2': ('Qwen2ForCausalLM', 'Qwen2Config',
+              dict(_GROUPED, tie_word_embeddings=True)),
     'mamba': ('MambaForCausalLM', 'MambaConfig',
               dict(
                   hidden_size=32,
@@ -57,15 +56,15 @@ PLAIN: dict[str, tuple[str, str, dict[str, Any]]] = {
 #: The model caps or scales the logits of the head.
 WITH_TAIL: dict[str, tuple[str, str, dict[str, Any]]] = {
     # Layers with and without a sliding window.
-    'gemma2': ('Gemma2ForCausalLM', 'Gemma2Config', {
-        **_GROUPED, 'head_dim': 8,
-        'query_pre_attn_scalar': 8,
-        'sliding_window': 16,
-        'final_logit_softcapping': 5.
-    }),
-    'cohere': ('CohereForCausalLM', 'CohereConfig', {
-        **_GROUPED, 'logit_scale': .25
-    }),
+    'gemma2': ('Gemma2ForCausalLM', 'Gemma2Config',
+               dict(
+                   _GROUPED,
+                   head_dim=8,
+                   query_pre_attn_scalar=8,
+                   sliding_window=16,
+                   final_logit_softcapping=5.)),
+    'cohere':
+    ('CohereForCausalLM', 'CohereConfig', dict(_GROUPED, logit_scale=.25)),
 }
 MODELS = {**PLAIN, **WITH_TAIL}
 
@@ -74,12 +73,9 @@ def make(name: str, seed: int = 0, **settings: Any) -> PreTrainedModel:
     model_name, config_name, sizes = MODELS[name]
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        config = getattr(transformers, config_name)(**{
-            'vocab_size': VOCABULARY,
-            'initializer_range': .4,
-            **sizes,
-            **settings
-        })
+        common = dict(vocab_size=VOCABULARY, initializer_range=.4)
+        made = common | sizes | settings
+        config = getattr(transformers, config_name)(**made)
         return getattr(transformers, model_name)(config).eval()
 
 

@@ -97,10 +97,7 @@ def test_the_engine_goes_before_losses_of_the_model_itself(
 def test_mistakes_are_found_before_any_model_is_loaded(change, words,
                                                        model_folder):
     wrong = entry(model_folder)
-    wrong['engine'] = 'http://localhost' if change is None else {
-        **wrong['engine'],
-        **change
-    }
+    wrong['engine'] = wrong['engine'] | change if change else 'http://a'
     with pytest.raises(InputError, match='engine of api: .*' + words):
         check_engines([wrong])
     wrong['llm'] = dict(type='no class that could be loaded')

@@ -74,13 +74,11 @@ def test_a_dump_and_its_entries(model_folder, entry, tmp_path):
 
 def test_parts_of_a_partitioned_run(model_folder, entry, tmp_path):
     for part, test_range in enumerate(('[0:17]', '[17: 34]', '[34:51]')):
-        folder = tiny.infer(
-            tmp_path, config(model_folder), {
-                **entry, 'abbr': f'{entry["abbr"]}_{part}',
-                'reader_cfg': {
-                    **entry['reader_cfg'], 'test_range': test_range
-                }
-            })
+        of_part = dict(
+            entry,
+            abbr=f'{entry["abbr"]}_{part}',
+            reader_cfg=dict(entry['reader_cfg'], test_range=test_range))
+        folder = tiny.infer(tmp_path, config(model_folder), of_part)
     parts = [
         read_dump(folder / f'{entry["abbr"]}_{part}.safetensors')
         for part in range(3)

@@ -266,10 +266,8 @@ def test_model_names(run, predictors):
     assert table[0][4:] == ['Fit', 'new-0']
     assert table[2][4].endswith('*')
     path = run / 'summary' / f'leaderboard_{TIME}.json'
-    assert json.loads(path.read_text('utf-8'))['folders'] == {
-        'Fit': 'fit-4',
-        'new-0': 'new-0'
-    }
+    folders = {'Fit': 'fit-4', 'new-0': 'new-0'}
+    assert json.loads(path.read_text('utf-8'))['folders'] == folders
 
 
 def test_losses_only(tmp_path, predictors):

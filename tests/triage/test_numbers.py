@@ -35,10 +35,7 @@ def world():
     models = {
         f'{run}@{round(1000 * share)}':
         ModelInfo(run[:3], '', params, share * tokens)
-        for run, (params, tokens) in {
-            **EARLIER,
-            **NEW
-        }.items()
+        for run, (params, tokens) in (EARLIER | NEW).items()
         for share in SHARES
     }
     features = FeatureTable.of_losses(

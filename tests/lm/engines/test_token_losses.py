@@ -211,7 +211,7 @@ def test_plain_heads_run_without_all_logits():
     model = make('gemma2')
     shapes = calls_of(model)
     losses_of(model, 20 * TEXTS)
-    assert max(rows * width for rows, width in shapes) <= 512
+    assert 400 < max(rows * width for rows, width in shapes) <= 512
     assert max(rows for rows, _ in shapes) > 1
 
 
