@@ -274,15 +274,13 @@ def with_all(masks: NDArray) -> NDArray:
 
 
 def held_out_mse(predicted: NDArray, accuracy: NDArray,
-                 masks: NDArray) -> NDArray:
-    """Return mean squared errors where `masks` is False, `(...)`, or NaN.
+                 masks: NDArray) -> float:
+    """Return the mean squared error where `masks` is False, or NaN.
 
-    Predictions are `(..., F, n)`, masks `(F, n)`.
+    Predictions and masks are `(F, n)`.
     """
-    if masks.all():
-        return np.full(predicted.shape[:-2], np.nan)
     squares = np.where(masks, 0, (predicted - accuracy)**2)
-    return squares.sum(axis=(-2, -1)) / np.sum(~masks)
+    return float(squares.sum() / (np.sum(~masks) or np.nan))
 
 
 def floor_candidates(chance: float) -> NDArray:

@@ -37,7 +37,7 @@ class Constant:
         predicted = np.broadcast_to(mean[:-1, None], masks.shape)
         error = held_out_mse(predicted, task.accuracy, masks)
         return SalienceFit(self.name, models[-1], models[:-1], masks, np.inf,
-                           float(error), ())
+                           error, ())
 
 
 @dataclass(frozen=True, eq=False)

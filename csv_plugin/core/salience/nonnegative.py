@@ -56,7 +56,7 @@ class NonNegative:
         for penalty in self.penalties:
             models = regressions.follow(penalty)
             predicted = models[:-1].predict(task.values)
-            error = float(held_out_mse(predicted, task.accuracy, masks))
+            error = held_out_mse(predicted, task.accuracy, masks)
             if error > HOPELESS * min(errors):
                 break
             candidates.append(models)

@@ -61,7 +61,9 @@ def cross_validate(name: str, task: Task, masks: NDArray,
         predicted[:, :,
                   row] = part.accuracy.mean() if candidates is None else (
                       _predict(candidates, task.values, floors))
-    errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
+    errors = np.array(
+        [[held_out_mse(by_fold, task.accuracy, masks) for by_fold in by_floor]
+         for by_floor in predicted[:, :, :-1]])
     setting, floor = (
         int(i) for i in np.unravel_index(np.argmin(errors), errors.shape))
     models = SalienceModel.stack([
