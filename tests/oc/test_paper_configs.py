@@ -43,6 +43,18 @@ def paper(folder):
         return Config.fromfile('eval_csv_paper.py')
 
 
+def test_models_are_loaded_as_they_need(paper) -> None:
+    for model in paper.models:
+        allowed = model['abbr'].startswith('internlm')
+        assert model['model_kwargs']['trust_remote_code'] is allowed
+        assert model['tokenizer_kwargs']['trust_remote_code'] is allowed
+        # With the default attention, its soft cap is left out.
+        eager = model['model_kwargs'].get('attn_implementation') == 'eager'
+        assert eager is model['abbr'].startswith('gemma-2')
+        # Or OpenCompass looks it up, with the model's own code.
+        assert model['max_seq_len'] >= 4096
+
+
 def test_models_are_those_of_table_2_with_scores(paper) -> None:
     models = paper_models()
     abbrs = [model['abbr'] for model in paper.models]
@@ -65,18 +77,6 @@ def test_code_of_models_runs_only_where_the_user_says_so(tmp_path) -> None:
         shutil.copy(ROOT / f'configs/{name}.py', tmp_path / f'{name}.py')
         with pytest.raises(Exception, match='internlm.*set own_code = True'):
             Config.fromfile(tmp_path / f'{name}.py')
-
-
-def test_models_are_loaded_as_they_need(paper) -> None:
-    for model in paper.models:
-        allowed = model['abbr'].startswith('internlm')
-        assert model['model_kwargs']['trust_remote_code'] is allowed
-        assert model['tokenizer_kwargs']['trust_remote_code'] is allowed
-        # With the default attention, its soft cap is left out.
-        eager = model['model_kwargs'].get('attn_implementation') == 'eager'
-        assert eager is model['abbr'].startswith('gemma-2')
-        # Or OpenCompass looks it up, with the model's own code.
-        assert model['max_seq_len'] >= 4096
 
 
 def test_base_and_chat_models_have_their_own_benchmarks(paper) -> None:
