@@ -8,21 +8,11 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TextSpans, TokenSpans, char_bounds
-from tests.core.strategies import sparse_spans, texts, tilings
+from tests.core.strategies import texts, tilings
 
 
 def pairs(spans):
     return list(zip(spans.starts.tolist(), spans.ends.tolist()))
-
-
-@given(st.integers(0, 30).flatmap(sparse_spans))
-@settings(max_examples=30)
-def test_widths_agree_with_a_count_of_every_byte(spans):
-    held = np.zeros(spans.n_bytes, int)
-    for start, end in pairs(spans):
-        held[start:end] += 1
-    assert held.max(initial=0) <= 1
-    assert np.sum(spans.ends - spans.starts) == held.sum()
 
 
 @pytest.mark.parametrize(
