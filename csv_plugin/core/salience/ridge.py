@@ -134,11 +134,10 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     of_floor = slice(floor * n_fits, (floor + 1) * n_fits)
     solutions = path[best][of_floor]
     if best:
-        solutions = ridge.refined(problems[of_floor], solutions,
-                                  penalties[best - 1])
+        solutions = ridge.refined(problems[of_floor], solutions, tried[best])
     models = ridge.models(solutions, floors[floor])
     folds, model = models[:-1], models[-1]
-    gained = bool(best > 0) or name == Uniform.name
+    gained = bool(best) or name == Uniform.name
     return SalienceFit(name, model, folds, masks, float(tried[best]),
                        float(errors[best, floor]),
                        fit_notes(model, masks, gained))
