@@ -26,7 +26,8 @@ from coverage import CoverageData
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Tests that one bug meets at most, those of its own module and room first.
+#: Tests that one bug meets at most: those of its own module first, then kept
+#: numbers, then those of its room.
 MOST_TESTS = 200
 #: Smaller numbers are tolerances, of which none is right to a factor of two.
 LEAST_NUMBER = 1e-3
@@ -165,7 +166,8 @@ def is_noticed(bug: Bug, tests: set[str], place: Path) -> bool:
     room, own = bug.path.split('/')[1], f'/test_{Path(bug.path).stem}.py'
     chosen = sorted(
         tests,
-        key=lambda test: (own not in test, f'/{room}/' not in test, test))
+        key=lambda test: (own not in test, '/test_numbers.py' not in test,
+                          f'/{room}/' not in test, test))
     path = place / bug.path
     good = path.read_bytes()
     path.write_bytes(good[:bug.start] + bug.becomes.encode() + good[bug.end:])

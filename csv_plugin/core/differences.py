@@ -352,7 +352,7 @@ def _weights(first: NDArray, second: NDArray, n: int) -> NDArray[np.float64]:
     the square root of k.
     """
     key = np.minimum(first, second) * n + np.maximum(first, second)
-    weights = np.reciprocal(np.sqrt(np.bincount(key)[key]))
+    weights = np.bincount(key)[key]**-0.5
     for kind in (first == second, first != second):
         weights[kind] /= weights[kind].sum()
     return weights / weights.sum()

@@ -201,7 +201,7 @@ def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
     parts = np.array([1.0, 0.0])
     for _ in range(_ROUNDS if len(sizes) else 0):
         # The variance of a squared error is that of the error, squared.
-        weight = np.reciprocal(deviation(parts, slopes)**2)
+        weight = deviation(parts, slopes)**-2
         parts, _ = nnls(columns * weight[:, None], sizes**2 * weight)
     return parts
 
