@@ -20,7 +20,7 @@ def test_bad_runs_are_refused(changes, expected):
 
 
 def test_interpolation_is_linear_in_the_log():
-    run = make_run()
+    run = make_run(budget=1.0)
     between = np.sqrt(SHARES[1] * SHARES[2])
     exponent, = run.at(between)
     assert exponent == pytest.approx((law(SHARES[1]) + law(SHARES[2])) / 2)

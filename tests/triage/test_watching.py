@@ -102,6 +102,6 @@ def test_watch_complains_of_each_error_once(job, tmp_path):
         return job.update()
 
     watch(look, shown.append, complaints.append, interval=0.001)
-    assert len(shown) == 1 and not [*looks]
+    assert len(shown) == 1 and shown[0] and not [*looks]
     assert 'later' in complaints[0]
     assert complaints[1:] == ["[Errno 13] Permission denied: 'runs/a'"] * 2

@@ -77,7 +77,7 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
         return None
     probe = inputs[:, :PROBE_TOKENS]
     hidden = body_states(model, probe)[0]
-    if hidden.shape[-1] != head.in_features:
+    if hidden.shape[1] != head.in_features:
         return None
     by_model = _run(model, probe).logits[0].to(head.weight.device)
     by_head = HeadLogits(hidden.to(head.weight.device), head)
