@@ -46,7 +46,7 @@ LEAST_CURVATURE = 1e-12
 #: Steps at a penalty, halvings of a step, iterations of conjugate gradients.
 MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
 #: Conjugate gradients end at this share of their first squared error.
-STEP_TOLERANCE = 0.01
+STEP_TOLERANCE = 0.04
 #: With so many models, products take longer than sorting out the regressions
 #: whose conjugate gradients have ended; and numbers of 32 bits, in which they
 #: take half as long, are exact enough inside conjugate gradients.
