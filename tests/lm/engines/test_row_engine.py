@@ -77,7 +77,8 @@ def test_vllm_refuses_in_one_line(text, context, words, monkeypatch):
     package = stand_ins.package('vllm', SamplingParams=dict)
     monkeypatch.setitem(sys.modules, 'vllm', package)
     engine, strange = VLLMEngine(stand_ins.LLM()), tokenizer()
-    assert engine.facts.context == CONTEXT
+    facts = engine.facts
+    assert (facts.context, facts.cache_dtype) == (CONTEXT, 'float32')
     strange.add_tokens([f'word{i}' for i in range(100)])
     with pytest.raises(InputError, match=words):
         token_losses(engine, strange, [Text('a', text)], context=context)
