@@ -141,13 +141,7 @@ def compare(a: Optional[Losses] = None,
             answers of both, or as in `Predictor.features`.
     """
     _check_fractions(level, margin)
-    if (a is None) != (b is None) or a is None and answers is None:
-        raise InputError('comparison', 'losses or answers of A and of B',
-                         'fewer', 'Give either of both models.')
-    if a is None and (predictor or same_recipe):
-        raise InputError('comparison by answers alone',
-                         'no predictor and no runs', 'one of these',
-                         'Give the losses of A and B, too.')
+    _check_given(a, b, answers, bool(predictor or same_recipe))
     models = 'A', 'B'
     found, notes = list[Difference](), list[str]()
     main = _learned_main(predictor) if predictor else []
@@ -171,6 +165,18 @@ def compare(a: Optional[Losses] = None,
                      'two models, not about their recipes')
     return Comparison(models, level, tuple(found), tuple(pairs), decisive,
                       tuple(notes))
+
+
+def _check_given(a: Optional[Losses], b: Optional[Losses],
+                 answers: Optional[tuple[Answers, Answers]],
+                 needs_losses: bool) -> None:
+    if (a is None) != (b is None) or a is None and answers is None:
+        raise InputError('comparison', 'losses or answers of A and of B',
+                         'fewer', 'Give either of both models.')
+    if a is None and needs_losses:
+        raise InputError('comparison by answers alone',
+                         'no predictor and no runs', 'one of these',
+                         'Give the losses of A and B, too.')
 
 
 def _check_fractions(level: float, margin: float) -> None:

@@ -169,11 +169,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                              'neither a scoring LM nor '
                              'validation models', 'one of them',
                              'Leave it out: these are for token losses.')
-        groups = [families[model] for model in accuracies.models]
-        method = method or DEFAULT_SOLVER
-        check_choice('solver', method, sorted(SOLVERS))
-        return fit_predictor(losses, accuracies, groups, SOLVERS[method], seed,
-                             progress)
+        return _fit_table(losses, accuracies, families, method
+                          or DEFAULT_SOLVER, seed, progress)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
@@ -193,6 +190,15 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         model: dump.info
         for model, dump in losses.items()
     })
+
+
+def _fit_table(losses: FeatureTable, accuracies: AccuracyTable,
+               families: Mapping[str, str], solver: str, seed: int,
+               progress: Progress) -> Predictor:
+    check_choice('solver', solver, sorted(SOLVERS))
+    groups = [families[model] for model in accuracies.models]
+    return fit_predictor(losses, accuracies, groups, SOLVERS[solver], seed,
+                         progress)
 
 
 def _read_texts(
