@@ -152,8 +152,18 @@ def tests_by_line(place: Path,
     ], cwd=place, env=environment, check=True)  # yapf: disable
     data = CoverageData(str(place / '.coverage'))
     data.read()
+    by_file: dict[str, set[str]] = {}
+    for context in filter(None, data.measured_contexts()):
+        test = context.rpartition('|')[0]
+        by_file.setdefault(test.partition('::')[0], set()).add(test)
+
+    def tests(context: str) -> set[str]:
+        test, _, phase = context.rpartition('|')
+        # A fixture runs once, in the first of the tests that may share it.
+        return by_file[test.partition('::')[0]] if phase == 'setup' else {test}
+
     return {(Path(file).relative_to(place.resolve()).as_posix(), line):
-            {context.rpartition('|')[0] for context in contexts if context}
+            set().union(*map(tests, filter(None, contexts)))
             for file in data.measured_files()
             for line, contexts in data.contexts_by_lineno(file).items()
             }  # yapf: disable

@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_limits
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.held_out_errors import (FoldPredictions, mean_unseen,
-                                             typical_error)
+from csv_plugin.core.held_out_errors import FoldPredictions, typical_error
 from csv_plugin.core.intervals import (LOSS_EXPONENT, TIMES_COMPUTE, Intervals,
                                        deviation, learn_rate, mean_distances,
                                        shared_variances, worse_models)
@@ -46,21 +45,12 @@ class Fitted:
     @cached_property
     def scores(self) -> NDArray:
         """Capability scores by each fold, then by the fit, `(F + 1, n)`."""
-        if self.fit.scores is not None:
-            return self.fit.scores
-        # Each sum over all columns once: there may be many thousands.
-        return self.fit.models.scores(self.task.values)
+        return self.fit.scores_of(self.task)
 
     @cached_property
     def held_out(self) -> NDArray:
-        """Mean predictions of each model by fits to other families, `(n,)`.
-
-        A choice of the solver excluded them, too. NaN where nothing was held
-        out.
-        """
-        if self.fit.held_out is not None:
-            return self.fit.held_out
-        return mean_unseen(self.folds.predicted, self.fit.masks)
+        """See `SalienceFit.held_out_of`."""
+        return self.fit.held_out_of(self.task)
 
     @property
     def is_mean(self) -> bool:

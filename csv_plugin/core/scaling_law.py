@@ -210,9 +210,9 @@ class Regressions:
 
     def _step(self, fitted: NDArray, damping: NDArray) -> NDArray:
         """Steps from where the accuracies are `fitted`."""
-        masks, floors = self.masks, self.floors[:, None]
+        floors = self.floors[:, None]
         slope = (fitted - floors) * (1 - fitted) / (1 - floors)
-        weight = masks * slope / masks.sum(axis=1, keepdims=True)
+        weight = self.masks * slope
         hessian = _weighted_squares(weight * slope, self.design)
         diagonal = np.einsum('qpp->qp', hessian)
         # The last term keeps a saturated problem solvable.

@@ -86,6 +86,7 @@ def test_a_task_that_cannot_be_fitted_is_diagnosed(name):
 def test_chance_has_a_margin():
     scores = np.array([1.0, 2.0, 3.0])
     just_above = np.array([0.27 + 1e-9, 0.2, 0.1])
+    assert diagnose(0 * scores, just_above, 0.25) == ('constant_score', )
     for unit in (1, 1e-13):
         assert diagnose(unit * scores, just_above, 0.25) == ()
     assert diagnose(scores, just_above - 2e-9, 0.25) == ('at_chance', )
@@ -105,7 +106,7 @@ def test_slopes_are_the_derivative_of_the_accuracies(alpha, beta, floor):
 @pytest.mark.parametrize('alpha, floor', [(-2, 1.01), (-2, -.01), (0, -1.1)])
 def test_a_floor_is_a_fraction(alpha, floor):
     """That of a constant curve is twice the accuracy minus 1."""
-    Curve(0, 0, -1)
+    Curve([0, 0], [0, 0], [-1, 1])
     with pytest.raises(InputError, match='floor'):
         Curve(alpha, 0, floor)
 
@@ -143,6 +144,7 @@ def test_solutions_are_those_of_scipy(seed):
     factors = np.arange(1, 7)[:, None, None]**[0, 1, 0, 1, 1]
     each = replace(stack, design=stack.design * factors)
     for found in (stack.solve(start, tolerance=1e-14),
+                  stack.solve(-2 * start, tolerance=1e-14),
                   each.solve(each.start(), tolerance=1e-14) * factors[:, 0]):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 

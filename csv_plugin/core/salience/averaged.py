@@ -20,6 +20,7 @@ from typing import NamedTuple, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
@@ -178,7 +179,7 @@ class Averaged:
             for member, of_all in zip(members, shared.excess)
         ]
         floor = _best_floor(excess[:2])
-        weights = [_normalised(-part[:, floor] / SHARPNESS) for part in excess]
+        weights = [softmax(-part[:, floor] / SHARPNESS) for part in excess]
 
         averages = [
             member.average(floor, part, rows)
@@ -188,7 +189,7 @@ class Averaged:
             _logs(_error_of(task, masks, exponents, floors[floor]))
             for exponents, _ in averages
         ]
-        shares = _normalised(POWER * (np.array(logs) + shared.members))
+        shares = softmax(POWER * (np.array(logs) + shared.members))
         models = _joined(task, [terms for _, terms in averages], shares,
                          floors[floor])
         exponents = np.tensordot(shares, [part for part, _ in averages], 1)
@@ -388,12 +389,6 @@ def _logs(errors: ArrayLike) -> NDArray:
     return np.log(np.maximum(errors, LEAST_ERROR))
 
 
-def _normalised(logs: NDArray) -> NDArray:
-    """Weights that sum to 1, from logarithms of weights."""
-    weights = np.exp(logs - logs.max())
-    return weights / weights.sum()
-
-
 def _error_of(task: Task, masks: NDArray, exponents: NDArray,
               floor: float) -> float:
     """Error of exponents `(F + 1, n)` on held-out families."""
@@ -508,15 +503,18 @@ def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
     Logarithms and means are those of `_last_by_unit`.
     """
     scores = np.empty((len(n_sizes), len(sizes), len(losses)))
-    # Many units are added faster as a product.
+    # All units are the same in all fits; many are added faster as a product.
+    scores[:, 0] = (
+        np.ones(len(logs), logs.dtype) @ logs / len(logs) + means.mean())
     many, few = sizes > len(means) / 16, _are_few(sizes)
+    many[0] = False
     units = n_sizes[:, None] > np.flatnonzero(many)[:, None].astype(np.int8)
     units = units.astype(logs.dtype)
     totals = np.tensordot(units, logs, 1)
     scores[:, many] = (totals + (units @ means)[..., None]) / sizes[many, None]
     for of_fit, n in zip(scores, n_sizes):
         first = np.arange(len(n))
-        for s in np.flatnonzero(few | ~many):
+        for s in np.flatnonzero(few | ~many)[1:]:
             first = first[n[first] > s]
             if few[s]:
                 of_fit[s] = (losses[:, first] / typical[first]).mean(axis=1)
@@ -534,12 +532,12 @@ def fit_curves(scores: NDArray, accuracy: NDArray,
     """
     centre, spread = (
         part(scores, axis=1, keepdims=True) for part in (np.mean, np.std))
-    flat = spread <= 1e-12 * np.abs(centre)
-    z = np.where(flat, 0, scores - centre) / np.where(flat, 1, spread)
+    spread[spread <= 1e-12 * np.abs(centre)] = np.inf
+    z = (scores - centre) / spread
     designs = np.stack([np.ones_like(z), z], axis=2).repeat(len(floors), 0)
     curves = Regressions(designs, accuracy, np.ones(designs.shape[:2]),
                          np.tile(floors, len(z)))
     lines = curves.solve(curves.start(), LINE_TOLERANCE)
     offset, slope = lines.T.reshape(2, len(z), len(floors))
-    slope = np.where(flat, 0, slope) / np.where(flat, 1, spread)
+    slope = slope / spread
     return slope, offset - slope * centre

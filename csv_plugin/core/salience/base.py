@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.held_out_errors import mean_unseen
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
@@ -176,6 +177,23 @@ class SalienceFit:
         """Models of the folds, then that of all models, `(F + 1,)`."""
         folds = (self.folds[f] for f in range(len(self.folds.curve.alpha)))
         return SalienceModel.stack([*folds, self.model])
+
+    def scores_of(self, task: Task) -> NDArray:
+        """Return scores of all models by folds, then the fit, `(F + 1, n)`."""
+        # Each sum over all columns once: there may be many thousands.
+        return (self.models.scores(task.values)
+                if self.scores is None else self.scores)
+
+    def held_out_of(self, task: Task) -> NDArray:
+        """Mean predictions of each model by fits to other families, `(n,)`.
+
+        A choice of the solver excluded them, too. NaN where nothing was held
+        out.
+        """
+        if self.held_out is not None:
+            return self.held_out
+        predicted = self.folds.curve.accuracies(self.scores_of(task)[:-1])
+        return mean_unseen(predicted, self.masks)
 
 
 class Solver(Protocol):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.held_out_errors import LEAST_FAMILIES, mean_unseen
+from csv_plugin.core.held_out_errors import LEAST_FAMILIES
 from csv_plugin.core.salience.base import (SalienceFit, Solver, Task,
                                            held_out_mse, with_all)
 from csv_plugin.core.salience.nonnegative import NonNegative
@@ -36,8 +36,9 @@ class Constant:
         models = SalienceModel.constant(mean, task.uniform)
         predicted = np.broadcast_to(mean[:-1, None], masks.shape)
         error = held_out_mse(predicted, task.accuracy, masks)
+        scores = np.broadcast_to(task.features.mean_loss, rows.shape)
         return SalienceFit(self.name, models[-1], models[:-1], masks, np.inf,
-                           error, ())
+                           error, scores=scores)  # yapf: disable
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,7 @@ def _one_partition(task: Task, masks: NDArray) -> NDArray:
     Few families are held out one by one; else these are the first repeat.
     """
     families = np.unique(task.families)
-    if 1 < len(families) <= ONE_BY_ONE:
+    if len(families) <= ONE_BY_ONE:
         return task.families != families[:, None]
     held_out = np.cumsum(~masks, axis=0)
     return masks[:1 + int(held_out.all(axis=1).argmax())]
@@ -164,10 +165,7 @@ def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
     `LEAST_FAMILIES`.
     """
     from scipy.stats import ttest_1samp
-    held_out = [
-        mean_unseen(each.folds.predict(task.values), each.masks)
-        if each.held_out is None else each.held_out for each in (other, fit)
-    ]
+    held_out = [each.held_out_of(task) for each in (other, fit)]
     errors = np.square(held_out - task.accuracy)
     names, member = np.unique(task.families, return_inverse=True)
     if len(names) < LEAST_FAMILIES:

@@ -33,7 +33,7 @@ WEAK = 10**-3.5
 #: Most principal directions in the preconditioner.
 MAX_DIRECTIONS = 24
 #: They are larger than the mean of the others by this factor.
-LEAST_DIRECTION = 4
+LEAST_DIRECTION = 3
 #: A regression is solved once its next step is expected to improve the
 #: objective by less than this share: of a path, and for what is chosen.
 TOLERANCE, FINAL_TOLERANCE = 1e-8, 1e-14
@@ -230,8 +230,8 @@ class Centre:
 
     `free` are the unpenalised columns: ones and the standardised mean loss,
     `(n, 2)`. `means` are those of the features, `(K,)`, `spread` is the
-    standard deviation of the mean loss. `scale` makes the largest centred
-    value 1, so that squares of losses neither overflow nor vanish.
+    standard deviation of the mean loss. `scale` makes the range of centred
+    values 1, so that squares of losses neither overflow nor vanish.
     """
     free: NDArray
     means: NDArray
@@ -244,7 +244,7 @@ class Centre:
         values = features.values
         means = values.mean(axis=0)
         centred = values - means
-        scale = 1 / max(centred.max(), -centred.min())
+        scale = 1 / np.ptp(centred)
         centred *= scale
         mean_loss = centred @ features.uniform
         spread = mean_loss.std()

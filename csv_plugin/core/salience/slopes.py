@@ -61,7 +61,7 @@ def pulled(task: Task, fit: SalienceFit, exponents: NDArray, typical: float,
     models, rows = fit.models, with_all(fit.masks)
     curve, slopes = models.curve, slope_of(task, exponents)
     floor, n_made = float(curve.floor[-1]), len(curve.floor)
-    changes = typical - np.log(slopes, where=slopes > 0, out=slopes * np.nan)
+    changes = typical - np.log(np.where(slopes > 0, slopes, np.nan))
     weight = len(np.unique(task.families)) / max(fit.cv_mse, LEAST_ERROR)
     weights = weight * SPREAD**2 / np.where(changes < 0, 1, max(signal, 1e-6))
     factors, shifts = np.ones(len(slopes)), np.zeros(len(slopes))
@@ -110,7 +110,7 @@ def _pull(accuracy: NDArray, floor: float, exponents: NDArray, masks: NDArray,
 
     bounds = [(None, None)] * len(changes)
     bounds += zip(np.minimum(changes, 0), np.maximum(changes, 0))
-    start = np.concatenate([centres, changes / 2])
+    start = np.concatenate([centres, np.zeros_like(changes)])
     found, *_ = fmin_l_bfgs_b(
         penalised, start, bounds=bounds, factr=45, pgtol=1e-9)
     shifts, logs = found.reshape(2, -1)

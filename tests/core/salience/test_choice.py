@@ -159,6 +159,8 @@ def test_the_favourite_is_kept_unless_a_test_says_otherwise(
     if expected == 'own':
         # Its error is not the lowest, so a test has kept it.
         assert errors['own'] > min(errors.values())
+    kept = 'no other is better by a test' in solution.notes[-1]
+    assert kept == (expected == 'own')
     without = Auto(auto.candidates).fit(task, masks)
     assert without.cv_mse == min(errors.values())
 

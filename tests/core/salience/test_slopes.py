@@ -82,5 +82,6 @@ def test_the_typical_slope_is_a_weighted_median():
     slopes = np.exp([0.0, 1.0, 2.0, 9.0])
     assert typical_slope(slopes, np.array([1, 1, 1, 0])) == pytest.approx(1)
     assert typical_slope(slopes, np.array([1, 1, 6, 0])) > 1.5
-    assert typical_slope([*slopes[:3], -1.0], np.ones(4)) == pytest.approx(1)
-    assert np.isnan(typical_slope([-1.0, 2.0], np.ones(2)))
+    assert typical_slope([*slopes[:3], 0.0], np.ones(4)) == pytest.approx(1)
+    assert typical_slope(slopes[:2], np.ones(2)) == pytest.approx(.5)
+    assert np.isnan(typical_slope([-1.0, 2.0, 3.0], np.array([1, 1, 0])))
