@@ -539,5 +539,4 @@ def fit_curves(scores: NDArray, accuracy: NDArray,
                          np.tile(floors, len(z)))
     lines = curves.solve(curves.start(), LINE_TOLERANCE)
     offset, slope = lines.T.reshape(2, len(z), len(floors))
-    slope = slope / spread
-    return slope, offset - slope * centre
+    return slope / spread, offset - slope / spread * centre

@@ -96,7 +96,7 @@ class Auto:
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; the fit names the solver that was chosen."""
         if not len(masks):
-            return Uniform(learn_floor=True).fit(task, masks)
+            return Uniform().fit(task, masks)
         fits = self._fits(task, masks)
         best = self._best(task, fits)
         errors = ', '.join(f'{fit.solver} {fit.cv_mse:.2e}' for fit in fits)
