@@ -74,6 +74,15 @@ class BenchmarkPredictor:
         """True if all training models are at chance: not predictable yet."""
         return bool(self.intervals.rise)
 
+    def emerged(self, distance: NDArray) -> NDArray[np.float64]:
+        """Return what accuracies may rise to at distances `(M,)`.
+
+        0 for a benchmark that is not at chance; see `Intervals.emerged`.
+        """
+        if not self.at_chance:
+            return np.zeros_like(distance)
+        return self.intervals.emerged(self.chance, distance)
+
     def predict(self, values: NDArray, distance: NDArray,
                 level: float) -> dict[str, NDArray]:
         """Return predictions of M models from features `(M, K)`.
@@ -86,13 +95,10 @@ class BenchmarkPredictor:
         away = np.zeros_like(distance) if self.at_chance else distance
         low, high = self.intervals.bounds(self.model, values, away, level)
         low, high = at_least_noise(low, predicted, high, self.n_items, level)
-        if self.at_chance:
-            high = np.maximum(high,
-                              self.intervals.emerged(self.chance, distance))
         return dict(
             values=predicted,
             low=low,
-            high=high,
+            high=np.maximum(high, self.emerged(distance)),
             extrapolated=((self.intervals.growth(distance) > FAR)
                           | self.intervals.beyond(values)),
             at_chance=np.full(len(values), self.at_chance),

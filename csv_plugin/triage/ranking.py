@@ -17,8 +17,8 @@ from scipy.special import stdtr
 from csv_plugin.core.comparing import MARGIN
 from csv_plugin.core.differences import (JointPredictions, OwnErrors,
                                          joint_of_scores)
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.scaling_law import Curve, accuracy_at
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.triage.forecasting import Forecast
 
 #: Level of all intervals and ranges of ranks.
@@ -92,10 +92,13 @@ def expect(forecast: Forecast,
     rng = np.random.default_rng(
         zlib.crc32(forecast.run.encode('utf-8', 'surrogatepass')))
     floors = curve_floors(predictor)
-    slopes, constants = np.array([
-        _deviations(benchmark, exponent) for benchmark, exponent in zip(
-            predictor.benchmarks, forecast.exponents)
-    ]).T  # yapf: disable
+    distance = predictor.distances(_scores(predictor, forecast.exponents))
+    intervals = [benchmark.intervals for benchmark in predictor.benchmarks]
+    constants, slopes = np.array([
+        np.sqrt(part.variance) *
+        part.growth(np.where(benchmark.at_chance, 0, distance))
+        for part, benchmark in zip(intervals, predictor.benchmarks)
+    ]).T
     shape = N_DRAWS, len(floors)
     errors = _backtest_errors(forecast.errors, forecast.freedom, rng)
     exponents = rng.normal(forecast.exponents + errors, slopes, shape)
@@ -103,6 +106,8 @@ def expect(forecast: Forecast,
         rng.normal(accuracy_at(exponents, floors), constants).clip(0, 1), main)
     values = _with_mean(accuracy_at(forecast.exponents, floors), main)
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    for b, benchmark in enumerate(predictor.benchmarks):
+        high[b] = np.maximum(high[b], benchmark.emerged(distance))
     extrapolated, useless = np.zeros(
         (2, len(values)), bool) if marks is None else marks
     useless = useless & ~np.isnan(values)
@@ -188,13 +193,8 @@ def _joint(forecasts: Sequence[Forecast], expectations: Sequence[Expectation],
     if (not forecasts or predictor.training_scores is None
             or np.isnan(variance).any()):
         return None
-    scores = [
-        _scores(benchmark.model.curve, exponents)
-        for benchmark, exponents in zip(
-            predictor.benchmarks,
-            np.transpose([forecast.exponents for forecast in forecasts]))
-    ]
-    joint = joint_of_scores(predictor, np.array(scores),
+    exponents = np.transpose([forecast.exponents for forecast in forecasts])
+    joint = joint_of_scores(predictor, _scores(predictor, exponents),
                             [forecast.run for forecast in forecasts],
                             [predictor.names[b] for b in main])
     freedom = np.array([part.freedom for part in expectations])
@@ -202,9 +202,13 @@ def _joint(forecasts: Sequence[Forecast], expectations: Sequence[Expectation],
         joint, own=OwnErrors(variance[:len(joint.benchmarks)], freedom))
 
 
-def _scores(curve: Curve, exponents: NDArray) -> NDArray[np.float64]:
-    """Capability scores; where nothing depends on them, that of the middle."""
-    return curve.beta + exponents / (curve.alpha or np.inf)
+def _scores(predictor: Predictor, exponents: NDArray) -> NDArray[np.float64]:
+    """Capability scores, as the exponents `(B, ...)`; 0 by flat curves."""
+    curves = [benchmark.model.curve for benchmark in predictor.benchmarks]
+    return np.array([
+        curve.beta + part / (curve.alpha or np.inf)
+        for curve, part in zip(curves, exponents)
+    ])
 
 
 def _tournament(joint: JointPredictions, k: int,
@@ -227,16 +231,6 @@ def _tournament(joint: JointPredictions, k: int,
     found[4, order[:-1]] = stdtr(gaps.freedom[k],
                                  gaps.difference[k] / gaps.deviation[k])
     return found
-
-
-def _deviations(benchmark: BenchmarkPredictor,
-                exponent: float) -> tuple[float, float]:
-    """Standard deviations of a predictor's error: of exponent, of accuracy."""
-    intervals, curve = benchmark.intervals, benchmark.model.curve
-    score = _scores(curve, np.array(exponent))
-    growth = intervals.growth(intervals.distance(score))
-    constant, per_slope = np.sqrt(intervals.variance) * growth
-    return float(per_slope), float(constant)
 
 
 def _backtest_errors(errors: NDArray, freedom: int,

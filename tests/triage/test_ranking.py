@@ -87,30 +87,36 @@ def test_accuracies_are_at_most_1():
     assert expected.high[0] == 1 and expected.low[1] == 0
 
 
-@pytest.mark.parametrize(('away', 'factor'), [(-0.5, 1), (0.5, 2), (1.0, 3)])
+@pytest.mark.parametrize(('away', 'factor'), [(-0.5, 1), (0.5, 1.5), (1, 2)])
 def test_wider_outside_the_range_fitted_on(away, factor):
-    """By the distance in spreads, times a rate of 2."""
+    """By the mean distance over benchmarks, in spreads, times a rate of 2.
+
+    A benchmark at chance may have emerged by then; nothing else is known.
+    """
     predictor = make_predictor(0.5)
-    easy = predictor.benchmarks[0]
-    curve, intervals = easy.model.curve, easy.intervals
-    spread = (intervals.score_high - intervals.score_low) / 4
-    [exponent
-     ] = curve.exponents(np.array([intervals.score_high + away * spread]))
-    narrow, wide = (
-        expect(
-            forecast('a', exponent, 0),
-            replace(
-                predictor,
-                benchmarks=(replace(
-                    easy,
-                    intervals=replace(
-                        intervals, rate=rate,
-                        score_spread=spread)), *predictor.benchmarks[1:])))
-        for rate in (0, 2))
+    easy, other = predictor.benchmarks
+    high = easy.intervals.score_high
+    spread = (high - easy.intervals.score_low) / 4
+    run = forecast(
+        'a', *easy.model.curve.exponents(np.array([high + away * spread])),
+        *other.model.curve.exponents(np.array([other.intervals.score_high])))
+    changed = [
+        replace(
+            easy,
+            intervals=replace(
+                easy.intervals, score_spread=spread, rate=rate, rise=rise))
+        for rate, rise in ((0, 0), (2, 0), (2, 9))
+    ]
+    narrow, wide, early = (
+        expect(run, replace(predictor, benchmarks=(part, other)))
+        for part in changed)
     widths = [
         logit(part.high[0]) - logit(part.low[0]) for part in (narrow, wide)
     ]
     assert widths[1] == pytest.approx(factor * widths[0], rel=0.01)
+    assert early.low[0] == narrow.low[0]
+    emerged = changed[2].emerged(np.array((factor - 1) / 2))
+    assert early.high[0] == pytest.approx(max(narrow.high[0], emerged))
 
 
 def anywhere():

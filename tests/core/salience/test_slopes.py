@@ -23,14 +23,6 @@ def step(noise: float = 0.01) -> tuple:
     return task, Uniform().fit(task, masks)
 
 
-def exponents_of(task, fit):
-    """By all fits."""
-    return np.vstack([
-        fit.folds.exponents(task.values),
-        fit.model.exponents(task.values)[None]
-    ])
-
-
 @pytest.mark.parametrize('typical', [-1.8, 1.7])
 def test_errors_and_prior_are_minimised(typical, monkeypatch):
     """By another algorithm, on exponents by which the mean loss counts."""
@@ -45,7 +37,7 @@ def test_errors_and_prior_are_minimised(typical, monkeypatch):
         return (n_families * squares / fit.cv_mse + share *
                 ((place[1] - typical) / .5)**2)
 
-    exponents = exponents_of(task, fit)
+    exponents = fit.models.exponents(task.values)
     start = [-6, np.log(slope_of(task, exponents[-1]))]
     expected = minimize(
         objective,
@@ -65,7 +57,7 @@ def test_errors_and_prior_are_minimised(typical, monkeypatch):
 
 def test_slopes_that_are_typical_or_negative_stay():
     task, fit = step()
-    exponents = exponents_of(task, fit)
+    exponents = fit.models.exponents(task.values)
     own = float(np.log(slope_of(task, exponents[-1])))
     same = pulled(task, fit, exponents, own, 1.0).model
     np.testing.assert_array_equal(
@@ -73,7 +65,7 @@ def test_slopes_that_are_typical_or_negative_stay():
     falling = replace(task, accuracy=1 - task.accuracy)
     risen = Uniform().fit(falling, fit.masks)
     np.testing.assert_array_equal(
-        pulled(falling, risen, exponents_of(task, risen),
+        pulled(falling, risen, risen.models.exponents(task.values),
                own, 1.0).model.predict(task.values),
         risen.model.predict(task.values))
 
