@@ -185,7 +185,7 @@ class SalienceFit:
                 if self.scores is None else self.scores)
 
     def held_out_of(self, task: Task) -> NDArray:
-        """Mean predictions of each model by fits to other families, `(n,)`.
+        """Return mean predictions by fits to other families, `(n,)`.
 
         A choice of the solver excluded them, too. NaN where nothing was held
         out.

@@ -170,4 +170,4 @@ def test_the_smallest_model_can_be_trained_again(tmp_path):
         AutoTokenizer.from_pretrained(folder), 'chinese')
     # Far from guessing (.25), and as OpenCompass evaluated the stored model.
     assert trained_accuracy == pytest.approx(
-        stored['scores']['100']['chinese'], abs=.1)
+        stored['scores']['100']['chinese'], abs=.15)
