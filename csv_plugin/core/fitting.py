@@ -50,7 +50,7 @@ class Fitted:
     @cached_property
     def held_out(self) -> NDArray:
         """See `SalienceFit.held_out_of`."""
-        return self.fit.held_out_of(self.task)
+        return self.fit.held_out_of(self.scores)
 
     @property
     def is_mean(self) -> bool:

@@ -184,15 +184,15 @@ class SalienceFit:
         return (self.models.scores(task.values)
                 if self.scores is None else self.scores)
 
-    def held_out_of(self, task: Task) -> NDArray:
+    def held_out_of(self, scores: NDArray) -> NDArray:
         """Return mean predictions by fits to other families, `(n,)`.
 
         A choice of the solver excluded them, too. NaN where nothing was held
-        out.
+        out. Scores are those of `scores_of`.
         """
         if self.held_out is not None:
             return self.held_out
-        predicted = self.folds.curve.accuracies(self.scores_of(task)[:-1])
+        predicted = self.folds.curve.accuracies(scores[:-1])
         return mean_unseen(predicted, self.masks)
 
 

@@ -165,7 +165,9 @@ def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
     `LEAST_FAMILIES`.
     """
     from scipy.stats import ttest_1samp
-    held_out = [each.held_out_of(task) for each in (other, fit)]
+    held_out = [
+        each.held_out_of(each.scores_of(task)) for each in (other, fit)
+    ]
     errors = np.square(held_out - task.accuracy)
     names, member = np.unique(task.families, return_inverse=True)
     if len(names) < LEAST_FAMILIES:
