@@ -16,7 +16,7 @@ are ranked.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Union
+from typing import NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +59,9 @@ STRONG, STRIDE = 1e-4, 5
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
 RISE, FAR = 1.5, 3
+#: They change next to nothing once errors on fitted models are this share of
+#: those on held-out models.
+SPENT = 1e-3
 #: Fewer units than these, if not all, count by their losses over typical ones:
 #: logarithms of one loss lead too far beyond the training models.
 LEAST_LOGS = 8
@@ -106,6 +109,7 @@ class Averaged:
     capability score. The weight of a setting, and that of a member, falls with
     its error on held-out families, on the benchmark and, on average, on the
     main benchmarks, which count by how much of their variance losses explain.
+    The floor is that with the least errors of ridge regressions on losses.
     The fit records the penalty with the largest weight in both ridges. Slopes
     follow a prior; see `slopes`.
 
@@ -162,36 +166,31 @@ class Averaged:
                              "Use the solver 'ridge' for these features.")
         if not len(masks):
             return []
-        return [
-            *(Ridges(ridge, task, masks, self.penalties)
-              for ridge in task.features.once(_both_scales)),
-            EqualWeights(task, masks),
-        ]
+        losses, logs = task.features.once(_both_scales)
+        first = Ridges(losses, task, masks, self.penalties)
+        second = Ridges(logs, task, masks, self.penalties, first.floor)
+        return [first, second, EqualWeights(task, masks, first.floor)]
 
     def _averaged(self, task: Task, masks: NDArray, members: list[_Member],
                   shared: _SharedErrors,
                   with_folds: bool) -> tuple[SalienceFit, NDArray]:
         """Average of all members and settings, and its exponents."""
         rows = np.s_[:] if with_folds else np.s_[-1:]
-        floors = _floors(task.chance)
-        excess = [
-            _logs(member.errors) + of_all[:, None]
+        floor = members[0].floor
+        weights = [
+            softmax(-(_logs(member.errors) + of_all) / SHARPNESS)
             for member, of_all in zip(members, shared.excess)
         ]
-        floor = _best_floor(excess[:2])
-        weights = [softmax(-part[:, floor] / SHARPNESS) for part in excess]
-
         averages = [
-            member.average(floor, part, rows)
+            member.average(part, rows)
             for member, part in zip(members, weights)
         ]
-        logs = [
-            _logs(_error_of(task, masks, exponents, floors[floor]))
+        logs = _logs([
+            _error_of(task, masks, exponents, floor)
             for exponents, _ in averages
-        ]
-        shares = softmax(POWER * (np.array(logs) + shared.members))
-        models = _joined(task, [terms for _, terms in averages], shares,
-                         floors[floor])
+        ])
+        shares = softmax(POWER * (logs + shared.members))
+        models = _joined(task, [terms for _, terms in averages], shares, floor)
         exponents = np.tensordot(shares, [part for part, _ in averages], 1)
         # Both ridges have the same settings.
         by_penalty = shares[:2] @ np.array(weights[:2])
@@ -201,44 +200,65 @@ class Averaged:
             notes = (LITTLE_GAIN, *notes)
         fit = SalienceFit(self.name, models[-1], models[:-1], masks,
                           float(tried[by_penalty.argmax()]),
-                          _error_of(task, masks, exponents, floors[floor]),
-                          notes)
+                          _error_of(task, masks, exponents, floor), notes)
         return fit, exponents
 
 
 class Ridges:
-    """Ridge regressions with S penalties and L floors.
+    """Ridge regressions with S penalties and a floor.
 
     They are fitted without each held-out part, and to all models. The first
-    penalty is infinite. `errors` are mean squared ones on held-out models,
-    `(S, L)`. `likely` is the index of the best floor by these errors alone;
-    `path` has solutions with this floor only, to save memory.
+    penalty is infinite. `errors`, `(S,)`, are mean squared ones on held-out
+    models, of the solutions in `path`. Without a floor, the best of several is
+    found.
     """
 
-    def __init__(self, ridge: RidgeRegressions, task: Task, masks: NDArray,
-                 penalties: tuple[float, ...]) -> None:
+    def __init__(self,
+                 ridge: RidgeRegressions,
+                 task: Task,
+                 masks: NDArray,
+                 penalties: tuple[float, ...],
+                 floor: Optional[float] = None) -> None:
         self._ridge, self._task, self._masks = ridge, task, masks
         self._penalties, self._n_fits = penalties, len(masks) + 1
-        floors = _floors(task.chance)
-        path, self.errors = self._loose_path(floors)
-        self.likely = _best_floor([_logs(self.errors)])
-        rows = self.likely * self._n_fits + np.arange(self._n_fits)
+        floors = _floors(task.chance) if floor is None else np.array([floor])
+        path, errors = self._loose_path(floors)
+        best = _best_floor(errors)
+        self.floor, self.errors = float(floors[best]), errors[:, best]
+        rows = best * self._n_fits + np.arange(self._n_fits)
         self.path = [solutions[rows] for solutions in path]
-        self._solve(self.path, self.errors[:, self.likely],
-                    floors[[self.likely]])
+        # Others stay where they are, at the solution before.
+        moved = np.flatnonzero(np.diff(self.errors, prepend=np.inf))
+        near = moved[self.errors[moved] <= NEAR * self.errors.min()]
+        self._solve(near[near > 0])
+        last = np.searchsorted(moved, np.arange(len(self.path)), 'right') - 1
+        self.path = [self.path[s] for s in moved[last]]
+        self.errors[:] = self.errors[moved[last]]
 
-    def average(self, floor: int, weights: NDArray,
-                rows: slice) -> tuple[NDArray, _Terms]:
-        """Average over settings with weights `(S,)`, for one of the floors.
+    def _solve(self, places: NDArray[np.int64]) -> None:
+        """Solve the path at some of its places."""
+        if not len(places):
+            return
+        floors = np.full(len(places), self.floor)
+        penalties = np.repeat(
+            np.array(self._penalties)[places - 1], self._n_fits)
+        solved = self._ridge.refined(
+            Problems.of_folds(self._task, self._masks, floors),
+            Solutions.joined(np.concatenate, [self.path[s] for s in places]),
+            penalties, TOLERANCE)
+        for i, s in enumerate(places):
+            self.path[s] = solved[i * self._n_fits:(i + 1) * self._n_fits]
+        self.errors[places] = errors_by_floor([self.path[s] for s in places],
+                                              self._task, self._masks,
+                                              floors[:1])[:, 0]
+
+    def average(self, weights: NDArray, rows: slice) -> tuple[NDArray, _Terms]:
+        """Average over settings with weights `(S,)`.
 
         Returns exponents of all n models by each fit, the fit to all models
         last, `(F + 1, n)`, and the terms of the fits of `rows`.
         """
-        floors, path = _floors(self._task.chance)[[floor]], self.path
-        if floor != self.likely:
-            path, errors = self._loose_path(floors)
-            self._solve(path, errors[:, 0], floors)
-        average = Solutions.average(path, weights)
+        average = Solutions.average(self.path, weights)
         offset, gradient = self._ridge.linear(average[rows])
         none = np.zeros_like(gradient)
         on_logs = isinstance(self._ridge.features, Logarithms)
@@ -252,23 +272,26 @@ class Ridges:
         interpolated. A floor without hope stays at the penalty that it has
         reached.
         """
-        problems = Problems.of_folds(self._task, self._masks, floors)
+        task, masks = self._task, self._masks
         errors: list[NDArray] = []
 
         def hopeful(solutions: Solutions) -> NDArray:
             """Fits, of all folds and floors, that go on."""
-            errors.extend(self._errors([solutions], floors))
+            unseen, seen = (
+                errors_by_floor([solutions], task, fitted, floors)[0]
+                for fitted in (masks, ~masks))
+            errors.append(unseen)
             least = np.maximum(np.min(errors, axis=0), LEAST_ERROR)
-            hope = (errors[-1] <= RISE * least) & (least <= FAR * least.min())
-            return np.repeat(hope, self._n_fits)
+            hope = (unseen <= RISE * least) & (least <= FAR * least.min())
+            return np.repeat(hope & (seen > SPENT * unseen), self._n_fits)
 
         penalties = np.array(self._penalties)
         places = 1 + np.arange(len(penalties))
         followed = places[(penalties <= max(STRONG, penalties[-1]))
                           | (places % STRIDE == 0)]
-        first, *found = self._ridge.path(problems,
-                                         tuple(penalties[followed - 1]),
-                                         PATH_TOLERANCE, hopeful)
+        first, *found = self._ridge.path(
+            Problems.of_folds(task, masks, floors),
+            tuple(penalties[followed - 1]), PATH_TOLERANCE, hopeful)
         path = [first]
         for solutions, place in zip(found, followed):
             last, n = path[-1], place + 1 - len(path)
@@ -277,28 +300,7 @@ class Ridges:
                 for i in range(1, n)
             ]
             path.append(solutions)
-        return path, self._errors(path, floors)
-
-    def _solve(self, path: list[Solutions], errors: NDArray,
-               floors: NDArray) -> None:
-        """Solve a path of one floor, and its errors, where weights count."""
-        near = 1 + np.flatnonzero(errors[1:] <= NEAR * errors.min())
-        if not len(near):
-            return
-        problems = Problems.of_folds(self._task, self._masks,
-                                     np.repeat(floors, len(near)))
-        penalties = np.repeat(
-            np.array(self._penalties)[near - 1], self._n_fits)
-        solved = self._ridge.refined(
-            problems, Solutions.joined(np.concatenate,
-                                       [path[s] for s in near]), penalties,
-            TOLERANCE)
-        for i, s in enumerate(near):
-            path[s] = solved[i * self._n_fits:(i + 1) * self._n_fits]
-        errors[near] = self._errors([path[s] for s in near], floors)[:, 0]
-
-    def _errors(self, path: list[Solutions], floors: NDArray) -> NDArray:
-        return errors_by_floor(path, self._task, self._masks, floors)
+        return path, errors_by_floor(path, task, masks, floors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +320,7 @@ class Logarithms:
 
 
 class EqualWeights:
-    """Equal weights of the first units, with L floors; errors as in `Ridges`.
+    """Equal weights of the first units, with a floor; errors as in `Ridges`.
 
     There are R fits: without each held-out part, and to all n models. `sizes`,
     `(S,)`, are numbers of units, falling from K to 1. `n_sizes`, `(R, K)`, is
@@ -326,33 +328,32 @@ class EqualWeights:
     correlated with accuracy.
     """
 
-    def __init__(self, task: Task, masks: NDArray) -> None:
+    def __init__(self, task: Task, masks: NDArray, floor: float) -> None:
         rows = with_all(masks)
         logs, means = _last_by_unit(task.features)
-        floors = _floors(task.chance)
-        self._typical = task.features.once(_typical)
+        self.floor, self._typical = floor, task.features.once(_typical)
         self.sizes = len(logs) // 2**np.arange(len(logs).bit_length())
         self.n_sizes = _n_sizes(
             _correlations(task.features, task.accuracy, rows), self.sizes)
-        self._scores = _scores(logs, means, task.values, self._typical,
-                               self.sizes, self.n_sizes)
-        curves = [
-            fit_curves(scores[:, row], task.accuracy[row], floors)
-            for scores, row in zip(self._scores, rows)
-        ]
-        # Both are `(R, S, L)`.
-        self._slopes, self._offsets = (np.stack(part) for part in zip(*curves))
-        fold, model = np.nonzero(~masks)
-        exponents = self._offsets[fold] + (
-            self._slopes[fold] * self._scores[fold, :, model, None])
-        predicted = accuracy_at(exponents, floors).T
-        self.errors = np.mean((predicted - task.accuracy[model])**2, axis=2).T
+        scores = self._scores = _scores(logs, means, task.values,
+                                        self._typical, self.sizes,
+                                        self.n_sizes)
+        lines = fit_curves(
+            scores.reshape(-1, scores.shape[2]), task.accuracy,
+            np.repeat(rows, len(self.sizes), axis=0), floor)
+        # Both are `(R, S)`.
+        self._slopes, self._offsets = (
+            part.reshape(scores.shape[:2]) for part in lines)
+        exponents = self._slopes[..., None] * scores
+        exponents += self._offsets[..., None]
+        self.errors = np.array([
+            _error_of(task, masks, by_fit, floor)
+            for by_fit in exponents.swapaxes(0, 1)
+        ])
 
-    def average(self, floor: int, weights: NDArray,
-                rows: slice) -> tuple[NDArray, _Terms]:
+    def average(self, weights: NDArray, rows: slice) -> tuple[NDArray, _Terms]:
         """See `Ridges.average`."""
-        slopes = weights * self._slopes[:, :, floor]
-        offset = self._offsets[:, :, floor] @ weights
+        slopes, offset = weights * self._slopes, self._offsets @ weights
         exponents = (slopes[:, None] @ self._scores)[:, 0] + offset[:, None]
         few, of_units = _are_few(self.sizes), slopes[rows] / self.sizes
         losses, logs = (
@@ -393,7 +394,7 @@ def _error_of(task: Task, masks: NDArray, exponents: NDArray,
               floor: float) -> float:
     """Error of exponents `(F + 1, n)` on held-out families."""
     predicted = accuracy_at(exponents[:-1], floor)
-    return float(held_out_mse(predicted, task.accuracy, masks))
+    return held_out_mse(predicted, task.accuracy, masks)
 
 
 def _signal(task: Task, masks: NDArray, members: list[_Member]) -> float:
@@ -414,10 +415,9 @@ def _weights(main: Sequence[bool], signals: Sequence[float]) -> NDArray:
 
 
 def _shared(tasks: Sequence[list[_Member]], weights: NDArray) -> _SharedErrors:
-    """Errors with the best floors; see `_SharedErrors`."""
+    """Errors of all members of tasks; see `_SharedErrors`."""
     logs = [
-        np.array([_logs(member.errors.min(axis=1)) for member in members])
-        for members in zip(*tasks)
+        _logs([member.errors for member in members]) for members in zip(*tasks)
     ]
     least = [part.min(axis=1) for part in logs]
     return _SharedErrors(
@@ -425,10 +425,10 @@ def _shared(tasks: Sequence[list[_Member]], weights: NDArray) -> _SharedErrors:
         np.array([weights @ best for best in least]))
 
 
-def _best_floor(excess: Sequence[NDArray]) -> int:
-    """Index of the floor with the least errors, `(S, L)` in logarithms."""
-    best = np.mean([part.min(axis=0) for part in excess], axis=0)
-    return int(np.argmin(best - FLOOR_GAIN * np.array(FLOORS[:len(best)])))
+def _best_floor(errors: NDArray) -> int:
+    """Index of the floor with the least errors, `(S, L)`."""
+    gains = FLOOR_GAIN * np.array(FLOORS[:errors.shape[1]])
+    return int(np.argmin(_logs(errors.min(axis=0)) - gains))
 
 
 def _floors(chance: float) -> NDArray[np.float64]:
@@ -523,20 +523,21 @@ def _scores(logs: NDArray, means: NDArray, losses: NDArray, typical: NDArray,
     return scores
 
 
-def fit_curves(scores: NDArray, accuracy: NDArray,
-               floors: NDArray) -> tuple[NDArray, NDArray]:
-    """Fit Eq. 2 to each of S scores `(S, n)`, with each of L floors.
+def fit_curves(scores: NDArray, accuracy: NDArray, masks: NDArray,
+               floor: float) -> tuple[NDArray, NDArray]:
+    """Fit Eq. 2 to each of Q scores `(Q, n)`, where its mask is True.
 
-    Returns slopes and offsets of exponents, `(S, L)` each; constant scores
-    have the slope 0.
+    Returns slopes and offsets of exponents, `(Q,)` each; constant scores have
+    the slope 0.
     """
     centre, spread = (
-        part(scores, axis=1, keepdims=True) for part in (np.mean, np.std))
+        part(scores, axis=1, keepdims=True, where=masks)
+        for part in (np.mean, np.std))
     spread[spread <= 1e-12 * np.abs(centre)] = np.inf
     z = (scores - centre) / spread
-    designs = np.stack([np.ones_like(z), z], axis=2).repeat(len(floors), 0)
-    curves = Regressions(designs, accuracy, np.ones(designs.shape[:2]),
-                         np.tile(floors, len(z)))
-    lines = curves.solve(curves.start(), LINE_TOLERANCE)
-    offset, slope = lines.T.reshape(2, len(z), len(floors))
-    return slope / spread, offset - slope / spread * centre
+    curves = Regressions(
+        np.stack([np.ones_like(z), z], axis=2), accuracy, masks.astype(float),
+        np.full(len(z), floor))
+    offset, slope = curves.solve(curves.start(), LINE_TOLERANCE).T
+    slope /= spread[:, 0]
+    return slope, offset - slope * centre[:, 0]
