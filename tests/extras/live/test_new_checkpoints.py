@@ -135,15 +135,11 @@ def test_command(tmp_path, capsys):
     write_texts(tmp_path / 'texts.jsonl', TEXTS)
     other = dump_losses(make('llama', seed=9), TOKENIZER, TEXTS)
     write_dump(tmp_path / 'other@5.safetensors', other)
-    command = [
-        'watch',
-        str(tmp_path / 'mix1'), '--once', '--predictor',
-        str(tmp_path / 'p.safetensors'), '--texts',
-        str(tmp_path / 'texts.jsonl'), '--out',
-        str(tmp_path / 'out'), '--tensorboard',
-        str(tmp_path / 'tb'), '--reference',
-        str(tmp_path / 'other@*.safetensors')
-    ]
+    at = tmp_path
+    command = (
+        f'watch {at}/mix1 --once --predictor {at}/p.safetensors --texts '
+        f'{at}/texts.jsonl --out {at}/out --tensorboard {at}/tb '
+        f'--reference {at}/other@*.safetensors').split()
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert 'mix1' in shown
