@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.tables import Tables, small_tables
+
 settings.register_profile('csv_plugin', deadline=None)
 settings.load_profile('csv_plugin')
 
@@ -23,6 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.path.is_relative_to(here / name) for name in HOST):
             item.add_marker(pytest.mark.host)
+
+
+@pytest.fixture(scope='session')
+def tables() -> Tables:
+    """Of models to fit studies to, and to predict."""
+    return small_tables(n_models=18)
 
 
 @pytest.fixture

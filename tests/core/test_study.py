@@ -28,11 +28,6 @@ def leave_out(tables: Tables, solver=Ridge(), **more) -> Study:
 
 
 @pytest.fixture(scope='module')
-def tables() -> Tables:
-    return small_tables(n_models=18)
-
-
-@pytest.fixture(scope='module')
 def study(tables) -> Study:
     return split(tables, 10)
 

@@ -182,18 +182,13 @@ READERS['JSON'] = text('r.json', '{"accuracy": 29.17, "details": [1, "x"]}',
                        lambda path: read_json(path, 'Repair it.'),
                        ('29.17', 'NaN'), ('"x"', '[' * 9999 + ']' * 9999),
                        ('"x"', r'"\\udc00"'))
+LM_EVAL = copied(outputs.LM_EVAL / 'c-l-80')
 READERS['lm-evaluation-harness'] = Reader(
-    'samples_*',
-    copied(outputs.LM_EVAL / 'c-l-80'),
-    imported('lm-eval', 1),
-    or_else="losses of 'model'")
+    'samples_*', LM_EVAL, imported('lm-eval', 1), or_else="losses of 'model'")
 READERS['results of lm-evaluation-harness'] = Reader(
-    'results_*07-58*',
-    copied(outputs.LM_EVAL / 'c-l-80'),
-    imported('lm-eval', 1),
-    or_else='results_')
+    'results_*07-58*', LM_EVAL, imported('lm-eval', 1), or_else='results_')
 READERS['accuracies of lm-evaluation-harness'] = Reader(
-    'results_*08-00*', copied(outputs.LM_EVAL / 'c-l-80'), lm_eval_accuracies)
+    'results_*08-00*', LM_EVAL, lm_eval_accuracies)
 READERS['lighteval'] = Reader('*/*.parquet',
                               copied(outputs.LIGHTEVAL / 'c-l-80'),
                               imported('lighteval', 2))

@@ -18,14 +18,8 @@ from csv_plugin.report.study_tables import (PREDICTION_COLUMNS,
                                             cross_validated_line, error_rows,
                                             leaderboard, summary,
                                             write_predictions, write_report)
-from tests.tables import Tables, small_tables
 
 MAIN = ('easy', 'hard')
-
-
-@pytest.fixture(scope='module')
-def tables() -> Tables:
-    return small_tables(n_models=18)
 
 
 @pytest.fixture(scope='module')

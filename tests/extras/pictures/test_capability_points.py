@@ -9,12 +9,7 @@ from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study
 from csv_plugin.extras.pictures import capability_points
-from tests.tables import Tables, small_tables
-
-
-@pytest.fixture(scope='module')
-def tables() -> Tables:
-    return small_tables(n_models=18)
+from tests.tables import Tables
 
 
 @pytest.fixture(scope='module')
