@@ -12,9 +12,8 @@ solved together, by Newton steps with a line search; each step is found by
 conjugate gradients.
 """
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Optional, Protocol, Union
+from typing import Any, NamedTuple, Optional, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,9 +46,8 @@ LEAST_CURVATURE = 1e-12
 MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
 #: Conjugate gradients end at this share of their first squared error.
 STEP_TOLERANCE = 0.04
-#: With so many models, products take longer than sorting out the regressions
-#: whose conjugate gradients have ended; and numbers of 32 bits, in which they
-#: take half as long, are exact enough inside conjugate gradients.
+#: With so many models, products are what takes long. They take half as long in
+#: numbers of 32 bits, which are exact enough inside conjugate gradients.
 MANY_MODELS = 400
 
 
@@ -557,43 +555,27 @@ class _System:
         diagonal += products.inverse_sizes
         self._inner = np.linalg.inv(inner)
 
-    def __getitem__(self, rows: NDArray) -> '_System':
-        """Equations of some regressions."""
-        part = copy(self)
-        part._roots, part._strengths = self._roots[rows], self._strengths[rows]
-        part._scale, part._inner = self._scale[rows], self._inner[rows]
-        part._scaled_roots = self._scaled_roots[rows]
-        return part
-
     def solve(self, target: NDArray) -> _Iterate:
         """Approximate solution, as a move; overwrites the target."""
         x, product = np.zeros_like(target), np.zeros_like(target)
         direction, free = self._precondition(target)
-        error, system = target, self
-        rows: Union[slice, NDArray] = np.s_[:]
-        size = first = dots(error, direction)
+        error, size = target, dots(target, direction)
+        end = STEP_TOLERANCE * size
         for _ in range(MAX_ITERATIONS):
-            by_direction = system._products.nearly_times(system._roots *
-                                                         direction)
-            image = system._strengths * direction
-            image += system._roots * by_direction
+            by_direction = self._products.nearly_times(self._roots * direction)
+            image = self._strengths * direction
+            image += self._roots * by_direction
             length = ratio(size, dots(direction, image))[:, None]
-            x[rows] += length * direction
-            product[rows] += length * by_direction
+            x += length * direction
+            product += length * by_direction
             error -= length * image
-            update, more = system._precondition(error)
-            free[rows] += more
+            update, more = self._precondition(error)
+            free += more
             last, size = size, dots(error, update)
-            going = size > STEP_TOLERANCE * first
-            if not going.any():
+            if np.all(size <= end):
                 break
             direction *= ratio(size, last)[:, None]
             direction += update
-            if not going.all() and x.shape[1] >= MANY_MODELS:
-                rows = np.arange(len(target))[rows][going]
-                system, error = system[going], error[going]
-                direction, size, first = (direction[going], size[going],
-                                          first[going])
         return _Iterate(self._roots * x, product, free)
 
     def _precondition(self, error: NDArray) -> tuple[NDArray, NDArray]:
