@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
     print_warnings([
-        *family_notes(tables.families[m] for m in tables.features.models),
+        *family_notes(
+            tables.families,
+            dict(zip(tables.features.models, tables.features.values))),
         *shortage_notes(tables.accuracies, tables.families, fit)
     ])
     tables = tables.select(tables.features.models, run_on)

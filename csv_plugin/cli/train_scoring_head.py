@@ -18,6 +18,7 @@ from csv_plugin.cli.arguments import (into_folder, print_end, print_warnings,
 from csv_plugin.cli.options import (LOADING, add_choice, add_flag, add_option,
                                     add_shared, bar, fit_bars)
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
 from csv_plugin.io.collection import (MODELS, Collection, collect,
@@ -194,8 +195,11 @@ def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
         for name, dump in collection.losses.items()
     })
     print_warnings([
-        *(f'{note}.' for note in mixed),
-        *family_notes(collection.families.values()),
+        *(f'{note}.' for note in mixed), *family_notes(
+            collection.families, {
+                name: TextLosses.of(dump.texts).losses
+                for name, dump in collection.losses.items()
+            }),
         *shortage_notes(collection.accuracies, collection.families, models)
     ])
     return mixed

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any, TypeVar, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import same_look
@@ -257,12 +258,23 @@ def _too_few(n: int, n_families: int) -> str:
             f'{_WOULD_DO}.')
 
 
-def family_notes(families: Iterable[str]) -> list[str]:
-    """Lines on families whose names look alike."""
-    alike = _alike(
-        (same_look(name), repr(name)) for name in dict.fromkeys(families))
+def family_notes(families: Mapping[str, str],
+                 losses: Mapping[str, NDArray]) -> list[str]:
+    """Lines on names of families that look alike, and on models of several.
+
+    Both arguments are by model; losses are all of a model's, in any shape.
+    """
+    alike = _alike((same_look(name), repr(name))
+                   for name in dict.fromkeys(families[m] for m in losses))
+    twins = _alike((part.tobytes(), model) for model, part in losses.items())
     return [
-        f'families {" and ".join(sorted(names))} differ only in letter case '
-        'or invisible characters. Give a family one name, so that its models '
-        'are held out together.' for names in alike.values() if len(names) > 1
+        *(f'families {" and ".join(sorted(names))} differ only in letter case '
+          'or invisible characters. Give a family one name, so that its '
+          'models are held out together.'
+          for names in alike.values() if len(names) > 1),
+        *(f'{first(models)} have the same losses but several families. If '
+          'they are one model, remove all but one; else give them one family, '
+          'so that they are held out together.' for models in twins.values()
+          if len({families[model]
+                  for model in models}) > 1),
     ]

@@ -164,9 +164,20 @@ def test_models_that_were_not_run_do_not_count():
 
 
 def test_families_that_look_alike():
-    note, = family_notes(['a', 'b', 'A ', 'a', 'a\u200b'])
+    names = dict(enumerate(['a', 'b', 'A ', 'a', 'a\u200b']))
+    losses = {i: np.array([i]) for i in names}
+    note, = family_notes(names, losses)
     assert note.startswith(r"families 'A ' and 'a' and 'a\u200b' differ only")
-    assert not family_notes(['a', 'b', 'a'])
+    assert not family_notes(names, {i: losses[i] for i in (0, 1, 3)})
+
+
+def test_models_of_several_families():
+    families = dict(m='a', n='b', o='a', p='b', q='a')
+    losses = dict(
+        zip(families, np.array([[1, 2], [1, 3], [1, 2], [1, 2], [0, 3]])))
+    note, = family_notes(families, losses)
+    assert note.startswith('m, o, p have the same losses but several families')
+    assert not family_notes(dict.fromkeys(families, 'a'), losses)
 
 
 def test_models_outside_the_range_are_told():
