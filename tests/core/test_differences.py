@@ -274,3 +274,10 @@ def test_noise_of_items_is_least(predictor):
     error = found.differences(4, 4).deviation
     assert error[0] == pytest.approx(np.sqrt(least[0]))
     assert error[-1] == pytest.approx(np.sqrt(least[:3].sum()) / 3)
+
+
+@pytest.mark.parametrize('unit', [1e-8, 1e8])
+def test_regressions_have_any_unit(unit):
+    columns = np.random.default_rng(0).uniform(size=(30, 2))
+    found = differences._regress(unit * columns, columns @ [1, 2], np.ones(30))
+    np.testing.assert_allclose(found, [1 / unit, 2 / unit], rtol=1e-4)

@@ -212,6 +212,7 @@ def test_expected_errors_are_those_held_out_and_grow():
     assert found[0] == pytest.approx(near)
     assert found[1] == pytest.approx(near * (1 + 2 * intervals.rate))
     assert found[2] >= near
+    assert (intervals.expected_errors(slopes, away + 1e9) == 1).all()
     for unknown in (replace(intervals,
                             errors=np.zeros(0)), replace(intervals, rise=1.0)):
         assert np.isnan(unknown.expected_errors(slopes, away)).all()

@@ -84,6 +84,12 @@ class Spy:
         return SalienceFit(self.name, model, folds, masks, 1.0, 0.0)
 
 
+def test_eight_groups_of_families_are_left_out():
+    tables, seen = small_tables(18, n_families=9).only('easy'), []
+    leave_out(tables, progress=lambda folds: seen.extend(folds) or folds)
+    assert len(seen) == 8
+
+
 @pytest.mark.parametrize('n_folds', [2, 3, 50])
 def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
     spy = Spy()
