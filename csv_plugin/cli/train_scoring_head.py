@@ -194,12 +194,13 @@ def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
         name: dump.info
         for name, dump in collection.losses.items()
     })
+    losses = {
+        name: TextLosses.of(dump.texts).losses
+        for name, dump in collection.losses.items()
+    }
     print_warnings([
-        *(f'{note}.' for note in mixed), *family_notes(
-            collection.families, {
-                name: TextLosses.of(dump.texts).losses
-                for name, dump in collection.losses.items()
-            }),
+        *(f'{note}.' for note in mixed),
+        *family_notes(collection.families, losses),
         *shortage_notes(collection.accuracies, collection.families, models)
     ])
     return mixed
