@@ -260,7 +260,7 @@ def _too_few(n: int, n_families: int) -> str:
 
 def family_notes(families: Mapping[str, str],
                  losses: Mapping[str, NDArray]) -> list[str]:
-    """Lines on names of families that look alike, and on models of several.
+    """Lines on families that look alike, and on models in several families.
 
     Both arguments are by model; losses are all of a model's, in any shape.
     """

@@ -59,8 +59,8 @@ STRONG, STRIDE = 1e-4, 5
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
 RISE, FAR = 1.5, 3
-#: They change next to nothing once errors on fitted models are this share of
-#: those on held-out models.
+#: Weaker penalties change next to nothing once errors on fitted models are this
+#: share of those on held-out models.
 SPENT = 1e-3
 #: Fewer units than these, if not all, count by their losses over typical ones:
 #: logarithms of one loss lead too far beyond the training models.
@@ -227,7 +227,8 @@ class Ridges:
         self.floor, self.errors = float(floors[best]), errors[:, best]
         rows = best * self._n_fits + np.arange(self._n_fits)
         self.path = [solutions[rows] for solutions in path]
-        # Others stay where they are, at the solution before.
+        # Where a path was followed no further, its last solution counts, which
+        # has the same errors.
         moved = np.flatnonzero(np.diff(self.errors, prepend=np.inf))
         near = moved[self.errors[moved] <= NEAR * self.errors.min()]
         self._solve(near[near > 0])

@@ -210,9 +210,11 @@ class Solutions:
 
 def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
                     floors: NDArray) -> NDArray:
-    """Return mean squared errors on held-out models, `(P, L)`, or NaN.
+    """Return mean squared errors where masks are False, `(P, L)`, or NaN.
 
-    The path has the solutions of `Problems.of_folds` at P penalties.
+    The path has the solutions of `Problems.of_folds` at P penalties. Masks are
+    those of its folds, `(F, n)`, for errors on held-out models, or their
+    opposites, for errors on fitted ones.
     """
     fold, model = np.nonzero(~masks)
     shape = len(floors), len(masks) + 1, -1
