@@ -29,8 +29,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logit, stdtrit
 
 from csv_plugin.core.intervals import (LEAST_DEVIATION, OWN_SHARE,
                                        SHARED_FAMILIES, inverse, item_variance)
@@ -126,7 +126,8 @@ class JointPredictions:
         """
         everyone = np.arange(self.values.shape[1])
         gap, error, freedom = self._pairs(k, everyone[:, None], everyone)
-        above = gap > within + error * stdtrit(freedom, (1 + level) / 2)
+        above = gap > within + error * scipy.special.stdtrit(
+            freedom, (1 + level) / 2)
         return 1 + above.sum(axis=1), len(everyone) - above.sum(axis=0)
 
     def chances(self, k: int = -1, within: float = 0) -> NDArray[np.float64]:
@@ -317,7 +318,8 @@ class _Pairs(NamedTuple):
         floors, predicted = floors[columns], scores.held_out[:, columns]
         errors = predicted - scores.observed[:, columns]
         above = (predicted - floors) / np.maximum(1 - floors, LEAST_SHARE)
-        orders = np.arcsinh(logit(above.clip(LEAST_SHARE, 1 - LEAST_SHARE)))
+        orders = np.arcsinh(
+            scipy.special.logit(above.clip(LEAST_SHARE, 1 - LEAST_SHARE)))
         known = ~np.isnan(errors)
         names, family = np.unique(
             np.array(scores.families, object), return_inverse=True)

@@ -5,8 +5,8 @@ from itertools import zip_longest
 from typing import Optional
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import (InputError, check_known, check_list,
                                          check_unique)
@@ -251,7 +251,7 @@ class TokenColumns:
     column.
     """
     columns: Columns
-    matrix: csc_array
+    matrix: 'scipy.sparse.csc_array'
 
     def features(self, table: LossTable) -> FeatureTable:
         """Return the columns of M models.
@@ -263,9 +263,11 @@ class TokenColumns:
         losses = counted_losses(table, self.columns.scored)
         return FeatureTable(table.models, self.columns, losses @ self.matrix)
 
-    def combine(self, coefficients: csc_array) -> csc_array:
+    def combine(
+            self, coefficients: 'scipy.sparse.csc_array'
+    ) -> 'scipy.sparse.csc_array':
         """Return weighted sums of the columns, `(K, n)` to `(T, n)`."""
-        return csc_array(self.matrix @ coefficients)
+        return scipy.sparse.csc_array(self.matrix @ coefficients)
 
 
 def group_columns(table: LossTable, groups: Sequence[str]) -> TokenColumns:
@@ -305,11 +307,11 @@ def text_columns(table: LossTable,
 
 
 def _indicator(counted: NDArray, member: NDArray,
-               values: NDArray) -> csc_array:
+               values: NDArray) -> 'scipy.sparse.csc_array':
     """`values[k]` where a counted token belongs to column k. `(T, K)`."""
     shape = (len(counted), len(values))
-    return csc_array((values[member], (np.flatnonzero(counted), member)),
-                     shape=shape)
+    return scipy.sparse.csc_array(
+        (values[member], (np.flatnonzero(counted), member)), shape=shape)
 
 
 def answer_mask(texts: Iterable[Text],

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit, ndtri, stdtrit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.held_out_errors import FoldPredictions, mean_unseen
@@ -165,12 +165,14 @@ class Intervals:
         # At both ends the ratio of the quantiles would be no number.
         upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
         freedom = min(self.n_families - CURVE_PARAMETERS, MOST_FREEDOM)
-        near, far = stdtrit([self.n_families, max(freedom, 1)], upper)
-        return np.asarray(near + far * self.rate * distance) / ndtri(upper)
+        near, far = scipy.special.stdtrit(
+            [self.n_families, max(freedom, 1)], upper)
+        return np.asarray(near + far * self.rate *
+                          distance) / scipy.special.ndtri(upper)
 
     def emerged(self, chance: float, distance: NDArray) -> NDArray[np.float64]:
         """Return accuracies had the benchmark emerged at the distance 0."""
-        start = logit(CHANCE_MARGIN / (1 - chance))
+        start = scipy.special.logit(CHANCE_MARGIN / (1 - chance))
         return accuracy_at(start + self.rise * distance, chance)
 
 
@@ -320,7 +322,8 @@ def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
     """
     variance = item_variance(predicted, n_items) * inverse(n_items)
     # Near a level of 1, (1 + level) / 2 would round to it.
-    half = -ndtri((1 - level) / 2) * np.sqrt(OWN_SHARE * variance)
+    half = -scipy.special.ndtri(
+        (1 - level) / 2) * np.sqrt(OWN_SHARE * variance)
     return (np.minimum(low, np.maximum(predicted - half, 0)),
             np.maximum(high, np.minimum(predicted + half, 1)))
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from csv_plugin.core.spans import TextSpans, TokenSpans
 
@@ -50,12 +50,14 @@ _Entries = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
 
 
 @lru_cache(maxsize=8)  # many models have one tokenizer
-def _operator(source: TextSpans, target: TextSpans) -> csr_array:
+def _operator(source: TextSpans,
+              target: TextSpans) -> 'scipy.sparse.csr_array':
     """Shares of source tokens in target tokens, `(n_target, n_source)`."""
     wide, empty = _overlaps(source, target), _landings(source, target)
     shares, rows, columns = (np.concatenate(part) for part in zip(wide, empty))
-    return csr_array((shares, (rows, columns)),
-                     shape=(len(target.starts), len(source.starts)))
+    return scipy.sparse.csr_array(
+        (shares, (rows, columns)),
+        shape=(len(target.starts), len(source.starts)))
 
 
 def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:

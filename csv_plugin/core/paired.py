@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from csv_plugin.core.conventions import InputError
 
@@ -97,7 +97,7 @@ class Difference:
         """Of all noise, with a probability of 1/2 or more."""
         return float(
             np.linalg.norm([
-                noise.error * stdtrit(noise.freedom, probability)
+                noise.error * scipy.special.stdtrit(noise.freedom, probability)
                 for noise in self.noises.values() if noise.error
             ]))
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Optional, Union
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError, check_choice, check_unique
 from csv_plugin.core.failed_scoring import check_means
@@ -135,7 +135,7 @@ class Predictor:
     benchmarks: tuple[BenchmarkPredictor, ...]
     versions: Mapping[str, str]
     targets: Optional[TargetTokens] = None
-    matrix: Optional[csc_array] = None
+    matrix: Optional['scipy.sparse.csc_array'] = None
     training_scores: Optional[TrainingScores] = None
     mean_losses: Optional[NDArray[np.float64]] = None
 

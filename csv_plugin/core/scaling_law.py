@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit
 
 from csv_plugin.core.conventions import InputError
 
@@ -148,7 +148,7 @@ class Regressions:
         # Many regressions have the same few floors.
         floors, places = np.unique(self.floors, return_inverse=True)
         share = (self.accuracy - floors[:, None]) / (1 - floors[:, None])
-        target = logit(np.clip(share, .02, .98))[places]
+        target = scipy.special.logit(np.clip(share, .02, .98))[places]
         z = self.design[..., 1]
         n = self.masks.sum(axis=1, keepdims=True)
         dz = z - _weighted_sums(self.masks, z[..., None]) / n

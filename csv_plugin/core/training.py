@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Optional, Protocol, Union
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, eye_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
@@ -33,7 +33,9 @@ class LossColumns(Protocol):
     def features(self, table: LossTable) -> FeatureTable:
         """Values of M models, `(M, K)`; see `TokenColumns.features`."""
 
-    def combine(self, coefficients: csc_array) -> csc_array:
+    def combine(
+            self, coefficients: 'scipy.sparse.csc_array'
+    ) -> 'scipy.sparse.csc_array':
         """Weighted sums of the columns, `(K, n)`, per token, `(T, n)`."""
 
 
@@ -109,7 +111,9 @@ class JoinedColumns:
             [part.source.features(table).values for part in self.feature_sets])
         return FeatureTable(table.models, self.columns, values)
 
-    def combine(self, coefficients: csc_array) -> csc_array:
+    def combine(
+            self, coefficients: 'scipy.sparse.csc_array'
+    ) -> 'scipy.sparse.csc_array':
         """See `LossColumns.combine`."""
         return sum(
             part.source.combine(coefficients[places])
@@ -241,7 +245,7 @@ def on_tokens(predictor: Predictor, targets: TargetTokens,
     source.columns.check_same(wide)
     kept = np.flatnonzero(wide.uniform)
     units = [wide.units[k] for k in kept]
-    sums = [eye_array(len(wide.units), format='csc')[:, kept]]
+    sums = [scipy.sparse.eye_array(len(wide.units), format='csc')[:, kept]]
     places = {}
     for part in predictor.benchmarks:
         coefficients = np.vstack(
@@ -252,11 +256,12 @@ def on_tokens(predictor: Predictor, targets: TargetTokens,
                 f'{part.benchmark}: score {i}'
                 for i in range(len(coefficients))
             ]
-            sums.append(csc_array(coefficients.T))
+            sums.append(scipy.sparse.csc_array(coefficients.T))
     uniform = np.zeros(len(units))
     uniform[:len(kept)] = wide.uniform[kept]
     columns = Columns(tuple(units), uniform, wide.fingerprint, wide.scored)
-    matrix = csc_array(source.combine(hstack(sums, format='csc')))
+    matrix = scipy.sparse.csc_array(
+        source.combine(scipy.sparse.hstack(sums, format='csc')))
     narrow = replace(
         predictor,
         columns=columns,

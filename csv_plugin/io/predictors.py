@@ -11,8 +11,8 @@ from dataclasses import fields
 from typing import Any, Optional
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns
@@ -285,7 +285,7 @@ def _training_scores(where: FilePath, header: Mapping[str, Any],
 
 
 def _tokens(where: FilePath, header: Mapping[str, Any],
-            arrays: _Arrays) -> tuple[TargetTokens, csc_array]:
+            arrays: _Arrays) -> tuple[TargetTokens, 'scipy.sparse.csc_array']:
     """Target tokens, and the matrix of `TokenColumns`."""
     texts, n_units = header['texts'], len(header['units'])
     part = _taken(where, arrays, _TOKENS, S=len(texts), K=n_units)
@@ -297,8 +297,9 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
         # Compiled code takes them as indices, and does not look.
         _check_places('matrix.token', tokens, n_tokens)
         pointers = _offsets(part, 'matrix.per_column', len(tokens))
-        matrix = csc_array((part['matrix.value'], tokens, pointers),
-                           shape=(n_tokens, n_units))
+        matrix = scipy.sparse.csc_array(
+            (part['matrix.value'], tokens, pointers),
+            shape=(n_tokens, n_units))
         ids, hashes = zip(*texts)
         return TargetTokens(ids, hashes, spans, header['fingerprint']), matrix
 

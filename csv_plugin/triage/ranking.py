@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from csv_plugin.core.comparing import MARGIN
 from csv_plugin.core.differences import (JointPredictions, OwnErrors,
@@ -228,8 +228,8 @@ def _tournament(joint: JointPredictions, k: int,
         found[:4, rivals[of_budget]] = np.array(numbers)[:, of_budget]
     order = np.argsort(-joint.values[k], kind='stable')
     gaps = joint.differences(order[1:], order[:-1])
-    found[4, order[:-1]] = stdtr(gaps.freedom[k],
-                                 gaps.difference[k] / gaps.deviation[k])
+    found[4, order[:-1]] = scipy.special.stdtr(
+        gaps.freedom[k], gaps.difference[k] / gaps.deviation[k])
     return found
 
 

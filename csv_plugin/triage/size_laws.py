@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
@@ -101,7 +101,7 @@ def forecast_sizes(predictor: Predictor, features: FeatureTable,
         flag: back_test(predictor, fitted, known, flag)
         for flag in {*is_new}
     }
-    half = stdtrit(len(known) - 2, (1 + LEVEL) / 2) * np.array(
+    half = scipy.special.stdtrit(len(known) - 2, (1 + LEVEL) / 2) * np.array(
         [errors[flag] for flag in is_new]) * _growth(new, known)
     exponents = clipped_exponents(predictor, table)
     floors, values = curve_floors(predictor), predictions.values[:, :, 0]

@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import NamedTuple, Optional, Union
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import short_repr
@@ -59,8 +59,8 @@ STRONG, STRIDE = 1e-4, 5
 #: Weaker penalties have no hope where errors have risen by this factor, and
 #: floors where they have always been larger than those of another by this one.
 RISE, FAR = 1.5, 3
-#: Weaker penalties change next to nothing once errors on fitted models are this
-#: share of those on held-out models.
+#: Weaker penalties change next to nothing once errors on fitted models are
+#: this share of those on held-out models.
 SPENT = 1e-3
 #: Fewer units than these, if not all, count by their losses over typical ones:
 #: logarithms of one loss lead too far beyond the training models.
@@ -178,7 +178,7 @@ class Averaged:
         rows = np.s_[:] if with_folds else np.s_[-1:]
         floor = members[0].floor
         weights = [
-            softmax(-(_logs(member.errors) + of_all) / SHARPNESS)
+            scipy.special.softmax(-(_logs(member.errors) + of_all) / SHARPNESS)
             for member, of_all in zip(members, shared.excess)
         ]
         averages = [
@@ -189,7 +189,7 @@ class Averaged:
             _error_of(task, masks, exponents, floor)
             for exponents, _ in averages
         ])
-        shares = softmax(POWER * (logs + shared.members))
+        shares = scipy.special.softmax(POWER * (logs + shared.members))
         models = _joined(task, [terms for _, terms in averages], shares, floor)
         exponents = np.tensordot(shares, [part for part, _ in averages], 1)
         # Both ridges have the same settings.

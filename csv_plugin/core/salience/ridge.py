@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.salience.base import (SalienceFit, Task, fit_notes,
@@ -282,7 +282,8 @@ class InnerProducts:
         n, n_columns = values.shape
         products = values @ values.T
         k = min(MAX_DIRECTIONS, n - 1)
-        sizes, axes = eigh(products, subset_by_index=[n - k, n - 1])
+        sizes, axes = scipy.linalg.eigh(
+            products, subset_by_index=[n - k, n - 1])
         rest = max(np.trace(products) - sizes.sum(), 0) / (n - k)
         kept = sizes > max(LEAST_DIRECTION * rest, 1e-12 * sizes[-1])
         directions = np.hstack([free, axes[:, kept]])
