@@ -26,8 +26,9 @@ class PredictionCallback(TrainerCallback):
     Nothing that goes wrong in it stops the training or changes its weights:
     the first failure is a warning, and the next reading is tried all the
     same. The predictor, the texts and the history are read when the training
-    begins. All ranks may have it; the first one of all scores and writes,
-    while the others go on to where they next wait for it.
+    begins. All ranks may have it; the first one of all scores, writes and
+    logs, while the others go on to where they next wait for it. What a log
+    such as `trainer.log` changes in the control of the trainer is undone.
 
     Args:
         predictor (Predictor | FilePath): Made from token losses.
@@ -95,7 +96,7 @@ class PredictionCallback(TrainerCallback):
         """Read every few steps, and at the last one."""
         step = state.global_step
         if step % self.every == 0 or step >= state.max_steps:
-            self._read(state, kwargs)
+            self._read(state, control, kwargs)
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState,
                      control: TrainerControl, **kwargs: Any) -> None:
@@ -103,15 +104,20 @@ class PredictionCallback(TrainerCallback):
         # With the option, the model is no longer the one of the last step.
         if state.global_step > self._read_at and \
                 not args.load_best_model_at_end:
-            self._read(state, kwargs)
+            self._read(state, control, kwargs)
         if self.triage is not None:
             n_read = len(self.triage.predictions.models)
             share = self._seconds / (time.perf_counter() - self._began)
             print(f'Predictions at {counted(n_read, "step")} took '
                   f'{self._seconds:.1f} s, {share:.1%} of the training.')
 
-    def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
+    def _read(self, state: TrainerState, control: TrainerControl,
+              kwargs: dict[str, Any]) -> None:
         step = self._read_at = state.global_step
+        # `trainer.log` clears `should_log`. The training would not log its
+        # own losses at this step, and this rank alone would not take part in
+        # gathering them.
+        decided = dict(vars(control))
         with self._guarded(f'Predictions at step {step}'):
             if state.is_world_process_zero:
                 live, tokenizer = self._prepared(state, kwargs)
@@ -121,6 +127,7 @@ class PredictionCallback(TrainerCallback):
                               state.num_input_tokens_seen)
                 finally:  # A tracker may fail after the model was predicted.
                     self.triage = live.triage
+                    vars(control).update(decided)
 
     def _prepared(
         self, state: TrainerState,

@@ -3,35 +3,36 @@
     torchrun --nproc_per_node 2 -m tests.extras.live.ranks FOLDER
 
 trains a small model on CPUs, by data-parallel training of `Trainer`, without
-predictions and with them. Each rank writes what it saw to
-`FOLDER/<rank>.json`.
+predictions and with them, which go to the log of the trainer. Each rank writes
+what it saw to `FOLDER/<rank>.json`.
 """
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import distributed
 
-from csv_plugin.extras.live.trainer_callback import PredictionCallback
-from tests.extras.live.training import PREDICTOR, TEXTS, trainer, weights
+from tests.extras.live.training import (logged, predicting_trainer, trainer,
+                                        weights)
 
 
-def train(folder, predict):
+def train(folder, make):
     """What this rank has seen at the end of a training."""
-    steps = []
-    callback = PredictionCallback(
-        PREDICTOR, TEXTS, folder, 2, logs=[lambda _, step: steps.append(step)])
-    learner = trainer(
-        folder / 'run', [callback] if predict else [],
+    learner = make(
+        folder,
         ddp_backend='gloo',
-        ddp_timeout=60)
+        ddp_timeout=60,
+        logging_strategy='steps',
+        logging_steps=2)
     learner.train()
     return {
         'steps': learner.state.global_step,
         'weights': weights(learner.model).tolist(),
-        'logged': steps
+        'losses': logged(learner, 'loss'),
+        'predicted': logged(learner, 'predicted/hard')
     }
 
 
@@ -39,8 +40,9 @@ def main(folder):
     folder = Path(folder)
     torch.set_num_threads(1)
     seen = {
-        'plain': train(folder / 'plain', False),
-        'predicted': train(folder / 'predicted', True)
+        'plain': train(folder / 'plain', trainer),
+        'predicted': train(folder / 'predicted',
+                           partial(predicting_trainer, every=2))
     }
     (folder / f'{os.environ["RANK"]}.json').write_text(json.dumps(seen))
     distributed.destroy_process_group()

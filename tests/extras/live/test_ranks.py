@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_ranks(tmp_path):
     subprocess.run([
         sys.executable, '-m', 'torch.distributed.run', '--standalone',
@@ -19,8 +19,10 @@ def test_two_ranks(tmp_path):
         for seen in (first[case], second[case]):
             assert seen['steps'] == 6
             assert seen['weights'] == first['plain']['weights']
-    assert first['predicted']['logged'] == [2, 4, 6]
-    assert not second['predicted']['logged']
+            assert seen['losses'] == first['plain']['losses']
+    assert [*first['plain']['losses']] == ['2', '4', '6']
+    assert [*first['predicted']['predicted']] == ['2', '4', '6']
+    assert not second['predicted']['predicted']
     dumps = (tmp_path / 'predicted/losses').iterdir()
     assert sorted(path.name for path in dumps) == [
         f'run@{step}.safetensors' for step in (2, 4, 6)

@@ -8,7 +8,8 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from csv_plugin.extras.live import live_predictions
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.io.predictors import save_predictor
-from tests.extras.live.training import PREDICTOR, TEXTS, TOKENIZER, model
+from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, logged,
+                                        model, predicting_trainer, trainer)
 from tests.runs import OTHER_TEXTS
 
 LEARNER = model()
@@ -62,6 +63,18 @@ def test_every_few_steps_and_at_the_end(tmp_path, play, capsys, end, best,
     assert readings(tmp_path) == [f'run@{step}.safetensors' for step in steps]
     assert callback.triage.runs[0].finished == (end == 6)
     assert f'Predictions at {len(steps)} step' in capsys.readouterr().out
+
+
+def test_the_log_of_the_trainer_keeps_its_own_losses(tmp_path):
+    """Readings at steps 3 and 6 meet losses at 2, 4 and 6."""
+    often = dict(logging_strategy='steps', logging_steps=2)
+    plain = trainer(tmp_path / 'plain', **often)
+    plain.train()
+    predicted = predicting_trainer(tmp_path / 'predicted', 3, **often)
+    predicted.train()
+    assert [*logged(plain, 'loss')] == [2, 4, 6]
+    assert logged(predicted, 'loss') == logged(plain, 'loss')
+    assert [*logged(predicted, 'predicted/hard')] == [3, 6]
 
 
 def test_differences_to_a_reference_are_logged(tmp_path, play):
@@ -123,7 +136,11 @@ def test_what_was_missing_at_the_beginning_may_come(tmp_path, play):
     save_predictor(PREDICTOR, tmp_path / 'p')
     state = TrainerState(max_steps=6, global_step=2)
     callback.on_step_end(
-        None, state, None, model=LEARNER, processing_class=TOKENIZER)
+        None,
+        state,
+        TrainerControl(),
+        model=LEARNER,
+        processing_class=TOKENIZER)
     assert callback.triage.runs[0].checkpoints == ('run@2', )
 
 

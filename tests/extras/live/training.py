@@ -2,6 +2,7 @@
 import torch
 from transformers import Trainer, TrainingArguments
 
+from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from tests.lm.models import make, tokenizer
 from tests.runs import TEXTS, train
 
@@ -42,9 +43,33 @@ def trainer(folder, callbacks=(), learner=None, **settings):
         callbacks=list(callbacks))
 
 
+def predicting_trainer(folder, every, **settings):
+    """A trainer whose own log gets the predictions, as in docs/live.md."""
+    learner = trainer(folder / 'run', **settings)
+    learner.add_callback(
+        PredictionCallback(
+            PREDICTOR,
+            TEXTS,
+            folder,
+            every,
+            logs=[lambda curves, step: learner.log(curves)]))
+    return learner
+
+
+def logged(learner, name):
+    """The logged values of a curve by their steps."""
+    return {
+        row['step']: row[name]
+        for row in learner.state.log_history if name in row
+    }
+
+
 def weights(learner):
     return torch.cat(
         [p.detach().flatten().clone() for p in learner.parameters()])
 
 
-__all__ = ['PREDICTOR', 'TEXTS', 'TOKENIZER', 'model', 'trainer', 'weights']
+__all__ = [
+    'PREDICTOR', 'TEXTS', 'TOKENIZER', 'logged', 'model', 'predicting_trainer',
+    'trainer', 'weights'
+]
