@@ -120,6 +120,10 @@ def test_ranges_of_ranks():
     found = joint([.9, .5, .45, .1], 'abcd', [.01, 0, 0])
     best, worst = found.rank_ranges(.9)
     assert (best.tolist(), worst.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
+    # The interval is two-sided: t of 2 degrees of freedom is 2.92 at 95 %,
+    # 1.89 at 90 %, and the error is .1.
+    close = joint([.5, .25], 'ab', [.01, 0, 0])
+    assert close.rank_ranges(.9)[1].tolist() == [2, 2]
     # Models with .3 of each other count as equal.
     assert found.rank_ranges(.9, within=.3)[0].tolist() == [1, 1, 1, 2]
 

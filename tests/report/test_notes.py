@@ -108,6 +108,16 @@ def test_findings():
         'would by chance: m5 on b1')
 
 
+def test_one_in_ten_is_outside_by_chance():
+    """Of 30 intervals of 90 %, 3; half of them are on one side."""
+    cells = make_cells(
+        MODELS, [f'b{i}' for i in range(5)], ['p'], prediction=predict(.45))
+    cells.real['m5', 'b1'] = 0.95
+    *_, far = findings(cells.board().predictions)
+    assert far.startswith('p: 1 of 30 real scores lie outside of their '
+                          'interval, where about 3 would by chance: ')
+
+
 def test_means_over_some_benchmarks():
     cells = make_cells(MODELS[:2], ('b0', 'b1', 'b2'), ('p', ), (0.4, 0.4))
     for model in MODELS[:2]:
