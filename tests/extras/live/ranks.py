@@ -39,11 +39,10 @@ def train(folder, make):
 def main(folder):
     folder = Path(folder)
     torch.set_num_threads(1)
-    seen = {
-        'plain': train(folder / 'plain', trainer),
-        'predicted': train(folder / 'predicted',
-                           partial(predicting_trainer, every=2))
-    }
+    plain = train(folder / 'plain', trainer)
+    predicted = train(folder / 'predicted',
+                      partial(predicting_trainer, every=2))
+    seen = {'plain': plain, 'predicted': predicted}
     (folder / f'{os.environ["RANK"]}.json').write_text(json.dumps(seen))
     distributed.destroy_process_group()
 
