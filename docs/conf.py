@@ -163,12 +163,35 @@ def one_of_two(match):
                      for theme in ('light', 'dark'))
 
 
+#: Code of the gallery that promises a picture or a table.
+SHOWS = re.compile(r'\bdisplay\(|_(?:picture|maps?)\(|\.to_frame\(')
+
+
 def find_lost_pictures(app, page, name):
-    """Warn of pictures of the gallery that are shown by their names."""
-    for block in page.findall(nodes.literal_block):
-        if block.astext().startswith('<Figure'):
+    """Warn of cells of the gallery that promise a picture and show words.
+
+    So they do where a class has lost its HTML, for example.
+    """
+    for cell in page.findall(nodes.container):
+        if cell.get('nb_element') != 'cell_code':
+            continue
+        source, *outputs = cell.children
+        if not SHOWS.search(source.astext()):
+            continue
+        shown = [
+            node for part in outputs for node in part.findall()
+            if isinstance(node, (nodes.image, nodes.raw))
+        ]
+        words = [
+            node.astext() for part in outputs
+            for node in part.findall(nodes.literal_block)
+        ]
+        if words or not shown:
             logging.getLogger(__name__).warning(
-                'no picture, but %s', block.astext(), location=block)
+                'expected a picture or a table of %r, found %r',
+                source.astext().strip(),
+                words[:1],
+                location=cell)
 
 
 def setup(app):

@@ -1,4 +1,5 @@
 """Salience weights laid over the text that they belong to."""
+import html
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, utf8_bytes
+from csv_plugin.core.escaping import visible
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans, char_bounds
 from csv_plugin.core.texts import Text, TextSet
@@ -21,9 +23,21 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """One text in pieces; joined, they are the text."""
+    """One text in pieces; joined, they are the text.
+
+    Notebooks show it in colours: blue for weights above 0, orange for those
+    below, stronger for larger ones.
+    """
     text: Text
     pieces: list[Piece]
+
+    def _repr_html_(self) -> str:
+        full = full_weight(np.array([piece.weight for piece in self.pieces]))
+        words = ''.join(_coloured(piece, full) for piece in self.pieces)
+        # Jupyter reads no formulas in these classes.
+        return ('<div class="tex2jax_ignore mathjax_ignore">'
+                f'<p>{html.escape(visible(self.text.text_id))}</p>'
+                f'<p style="white-space: pre-wrap">{words}</p></div>')
 
 
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
@@ -80,6 +94,17 @@ def full_weight(weights: NDArray) -> float:
     sizes = np.abs(weights[np.isfinite(weights)])
     sizes = sizes[sizes > 0]
     return float(np.quantile(sizes, 0.99)) if sizes.size else 1.0
+
+
+def _coloured(piece: Piece, full: float) -> str:
+    """Return a piece as HTML, in full colour from the weight `full` on."""
+    words = html.escape(visible(piece.text))
+    if math.isnan(piece.weight):
+        return words
+    colour = '0, 114, 178' if piece.weight > 0 else '213, 94, 0'
+    opacity = 0.7 * min(abs(piece.weight) / full, 1)
+    return (f'<span title="{piece.weight:+.3g}" style="background-color: '
+            f'rgba({colour}, {opacity:.2f})">{words}</span>')
 
 
 def _counted(weights: NDArray, measure: Callable[[NDArray], float],

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
-from csv_plugin.extras.heat_maps import full_weight, heat_map, strongest_maps
+from csv_plugin.extras.heat_maps import (HeatMap, Piece, full_weight, heat_map,
+                                         strongest_maps)
 from tests.runs import OTHER_TEXTS, TEXTS, train
 
 NAN = math.nan
@@ -104,3 +105,15 @@ def test_texts_of_another_set_and_predictor_of_tables():
     with pytest.raises(InputError, match='fitted to tables'):
         strongest_maps(
             replace(train(), targets=None, matrix=None), 'easy', TEXTS, 3)
+
+
+def test_a_text_in_a_notebook():
+    shown = HeatMap(
+        Text(r'$\frac{', '<b>$c\u202ed'),
+        [Piece('<b>$', 2.0),
+         Piece('c\u202e', NAN),
+         Piece('d', -1.0)])
+    document = shown._repr_html_()
+    assert document.startswith('<div class="tex2jax_ignore')
+    assert 'rgba(0, 114, 178, 0.70)">&lt;b&gt;$</span>c\\u202e' in document
+    assert '"-1" style="background-color: rgba(213, 94, 0, 0.35)' in document
