@@ -11,33 +11,33 @@ PAGES = [
     ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted(
         (ROOT / 'docs').glob('*.md'))
 ]
-#: Pages whose code is read, but not run.
 APPENDIX = sorted((ROOT / 'docs/appendix').glob('*.md'))
+#: Notebooks, whose cells the site's builder runs.
+GALLERY = sorted((ROOT / 'docs/gallery').glob('*.md'))
 #: How a line with a command begins, after settings such as `COLUMNS=80`.
 _COMMAND = re.compile(
     r'(?:[A-Z_]+=\S* )*'
-    r'(?:\S*/)?(?:[A-Z]=|(?:export|git|lm_eval|make|opencompass|pip|python3?'
-    r'|salience|sh|source|sudo|time) |try_\w+\.sh)')
-_NOT_RUN = '<!-- not run: '
+    r'(?:\S*/)?(?:[A-Z]=|(?:bash|export|git|lm_eval|make|opencompass|pip'
+    r'|python3?|salience|sh|source|sudo|time) |try_\w+\.sh)')
+#: A line that makes a block a script of the shell.
+_OF_SCRIPTS = re.compile(r'^(?:#!|if )', re.M)
 #: A setting for the commands that follow.
 _SETTING = re.compile(r'[A-Z]=|export ')
 
 
 class Block(NamedTuple):
-    """A block of a page, by its path, indented or between fences.
-
-    A test runs it unless a comment `not run: REASON` stands above it.
-    """
+    """A block of a page, by its path, indented or between fences."""
     page: str
     line: int
     text: str
-    run: bool = True
 
     @property
     def kind(self) -> str:
-        """'examples', 'commands', 'config', 'python' or 'text'."""
+        """'examples', 'script', 'commands', 'config', 'python' or 'text'."""
         if '>>> ' in self.text:
             return 'examples'
+        if _OF_SCRIPTS.search(self.text):
+            return 'script'
         if _COMMAND.match(self.text):
             return 'commands'
         try:
@@ -69,15 +69,15 @@ def blocks(page: Path) -> Iterator[Block]:
     """All blocks of a page, but for those that the site's builder runs."""
     name = page.relative_to(ROOT).as_posix()
     lines = [*page.read_text('utf-8').splitlines(), 'end']
-    fence, info, start, block, run = '', '', 0, [], True
+    fence, info, start, block = '', '', 0, []
     for number, line in enumerate(lines, start=1):
         mark = re.match(r'\s*(```+|:::+)(.*)', line)
         if fence:
             if line.strip() == fence:
                 if not info.startswith('{'):
                     text = textwrap.dedent('\n'.join(block))
-                    yield Block(name, start, text, run)
-                fence, block, run = '', [], True
+                    yield Block(name, start, text)
+                fence, block = '', []
             else:
                 block.append(line)
         elif mark and not block:
@@ -87,19 +87,18 @@ def blocks(page: Path) -> Iterator[Block]:
             block.append(line)
         elif block:
             text = textwrap.dedent('\n'.join(block)).strip('\n')
-            yield Block(name, start, text, run)
-            block, run = [], not line.startswith(_NOT_RUN)
-        elif line.strip():
-            run = not line.startswith(_NOT_RUN)
+            yield Block(name, start, text)
+            block = []
 
 
 def all_blocks() -> list[Block]:
-    return [block for page in PAGES + APPENDIX for block in blocks(page)]
+    pages = PAGES + APPENDIX + GALLERY
+    return [block for page in pages for block in blocks(page)]
 
 
 def inline_commands() -> Iterator[str]:
     """The commands that stand in sentences and tables."""
-    for page in PAGES + APPENDIX:
+    for page in PAGES + APPENDIX + GALLERY:
         for code in re.findall(r'`([^`]+)`', page.read_text('utf-8')):
             code = ' '.join(code.split())
             if ' ' in code and _COMMAND.match(code):

@@ -4,36 +4,69 @@ import doctest
 import os
 import shlex
 import subprocess
+import sys
+from pathlib import Path
 
 from csv_plugin.cli.compare_models import EXIT_CODES
 from csv_plugin.cli.salience import main
 from csv_plugin.demo import shipped
-from tests.docs.blocks import PAGES, blocks, is_setting
+from tests.docs.blocks import APPENDIX, PAGES, ROOT, blocks, is_setting
+
+_SALIENCE = ('from csv_plugin.cli.salience import main; '
+             'raise SystemExit(main())')
+#: Kinds of blocks that are run.
+KINDS = ('commands', 'examples', 'python', 'script')
+#: A study of the clone that takes seconds.
+STUDY = 'python -m tools.studies.compare_methods '
 
 
-def runs(block):
-    """Whether something of a block is run."""
-    if block.kind == 'commands':
-        return block.run and any(
-            line.startswith('salience ') for line in block.commands)
-    return block.run and block.kind in ('python', 'examples')
+def can_run(command):
+    """Whether a command of a block of commands can be run here."""
+    return is_setting(command) or command.startswith(('salience ', STUDY))
 
 
 def pages_with_code():
     """Pages of which something is run."""
-    return [page for page in PAGES if any(map(runs, blocks(page)))]
+    return [
+        page for page in PAGES + APPENDIX if any(
+            block.kind in KINDS for block in blocks(page))
+    ]
 
 
-def run_page(page, names):
-    """Run a page in the present folder; `names` are there for its Python."""
-    for block in filter(runs, blocks(page)):
+def run_page(page, names, replaced=()):
+    """Run a page in the present folder; `names` are there for its Python.
+
+    Pairs of `replaced` are words of the page and what stands in for them.
+    """
+    for block in blocks(page):
         where = f'{block.page}:{block.line}'
+        for word, stand_in in replaced:
+            block = block._replace(text=block.text.replace(word, stand_in))
         if block.kind == 'commands':
             run_commands(block)
+        elif block.kind == 'script':
+            run_script(block.text)
         elif block.kind == 'python':
             exec(compile(block.text, where, 'exec'), names)
-        else:
+        elif block.kind == 'examples':
             run_examples(block, where, names)
+
+
+def run_script(text):
+    """Run a script of the shell, whose `salience` and Python are these."""
+    bin = Path('bin').resolve()
+    bin.mkdir(exist_ok=True)
+    for name, options in (('salience', f"-c '{_SALIENCE}'"), ('python', '')):
+        (bin /
+         name).write_text(f'#!/bin/sh\nexec {sys.executable} {options} "$@"\n')
+        (bin / name).chmod(0o755)
+    path = f'{bin}{os.pathsep}{os.environ["PATH"]}'
+    subprocess.run(['bash', '-eu', '-o', 'pipefail', '-c', text],
+                   check=True,
+                   env={
+                       **os.environ, 'PATH': path,
+                       'PYTHONPATH': str(ROOT)
+                   })
 
 
 def run_examples(block, where, names):
@@ -45,23 +78,29 @@ def run_examples(block, where, names):
 
 
 def run_commands(block):
-    """Run what is typed with `salience` in a block."""
+    """Run the commands of a block, one after the other."""
     settings = ''
     for command in block.commands:
+        assert can_run(command), command
         if is_setting(command):
             settings += command + '\n'
         elif command.startswith('salience '):
-            line, _, target = command.partition(' > ')
-            with contextlib.ExitStack() as stack:
-                if target:
-                    file = stack.enter_context(
-                        open(os.path.expanduser(target), 'w'))
-                    stack.enter_context(contextlib.redirect_stdout(file))
-                code = run(words_of(line, settings))
-                # `compare` may decide otherwise than that B is better.
-                may_differ = ' compare ' in command
-                assert code == 0 or (may_differ
-                                     and code in EXIT_CODES.values()), command
+            run_command(command, settings)
+        else:
+            run_script(settings + command)
+
+
+def run_command(command, settings):
+    """Run `salience`; what it prints may go to a file."""
+    line, _, target = command.partition(' > ')
+    with contextlib.ExitStack() as stack:
+        if target:
+            file = stack.enter_context(open(os.path.expanduser(target), 'w'))
+            stack.enter_context(contextlib.redirect_stdout(file))
+        code = run(words_of(line, settings))
+    # `compare` may decide otherwise than that B is better.
+    may_differ = ' compare ' in command
+    assert code == 0 or (may_differ and code in EXIT_CODES.values()), command
 
 
 def words_of(command, settings):

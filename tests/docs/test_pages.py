@@ -1,20 +1,24 @@
-"""README and docs: every command, snippet and example of theirs is run.
-
-A page is run from its first block to its last, in a folder with the files that
-it names. What a comment above says is not run names what is there, at least.
+"""README and docs: their blocks can be run, their commands name what is there.
 """
 import re
 import shlex
-import shutil
-
-import pytest
 
 import csv_plugin as cp
 from csv_plugin.cli.salience import VERBS, make_parser
-from csv_plugin.demo import shipped
-from tests.docs.blocks import ROOT, all_blocks, inline_commands
-from tests.docs.running import pages_with_code, run_page
-from tests.docs.world import make_world
+from tests.docs.blocks import (APPENDIX, PAGES, ROOT, all_blocks,
+                               inline_commands)
+from tests.docs.running import KINDS, can_run
+
+
+def test_every_block_is_run():
+    """Here, by a test of its own page, or by the builder of the site."""
+    for block in all_blocks():
+        where = f'{block.page}:{block.line}'
+        if block.kind == 'commands':
+            assert all(map(can_run, block.commands)), where
+        assert not ('/gallery/' in block.page and block.kind in KINDS), where
+    for page in PAGES + APPENDIX:
+        assert '<!-- not run' not in page.read_text('utf-8'), page
 
 
 def test_every_verb_has_an_example():
@@ -79,45 +83,3 @@ def unknown_options(verb, *words):
     known = parser._subparsers._group_actions[0].choices[verb]
     options = [word for word in words if word.startswith('--')]
     yield from set(options) - set(known._option_string_actions)
-
-
-@pytest.fixture(scope='module')
-def world(tmp_path_factory):
-    root = tmp_path_factory.mktemp('world')
-    make_world(root)
-    return root
-
-
-@pytest.fixture
-def folder(world, tmp_path, monkeypatch):
-    """A copy of the files for one page."""
-    here = tmp_path / 'here'
-    shutil.copytree(world, here, symlinks=True)
-    for link in ('WORK_DIR', 'outputs/mine/TIME', 'outputs/csv/TIME'):
-        (here / link).unlink()
-        (here / link).symlink_to(here / 'outputs/mine/20260101_120000')
-    monkeypatch.chdir(here)
-    monkeypatch.setenv('HOME', str(tmp_path))
-    monkeypatch.setattr(shipped, 'FOLDER', here / 'demo')
-    return here
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('page', [
-    pytest.param(page, id=page.stem)
-    for page in pages_with_code() if page.stem not in ('importing', 'tutorial')
-])
-def test_page(page, folder):
-    for package in ('transformers', 'pandas', 'jinja2', 'matplotlib'):
-        pytest.importorskip(package)
-    if not shutil.which('bash'):
-        pytest.skip('bash is not installed')
-    import transformers
-
-    from csv_plugin.lm.loading import load_scoring_lm
-    model, tokenizer = load_scoring_lm('my-model')
-    run_page(
-        page,
-        dict(
-            cp=cp, model=model, tokenizer=tokenizer,
-            transformers=transformers))
