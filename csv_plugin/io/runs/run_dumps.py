@@ -135,9 +135,25 @@ class DumpPlace:
 
     def read(self, fingerprint: str) -> TokenLossDump:
         """Read the losses; a run may have those on several texts."""
-        if self.path.suffix == _SUFFIX or self.path.is_file():
+        if self._is_file:
             return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
+
+    def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
+        """Return a value that changes whenever the losses are written."""
+        folder = self.path / 'predictions' / self.model
+        files = [self.path] if self._is_file else folder.glob(f'{TEXTS}*')
+        stamps = []
+        for file in files:
+            with suppress(FileNotFoundError):
+                stat = file.stat()
+                stamps.append(
+                    (file.name, stat.st_ino, stat.st_mtime_ns, stat.st_size))
+        return tuple(sorted(stamps))
+
+    @property
+    def _is_file(self) -> bool:
+        return self.path.suffix == _SUFFIX or self.path.is_file()
 
 
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
