@@ -1,7 +1,9 @@
 """The error for bad input, and checks of names and texts."""
 import os
 import re
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Iterable
+
+from csv_plugin.core.escaping import did_you_mean
 
 
 class InputError(ValueError):
@@ -90,16 +92,17 @@ def check_choice(where: str,
     """Raise an `InputError` for a name that is not among the choices."""
     if name not in choices:
         raise InputError(where, f'one of {", ".join(choices)}', repr(name),
-                         remedy)
+                         did_you_mean([name], choices) + remedy)
 
 
 def check_known(where: str,
                 names: Iterable[str],
-                known: Container[str],
+                known: Collection[str],
                 remedy: str = 'Collect its losses or leave it out.') -> None:
     """Raise an `InputError` for models without an entry in `where`."""
     check_list('models', names)
     for name in names:
         if name not in known:
             raise InputError(where, f'{where} of every model',
-                             f'none of {name!r}', remedy)
+                             f'none of {name!r}',
+                             did_you_mean([name], known) + remedy)

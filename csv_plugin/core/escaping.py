@@ -1,6 +1,8 @@
 """Escapes of names from elsewhere; usual names stay as they are."""
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
 from unicodedata import category, normalize
 
 #: Letters and marks without a glyph, which Python calls printable.
@@ -53,15 +55,20 @@ def same_look(text: str) -> str:
 
 
 def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
-    """Return a question on known names that look like missing ones, or ''.
+    """Return a question on known names that are like missing ones, or ''.
 
-    >>> did_you_mean(['MMLU', 'x'], ['mmlu', 'arc'])
-    "Did you mean 'mmlu'? "
+    >>> did_you_mean(['MMLU', 'stebilityai/a'], ['mmlu', 'stabilityai/a'])
+    "Did you mean 'mmlu', 'stabilityai/a'? "
+    >>> did_you_mean(['x'], ['mmlu', 'arc'])
+    ''
     """
     by_look = {same_look(name): repr(name) for name in known}
-    looks = map(same_look, missing)
-    near = [by_look[look] for look in looks if look in by_look]
-    return f'Did you mean {", ".join(near[:3])}? ' if near else ''
+    # Three are named, and a search among many names takes long.
+    near = [
+        by_look[look] for name in islice(missing, 3)
+        for look in get_close_matches(same_look(name), by_look, 1, 0.75)
+    ]
+    return f'Did you mean {", ".join(near)}? ' if near else ''
 
 
 def markdown(text: str) -> str:

@@ -6,6 +6,7 @@ of `<dataset>.json` for the proof that a dataset is done.
 import glob
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -171,6 +172,11 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
             raise InputError(f'dumps {name!r}',
                              'a file, a folder or a pattern', NOT_THERE,
                              'Check the path.')
+        if name.endswith(('.csv', '.parquet')) and os.path.isfile(name):
+            raise InputError(
+                name, 'a dump of token losses', 'a table of losses',
+                'Tables are for `salience predict --losses '
+                f'{shlex.quote(name)}`, or for `salience forecast`.')
         for path in paths:
             for dump in _dumps_in(Path(path)):
                 first = dumps.setdefault(dump.model, dump)
