@@ -9,6 +9,9 @@ from unicodedata import category, normalize
 _BLANK = '\u034f\u115f\u1160\u3164\uffa0'
 #: Marks that choose a variant of the character before.
 _VARIANTS = range(0xFE00, 0xFE10)
+#: Cyrillic and Greek letters that look like Latin ones, small or capital.
+_ALIKE = str.maketrans('авеёкмнорстухіїјѕԁһԛԝӏαβεζηικμνορτυχıɡ',
+                       'abeekmhopctyxiijsdhqwlabezhikmvoptuxig')
 #: Spaces, hyphens and joiners that texts contain, and tabs and line feeds.
 _OF_TEXTS = '\t\n\xa0\xad\u200c\u200d\u3000'
 
@@ -47,11 +50,14 @@ def same_look(text: str) -> str:
 
     >>> same_look('Ｌla\u00adMA  2 ') == same_look('llama 2')
     True
+    >>> same_look('ll\u0430ma') == same_look('llama')
+    True
     """
     seen = ''.join(
         c for c in normalize('NFKC', text)
         if category(c) != 'Cf' and c not in _BLANK and ord(c) not in _VARIANTS)
-    return ' '.join(normalize('NFKC', seen.casefold()).split())
+    folded = normalize('NFKC', seen.casefold()).translate(_ALIKE)
+    return ' '.join(folded.split())
 
 
 def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
