@@ -10,13 +10,14 @@ _COUNTS = frozenset(
     'step steps iter iters iteration iterations epoch epochs update updates '
     'token tokens flop flops flos param params parameters lr learningrate '
     'batchsize gradnorm walltime wallclock runtime elapsed seconds timestamp '
-    'time hours index idx samples globalstep unnamed'.split())
+    'time dt tok mem memory hours index idx samples globalstep unnamed'.split(
+    ))
 _BESIDE = frozenset(
     'global total num n number of train training trainer eval val valid '
     'validation optimizer optim input seen consumed current max count per '
     'sec second minute hour device throughput s b m k t billion '
     'billions million millions learning rate batch size grad norm wall clock '
-    'gpu model non embedding x e 0'.split())
+    'gpu model non embedding taken ms mb gb x e 0'.split())
 #: Last words of names of accuracies and other scores.
 _SCORES = frozenset('acc accuracy match em f1 bleu rouge auroc'.split())
 #: Last words of names of measures that are no accuracies.
@@ -40,7 +41,7 @@ def _is_count(name: str) -> bool:
     [True, True, False]
     """
     words = _words(name)
-    if words[:1] == ['lr'] or words[:2] == ['learning', 'rate']:
+    if words[:1] in (['lr'], ['timer']) or words[:2] == ['learning', 'rate']:
         return True
     pairs = {first + second for first, second in zip(words, words[1:])}
     counts = _COUNTS.intersection(words) | (_COUNTS & pairs)

@@ -62,6 +62,22 @@ def test_names_of_losses(name):
     assert not no_losses([name, 'b'], 1 + RNG.random((6, 2)))
 
 
+@pytest.mark.parametrize(
+    'header',
+    [
+        # As public trainers write them.
+        'step,lr,grad_norm,dt_ms,tok_per_sec,timer_data,timer_loss,mem_gpu_mb',
+        'iteration,learning_rate,elapsed_time,gpu_memory_gb,time_ms,elapsed_s',
+        'step,step_time_ms,tokens_per_second,wall_clock,lr_encoder,lr-Adam',
+        'epoch,time_taken,time_elapsed,tokens,num_tokens,total_tokens_seen',
+    ])
+def test_logs_of_trainers(header):
+    names = header.split(',')
+    columns = [*names, 'train_loss', 'val_loss', 'perplexity']
+    values = 1 + RNG.random((2, len(columns)))
+    assert [*no_losses(columns, values)] == names
+
+
 def test_real_losses_stay():
     """Items from almost 0 to sums of documents; toy tables; one model."""
     items = np.geomspace(1e-4, 5e3, 40) * (1 + RNG.random((6, 40)))

@@ -32,6 +32,8 @@ def test_names():
     ('a@tokens_1.5m-step_10', 'a', 10, 1.5e6),
     ('smollm3@stage1-step-40000', 'smollm3', 40000, None),
     ('amber@ckpt_100', 'amber', 100, None),
+    ('lucie@step0005000', 'lucie', 5000, None),
+    ('bloom@global_step10000', 'bloom', 10000, None),
     ('a@iter_0000500', 'a', 500, None),
     ('a@global_step500', 'a', 500, None),
     ('a@checkpoint-70', 'a', 70, None),
@@ -46,9 +48,12 @@ def test_names_of_revisions(name, run, step, tokens):
 
 @pytest.mark.parametrize('name', [
     'a', '@5', 'a@main', 'a@v1.5', 'a@step', 'a@1.5', 'a@５', f'a@{10**400}',
-    'a@5\n', 'a@lc_step1000', 'a@lc-4k-to-32k-step-2000', 'a@epoch-3',
-    'a@step-50K-105b', 'a@step1000-tokens16', 'a@step500-tokens0B',
-    'a@step5-best2', 'a@step5-step6', 'a@5-step6', 'a@5-', 'a@tokens4B'
+    'a@5\n', 'a@lc_step1000', 'apertus@longctx-step1000',
+    'lucie@extension_step250', 'dcd@step1250-seed-default',
+    'crystal@CrystalCoder_phase1_checkpoint_055500', 'smollm3@it-SFT',
+    'a@lc-4k-to-32k-step-2000', 'a@epoch-3', 'a@step-50K-105b',
+    'a@step1000-tokens16', 'a@step500-tokens0B', 'a@step5-best2',
+    'a@step5-step6', 'a@5-step6', 'a@5-', 'a@tokens4B'
 ])
 def test_names_without_a_step(name):
     with pytest.raises(InputError, match='run@1000.*--checkpoints'):
@@ -58,7 +63,8 @@ def test_names_without_a_step(name):
 
 @pytest.mark.parametrize('name', [
     'stage2-ingredient1-step100-tokens16B', 'stage2-step-100', 'stage0-step5',
-    'phase3_checkpoint_500', 'ingredient2-step100'
+    'phase3_checkpoint_500', 'ingredient2-step100', 'stage3-step-4720000',
+    'stage2-ingredient3-step23852-tokens51B'
 ])
 def test_steps_of_later_stages_are_asked_for(name, tmp_path):
     """Names do not tell whether they are counted from the stage's start."""
