@@ -1,9 +1,9 @@
 """Escapes of names from elsewhere; usual names stay as they are."""
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
-from itertools import islice
 from unicodedata import category, normalize
+
+from csv_plugin.core.conventions import nearest_names
 
 #: Letters and marks without a glyph, which Python calls printable.
 _BLANK = '\u034f\u115f\u1160\u3164\uffa0'
@@ -68,13 +68,7 @@ def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
     >>> did_you_mean(['x'], ['mmlu', 'arc'])
     ''
     """
-    by_look = {same_look(name): repr(name) for name in known}
-    # Three are named, and a search among many names takes long.
-    near = [
-        by_look[look] for name in islice(missing, 3)
-        for look in get_close_matches(same_look(name), by_look, 1, 0.75)
-    ]
-    return f'Did you mean {", ".join(near)}? ' if near else ''
+    return nearest_names(missing, known, same_look)
 
 
 def markdown(text: str) -> str:

@@ -24,7 +24,7 @@ def test_usual_names_stay_as_they_are():
     ('stebilityai/stablelm-3b-4e1t', 'stabilityai/stablelm-3b-4e1t'),
     ('stabilityai/stablelm-3b-4e1tx', 'stabilityai/stablelm-3b-4e1t'),
     ('ARC_easy', 'arc_easy'), ('arc_esay', 'arc_easy'), ('arc', None),
-    ('EleutherAI/pythia-1b', None)
+    ('EleutherAI/pythia-1b', None), ('stabilityai/stablelm-7b-4e1t', None)
 ])  # yapf: disable
 def test_misspelt_names(wrong, right):
     known = ['stabilityai/stablelm-3b-4e1t', 'arc_easy', 'arc_challenge']
