@@ -31,7 +31,7 @@ _FAR = 300
 
 
 def _words(name: str) -> list[str]:
-    return re.findall(r'[a-z]+|[0-9]+', name.lower())
+    return re.findall(r'[^\W\d_]+|\d+', name.lower())
 
 
 def _is_count(name: str) -> bool:

@@ -56,7 +56,7 @@ def test_values_that_are_no_losses(tmp_path, values, reason):
 @pytest.mark.parametrize('name', [
     'c4', 'steps_corpus', 'bits_per_byte', 'val_loss', 'loss_per_token',
     'train/loss', 'wiki/Time', 'step-by-step', 'perplexity', 'mmlu', 't000',
-    'id', '17'
+    'id', '17', 'step 步'
 ])
 def test_names_of_losses(name):
     assert not no_losses([name, 'b'], 1 + RNG.random((6, 2)))
