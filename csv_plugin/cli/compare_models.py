@@ -23,6 +23,7 @@ from csv_plugin.cli.options import (add_flag, add_option, add_shared, positive,
                                     predictor_file)
 from csv_plugin.core.comparing import Answers, Losses, compare
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.paired import BETTER, SAME, UNCLEAR, WORSE
@@ -186,6 +187,8 @@ def _answers(place: str) -> Answers:
 
 def _check_model(place: str, model: str, models: Collection[str]) -> None:
     if model not in models:
-        raise InputError(place, 'PLACE:MODEL with one of the models',
-                         shortened(', '.join(models), 200) or 'none',
-                         'Name a model behind the place.')
+        raise InputError(
+            place, 'PLACE:MODEL with one of the models',
+            shortened(', '.join(models), 200) or 'none',
+            f'{did_you_mean([model], models)}Name a model behind '
+            'the place.')

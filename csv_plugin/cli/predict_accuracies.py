@@ -18,6 +18,7 @@ from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next)
 from csv_plugin.cli.options import add_option, add_shared, bar
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.predicting import (Change, ModelColumns, RealScores,
@@ -103,7 +104,10 @@ def _known(path: str, predictor: Predictor,
     if not real:
         raise InputError(
             path, 'scores of models with losses, on benchmarks of the '
-            'predictor', 'none', 'Correct the names.')
+            'predictor', 'none',
+            did_you_mean(known.models, tables) +
+            did_you_mean(known.benchmarks, predictor.names) +
+            'Correct the names.')
     return (real, partial(with_known_scores, known=known),
             [*unused_notes(path, known, predictor, [*tables])])
 
@@ -121,8 +125,9 @@ def _of_table(predictor: Predictor,
 def _of_dumps(predictor: Predictor,
               places: list[str]) -> tuple[ModelColumns, list[str]]:
     """Columns of all models with losses in some places, and notes on them."""
-    predictor.check_tokens()
+    # Places that are tables have an error of their own.
     dumps = find_dumps(places)
+    predictor.check_tokens()
     columns, infos = collect_features(
         {'': predictor},
         list(dumps), lambda model, fingerprint: dumps[model].read(fingerprint),

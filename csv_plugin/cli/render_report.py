@@ -13,9 +13,13 @@ from pathlib import Path
 
 from csv_plugin.cli.arguments import print_end, print_warnings
 from csv_plugin.cli.options import add_option, add_shared, bar, predictor_file
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
 from csv_plugin.report.notes import reasons
+
+#: What a training writes beside its predictor.
+_REPORT = 'report.md'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +42,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                'the page (default WORK_DIR/report.html)', Path)
 
 
+def _check_is_run(folder: Path) -> None:
+    """Refuse the outputs of `salience fit` and `salience train`."""
+    if (folder / _REPORT).is_file() and not (folder / 'predictions').exists():
+        raise InputError(
+            folder, 'a run of OpenCompass, with predictions and a summary',
+            'the outputs of a training',
+            f'Its report is {_REPORT} there. For a page, give the '
+            'time-stamped folder of a run whose datasets have the texts of '
+            'the predictor.')
+
+
 def run(args: argparse.Namespace) -> None:
     # matplotlib and jinja2 take longer than all else that starts the command.
     from csv_plugin.extras.page.rendering import write_page
     from csv_plugin.extras.page.run_pages import run_page
+    _check_is_run(args.work_dir)
     out = args.out or args.work_dir / 'report.html'
     # A path that is not a run gets its own error below.
     if args.out or out.parent.is_dir():

@@ -1,7 +1,9 @@
 """The error for bad input, and checks of names and texts."""
 import os
 import re
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Callable, Collection, Iterable
+from difflib import get_close_matches
+from itertools import islice
 
 
 class InputError(ValueError):
@@ -83,6 +85,29 @@ def check_unique(where: str,
         seen.add(name)
 
 
+def nearest_names(missing: Iterable[str],
+                  known: Iterable[str],
+                  look: Callable[[str], str] = str.casefold) -> str:
+    """Return a question on known names that are like missing ones, or ''.
+
+    Names with the same `look` are the same for a reader. Names with other
+    digits are other models or items, not misspelt ones.
+    """
+    by_look = {look(name): name for name in known}
+    near = []
+    # Three are named, and a search among many names takes long.
+    for name in islice(missing, 3):
+        digits = _digits(look(name))
+        alike = [seen for seen in by_look if _digits(seen) == digits]
+        for seen in get_close_matches(look(name), alike, 1, 0.75):
+            near.append(repr(by_look[seen]))
+    return f'Did you mean {", ".join(near)}? ' if near else ''
+
+
+def _digits(text: str) -> str:
+    return ''.join(filter(str.isdigit, text))
+
+
 def check_choice(where: str,
                  name: str,
                  choices: Collection[str],
@@ -90,16 +115,17 @@ def check_choice(where: str,
     """Raise an `InputError` for a name that is not among the choices."""
     if name not in choices:
         raise InputError(where, f'one of {", ".join(choices)}', repr(name),
-                         remedy)
+                         nearest_names([name], choices) + remedy)
 
 
 def check_known(where: str,
                 names: Iterable[str],
-                known: Container[str],
+                known: Collection[str],
                 remedy: str = 'Collect its losses or leave it out.') -> None:
     """Raise an `InputError` for models without an entry in `where`."""
     check_list('models', names)
     for name in names:
         if name not in known:
             raise InputError(where, f'{where} of every model',
-                             f'none of {name!r}', remedy)
+                             f'none of {name!r}',
+                             nearest_names([name], known) + remedy)

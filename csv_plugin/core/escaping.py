@@ -3,10 +3,15 @@ import re
 from collections.abc import Iterable
 from unicodedata import category, normalize
 
+from csv_plugin.core.conventions import nearest_names
+
 #: Letters and marks without a glyph, which Python calls printable.
 _BLANK = '\u034f\u115f\u1160\u3164\uffa0'
 #: Marks that choose a variant of the character before.
 _VARIANTS = range(0xFE00, 0xFE10)
+#: Cyrillic and Greek letters that look like Latin ones, small or capital.
+_ALIKE = str.maketrans('авеёкмнорстухіїјѕԁһԛԝӏαβεζηικμνορτυχıɡ',
+                       'abeekmhopctyxiijsdhqwlabezhikmvoptuxig')
 #: Spaces, hyphens and joiners that texts contain, and tabs and line feeds.
 _OF_TEXTS = '\t\n\xa0\xad\u200c\u200d\u3000'
 
@@ -45,23 +50,25 @@ def same_look(text: str) -> str:
 
     >>> same_look('Ｌla\u00adMA  2 ') == same_look('llama 2')
     True
+    >>> same_look('ll\u0430ma') == same_look('llama')
+    True
     """
     seen = ''.join(
         c for c in normalize('NFKC', text)
         if category(c) != 'Cf' and c not in _BLANK and ord(c) not in _VARIANTS)
-    return ' '.join(normalize('NFKC', seen.casefold()).split())
+    folded = normalize('NFKC', seen.casefold()).translate(_ALIKE)
+    return ' '.join(folded.split())
 
 
 def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
-    """Return a question on known names that look like missing ones, or ''.
+    """Return a question on known names that are like missing ones, or ''.
 
-    >>> did_you_mean(['MMLU', 'x'], ['mmlu', 'arc'])
-    "Did you mean 'mmlu'? "
+    >>> did_you_mean(['MMLU', 'stebilityai/a'], ['mmlu', 'stabilityai/a'])
+    "Did you mean 'mmlu', 'stabilityai/a'? "
+    >>> did_you_mean(['x'], ['mmlu', 'arc'])
+    ''
     """
-    by_look = {same_look(name): repr(name) for name in known}
-    looks = map(same_look, missing)
-    near = [by_look[look] for look in looks if look in by_look]
-    return f'Did you mean {", ".join(near[:3])}? ' if near else ''
+    return nearest_names(missing, known, same_look)
 
 
 def markdown(text: str) -> str:

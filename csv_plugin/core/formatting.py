@@ -60,8 +60,17 @@ def counted(number: int, noun: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Replace the last words of a text by dots if it is too long."""
-    return shorten(text, width, break_on_hyphens=False, placeholder=' ...')
+    """Replace the last words of a text by 'and more' if it is too long.
+
+    >>> shortened('arc, mmlu, piqa, sciq', 20)
+    'arc, mmlu, and more'
+    """
+    return _shorten(text, width, ' and more')
+
+
+def _shorten(text: str, width: int, placeholder: str) -> str:
+    return shorten(
+        text, width, break_on_hyphens=False, placeholder=placeholder)
 
 
 def short_repr(record: Any) -> str:
@@ -71,5 +80,6 @@ def short_repr(record: Any) -> str:
         value = getattr(record, part.name)
         shape = getattr(value, 'shape', ())
         text = f'array of shape {shape}' if shape else repr(value)
-        parts.append(f'{part.name}={shortened(text, 40)}')
-    return f'{type(record).__name__}({shortened(", ".join(parts), 250)})'
+        parts.append(f'{part.name}={_shorten(text, 40, " ...")}')
+    text = _shorten(', '.join(parts), 250, ' ...')
+    return f'{type(record).__name__}({text})'

@@ -11,7 +11,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.escaping import one_line
+from csv_plugin.core.escaping import did_you_mean, one_line
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
@@ -149,9 +149,10 @@ def collect(texts: TextSet,
         raise InputError('dumps', 'a table of accuracies beside them', 'none',
                          'Give the table, or give runs with summaries.')
     if not info.keys() & found.keys():
-        raise InputError(where, f'accuracies of models such as {min(info)!r}',
-                         f'models {", ".join(sorted(found)) or "none"}',
-                         'Use the same names in all tables.')
+        raise InputError(
+            where, f'accuracies of models such as {min(info)!r}',
+            f'models {", ".join(sorted(found)) or "none"}',
+            f'{did_you_mean(info, found)}Use the same names in all tables.')
     values = np.array([[found.get(model, {}).get(name) for name in benchmarks]
                        for model in info], np.float64)
     accuracies = accuracy_table(tuple(info), benchmarks, values)
@@ -161,6 +162,9 @@ def collect(texts: TextSet,
         raise InputError(
             where, 'an accuracy on every benchmark, of at least one model',
             f'none on {", ".join(missing)}',
+            did_you_mean(missing, {b
+                                   for row in found.values()
+                                   for b in row}) +
             'Run the benchmarks, correct their names, or leave them out.' +
             (where == _RUNS) * ' An average such as mmlu needs its '
             'summary_groups in the summarizer, and then -m viz -r.')
@@ -196,7 +200,8 @@ def _read_losses(texts: TextSet, models: Sequence[str],
             'token losses', 'a dump of every model on these texts',
             f'none of {len(errors)}: {", ".join(errors)} (the first error: '
             f'{next(iter(errors.values()))})',
-            'Score the texts with these models, or remove their rows.')
+            f'{did_you_mean(errors, rest)}Score the texts with these models, '
+            'or remove their rows.')
     return found
 
 

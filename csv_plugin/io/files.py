@@ -3,6 +3,7 @@ import errno
 import fcntl
 import gzip
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,12 @@ from csv_plugin.core.escaping import is_file_name
 FilePath = str | os.PathLike[str]
 #: What errors call a path where there is nothing.
 NOT_THERE = 'no such file or folder'
+#: Names of files and folders that are still being written.
+_TEMPORARY = re.compile(r'[.]tmp_[0-9a-f]{16}([.].{0,11})?')
+#: Larger files cannot be read: they and what is made of them fill the memory.
+_MOST_BYTES = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2
+#: No line of a file has more bytes.
+_LONGEST_LINE = 2**28
 #: Beginning of the names of folders with all files of a set.
 _WHOLE = '.set_'
 #: Folder of the files of a set, and where they are written before.
@@ -52,7 +59,8 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     The temporary file lies in the same folder, or waits for the others of a
     `file_set`, and is flushed to the disk before it is renamed. If the body of
     the `with` statement fails, it is removed and an earlier file at `path`
-    stays as it was.
+    stays as it was. Temporary files in the folder that killed processes left
+    are removed.
     """
     target, stage = Path(path), _STAGE.get()
     # A set makes folders in the end.
@@ -62,7 +70,9 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     temporary = _staged(target, *stage) if stage else target.with_name(
         f'.tmp_{token_hex(8)}{target.suffix[:12]}')
     try:
-        with _plain_errors(target, temporary):
+        with _plain_errors(target, temporary), ExitStack() as opened:
+            if not stage:
+                opened.enter_context(_held(temporary))
             yield temporary
             with temporary.open('rb') as written:
                 os.fsync(written.fileno())
@@ -79,9 +89,9 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
 
     The `with` statement writes them into a hidden folder there. If it fails,
     there are none; else that folder is renamed, and they are moved to their
-    places. The next `sole_writer` moves those that a killed process left.
-    `earlier` files, which this set may not replace, are removed. A set inside
-    of a set is a part of it.
+    places. The next `sole_writer` moves those that a killed process left; sets
+    that one had not finished are removed. `earlier` files, which this set may
+    not replace, are removed. A set inside of a set is a part of it.
     """
     outer = _STAGE.get()
     if outer:
@@ -90,18 +100,65 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
         return
     root, mark = Path(folder), token_hex(8)
     stage, whole = root / f'.tmp_{mark}', root / f'{_WHOLE}{mark}'
-    with _plain_errors(root, stage):
-        stage.mkdir(parents=True)
-    token = _STAGE.set((root, stage))
+    with ExitStack() as opened:
+        with _plain_errors(root, stage):
+            root.mkdir(parents=True, exist_ok=True)
+            opened.enter_context(_held(stage, is_folder=True))
+        token = _STAGE.set((root, stage))
+        try:
+            yield
+            _mark_removed(earlier, root, stage)
+            with _plain_errors(root, stage):
+                stage.rename(whole)
+            _move(whole)
+        finally:
+            _STAGE.reset(token)
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextmanager
+def _held(path: Path, is_folder: bool = False) -> Iterator[None]:
+    """Make a temporary file or folder and lock it; remove those left over.
+
+    The lock says that a call is alive that writes there.
+    """
+    _remove_leftovers(path.parent)
+    while True:
+        if is_folder:
+            path.mkdir()
+            handle = os.open(path, os.O_RDONLY)
+        else:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDONLY, 0o666)
+        with suppress(OSError):  # Some file systems of clusters have no locks.
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # Another call may have removed it before it was locked.
+        if path.exists():
+            break
+        os.close(handle)
     try:
         yield
-        _mark_removed(earlier, root, stage)
-        with _plain_errors(root, stage):
-            stage.rename(whole)
-        _move(whole)
     finally:
-        _STAGE.reset(token)
-        shutil.rmtree(stage, ignore_errors=True)
+        os.close(handle)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed calls were writing; live ones hold locks."""
+    with suppress(OSError):
+        names = [name for name in os.listdir(folder)
+                 if _TEMPORARY.fullmatch(name)]  # yapf: disable
+        for name in names:
+            _remove_leftover(folder / name)
+
+
+def _remove_leftover(path: Path) -> None:
+    with suppress(OSError), ExitStack() as opened:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        opened.callback(os.close, handle)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
 
 
 def _mark_removed(earlier: Iterable[Path], root: Path, stage: Path) -> None:
@@ -163,6 +220,7 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
         try:
             for whole in Path(folder).glob(f'{_WHOLE}*'):
                 _move(whole)
+            _remove_leftovers(Path(folder))
             yield
         finally:
             if is_new:
@@ -197,6 +255,13 @@ def write_text(path: FilePath, text: str) -> None:
 def read_bytes(path: FilePath) -> bytes:
     """Return the content of a file."""
     with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _MOST_BYTES:
+            raise InputError(
+                os.fspath(path),
+                f'at most {_MOST_BYTES / 1e9:.3g} GB, half of the memory',
+                f'{size / 1e9:.3g} GB',
+                'Check that it is the right file, or use a larger machine.')
         return file.read()
 
 
@@ -204,7 +269,13 @@ def read_lines(path: FilePath) -> Iterator[bytes]:
     """Yield the lines of a file, one at a time; `*.gz` is unpacked."""
     with _opened(path) as file:
         packed = os.fspath(path).endswith('.gz')
-        yield from gzip.open(file) if packed else file
+        lines: BinaryIO = gzip.open(file) if packed else file  # type: ignore
+        while line := lines.readline(_LONGEST_LINE + 1):
+            if len(line) > _LONGEST_LINE:
+                raise InputError(
+                    os.fspath(path), f'lines of at most {_LONGEST_LINE} bytes',
+                    'a longer one', 'Check that it is the right file.')
+            yield line
 
 
 @contextmanager
@@ -221,9 +292,13 @@ def _opened(path: FilePath) -> Iterator[BinaryIO]:
     except FileNotFoundError as error:
         raise InputError(
             os.fspath(path), 'a file', NOT_THERE, 'Check the path.') from error
-    except (OSError, ValueError, EOFError, zlib.error) as error:
+    except InputError:
+        raise
+    except (OSError, ValueError, EOFError, zlib.error, MemoryError) as error:
         # ValueError: a name with the character 0.
-        problem = getattr(error, 'strerror', None) or str(error)
+        problem = (
+            getattr(error, 'strerror', None) or str(error)
+            or type(error).__name__)
         raise InputError(
             os.fspath(path), 'a file that can be read',
             f'the error {problem!r}', 'Check the path.') from error

@@ -83,6 +83,7 @@ def _are_texts(values: Iterable[Any]) -> bool:
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a text': lambda v: isinstance(v, str),
     'true or false': lambda v: isinstance(v, bool),
+    'a number': _is_moderate,
     'a number or null': lambda v: v is None or _is_moderate(v),
     'a count': lambda v: type(v) is int and 0 <= v < 2**53,
     'a list': lambda v: isinstance(v, list),

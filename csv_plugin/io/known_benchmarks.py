@@ -5,6 +5,7 @@ from dataclasses import replace
 from importlib.resources import as_file, files
 
 from csv_plugin.core.conventions import InputError, check_choice, check_list
+from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 
@@ -44,5 +45,6 @@ def benchmark_infos(names: Sequence[str],
         raise InputError(
             'chance levels', 'a level for every benchmark',
             f'none for {", ".join(missing)}',
-            f'Give the accuracy of guessing, such as --chance {options}.')
+            f'{did_you_mean(missing, infos)}Give the accuracy of guessing, '
+            f'such as --chance {options}.')
     return {name: infos[name] for name in names}

@@ -2,16 +2,14 @@
 import glob
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.formatting import shortened
+from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath, check_file_names
 
-#: The number at the end of a name; no step has more digits.
-_STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
 #: Files with weights, and the one that says how they are used.
 _WEIGHTS = '*.safetensors', '*.bin', 'config.json'
 #: Names of which a folder with a tokenizer has one.
@@ -59,9 +57,10 @@ def _model_name(path: Path) -> str:
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     """Find checkpoints by a pattern such as `runs/*/checkpoint-*`.
 
-    Absolute paths by `run@step`, sorted by both. The step is the number at the
-    end of a folder's name, as in `step1000`, `1000` or `iter_0001000`. The run
-    is named after so many `levels` of folders above, joined by hyphens.
+    Absolute paths by `run@step`, sorted by both. Names of folders, such as
+    `step1000`, `1000` or `iter_0001000`, are read by `read_revision`; one that
+    states more than a step, such as tokens, is kept. The run is named after
+    so many `levels` of folders above, joined by hyphens.
     """
     absolute = os.path.abspath(pattern)
     folders = [path for path in map(Path, glob.glob(absolute))
@@ -72,28 +71,29 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
         raise InputError(
             f'checkpoints {pattern!r}', 'a folder that matches',
             shortened(f'only {", ".join(beside)}', 100) if beside else 'none',
-            'Names end with the step, such as checkpoint-1000.')
-    checkpoints: dict[tuple[str, int], Path] = {}
+            'Names tell the step, such as checkpoint-1000.')
+    checkpoints: dict[tuple[str, int, str], Path] = {}
     for path in sorted(folders):
-        number = _STEP.search(path.name)
+        revision = read_revision(path.name)
         above = path.parent.parts[1:][-levels:]
-        if not number or len(above) < levels:
+        if revision is None or len(above) < levels:
             raise InputError(
                 f'checkpoint {str(path)!r}',
-                f'a name that ends with the step, below {levels} folders',
-                repr(path.name),
-                'Narrow the pattern, such as runs/*/checkpoint-*.')
-        key = '-'.join(above), int(number.group())
-        check_file_names('run', [key[0]], 'Rename the folder of the run.')
-        earlier = checkpoints.setdefault(key, path)
+                f'a name that tells the step, below {levels} folders',
+                repr(path.name), 'Narrow the pattern, such as '
+                'runs/*/checkpoint-*, or rename the folder.')
+        run, step = '-'.join(above), revision.step
+        check_file_names('run', [run], 'Rename the folder of the run.')
+        name = str(step) if revision.is_step_alone else path.name
+        earlier = checkpoints.setdefault((run, step, name), path)
         if earlier != path:
             raise InputError(
-                f'checkpoint {key[0]}@{key[1]}', 'a single folder',
+                f'checkpoint {run}@{name}', 'a single folder',
                 f'{str(earlier)!r} and {str(path)!r}',
                 'Narrow the pattern, or name runs by more folders: levels=2.')
     return {
-        f'{run}@{step}': checkpoints[run, step]
-        for run, step in sorted(checkpoints)
+        f'{key[0]}@{key[2]}': checkpoints[key]
+        for key in sorted(checkpoints)
     }
 
 

@@ -3,6 +3,7 @@
 The ending of a file's name tells its format; docs/formats.md describes them.
 """
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import Measured, check_weights
 from csv_plugin.io.files import FilePath, read_bytes, read_text
 from csv_plugin.io.json_files import check_fields, read_json, write_json
+from csv_plugin.io.loss_columns import no_accuracies, no_losses
 from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
                                   check_names_in, decimal, models_in,
                                   models_to_fit, read_benchmarks, read_models,
@@ -115,26 +117,60 @@ def read_loss_features(path: FilePath,
         InputError: The file is not such a table, a loss is missing, not finite
             or negative, the losses of a model are none (see `failed_scoring`),
             or a unit is missing.
+
+    Warns of columns that cannot be losses (see `no_losses`), which are left
+    out unless they are among the units.
     """
     file = os.fspath(path)
-    models, columns, values = table = _read(file, True)
+    table = _read(file, True)
+    if units is None:
+        table = _left_out(file, table, no_losses(*table[1:]), 'losses')
+    else:
+        table = _chosen(file, table, units)
+    models, columns, values = table
     _refuse(file, table, values < 0, 'a loss of 0 or more',
             'Losses are -log p: change the sign of log-likelihoods.')
     _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more',
             'Leave a model or a column with gaps out.')
     check_models(file, models, values)
-    if units is None:
-        return FeatureTable.of_losses(models, columns, values)
+    return FeatureTable.of_losses(models, columns, values)
+
+
+def _chosen(file: str, table: ModelColumns,
+            units: Sequence[str]) -> ModelColumns:
+    """The columns that are needed, in this order, whatever their values."""
     check_list('units', units)
-    place = {unit: k for k, unit in enumerate(columns)}
+    place = {unit: k for k, unit in enumerate(table.columns)}
     missing = [unit for unit in units if unit not in place]
     if missing:
         raise InputError(
             file, f'the {len(units)} columns that are needed',
             f'none of {shortened(", ".join(map(repr, missing)), 300)}',
             f'{did_you_mean(missing, place)}Add them.')
-    return FeatureTable.of_losses(models, units,
-                                  values[:, [place[unit] for unit in units]])
+    return ModelColumns(table.models, tuple(units),
+                        table.values[:, [place[unit] for unit in units]])
+
+
+def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
+              content: str) -> ModelColumns:
+    """The table without some columns, which a warning names."""
+    if not reasons:
+        return table
+    named: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        named.setdefault(reason, []).append(repr(name))
+    line = '; '.join(f'{", ".join(names)} ({reason})'
+                     for reason, names in named.items())
+    kept = [k for k, name in enumerate(table.columns) if name not in reasons]
+    if not kept:
+        raise InputError(file, f'columns of {content}', f'only {line}',
+                         'Add a column per text or benchmark.')
+    warnings.warn(
+        f'{file}: columns that cannot be {content} are left out: {line}. '
+        'Rename one that is.',
+        stacklevel=3)
+    return ModelColumns(table.models, tuple(table.columns[k] for k in kept),
+                        table.values[:, kept])
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
@@ -153,13 +189,17 @@ def read_accuracies(scores_path: FilePath,
     """Join accuracies, as in `read_accuracy_columns`, with their benchmarks.
 
     Models and benchmarks are in the order of the first file; the second, as in
-    `tables.read_benchmarks`, may describe more.
+    `tables.read_benchmarks`, may describe more. A warning names columns that
+    cannot be accuracies (see `no_accuracies`), which are left out.
 
     Raises:
         InputError: One of the files cannot be used, or a benchmark of the
             first has no row in the second.
     """
+    file = os.fspath(scores_path)
     accuracies = read_accuracy_columns(scores_path)
+    accuracies = _left_out(file, accuracies, no_accuracies(accuracies.columns),
+                           'accuracies')
     info = read_benchmarks(benchmarks_path)
     check_names_in(scores_path, 'benchmarks', accuracies.columns,
                    benchmarks_path, info)
@@ -278,8 +318,11 @@ def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
 
 def _and_more(places: Sequence[str]) -> str:
     """How many more cells an error is about, and the first of them."""
-    some = ', '.join(places[:3]) + ', ...' * (len(places) > 3)
-    return f', and {len(places)} more such cells: {some}' if places else ''
+    if not places:
+        return ''
+    sign = ':' if len(places) <= 3 else ', such as'
+    return (f', and {len(places)} more such cells{sign} '
+            f'{", ".join(places[:3])}')
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:

@@ -44,17 +44,22 @@ _HEADER_FIELDS = {
 _TYPES = {
     str: 'a text',
     int: 'a count',
-    float: 'a number or null',
+    float: 'a number',
     bool: 'true or false',
     tuple[str, ...]: 'a list of texts',
 }
-#: Numbers that null stands for where it is not NaN.
+#: Numbers that null stands for; no other field is null.
 _NULLS = {
+    'cv_mse': math.nan,
+    'typical_error': math.nan,
     'penalty': math.inf,
     'score_low': math.inf,
     'score_high': -math.inf,
     'score_spread': math.inf,
 }
+#: Fields and arrays without negative numbers.
+_NOT_NEGATIVE = ('chance', 'penalty', 'cv_mse', 'typical_error', 'rate',
+                 'rise', 'score_spread', 'errors', 'error_variance', 'further')
 #: Kind of number and axes of a benchmark's arrays: K units, F folds, N
 #: errors.
 _BENCHMARK = {
@@ -185,7 +190,7 @@ def _plain(record: Any) -> dict[str, Any]:
 
 def _plain_types(kind: Any) -> dict[str, str]:
     return {
-        field.name: _TYPES[field.type]
+        field.name: _TYPES[field.type] + ' or null' * (field.name in _NULLS)
         for field in fields(kind) if field.type in _TYPES
     }
 
@@ -197,7 +202,7 @@ def _of_plain(where: FilePath, part: str, kind: Any,
     check_fields(where, part, values, types, _REMEDY)
     found = {name: values[name] for name in types}
     return {
-        name: _NULLS.get(name, math.nan) if value is None else
+        name: _NULLS[name] if value is None else
         tuple(value) if isinstance(value, list) else value
         for name, value in found.items()
     }  # yapf: disable
@@ -217,6 +222,11 @@ def _benchmark(where: FilePath, scalars: Any, index: int, arrays: _Arrays,
         layouts['highest'] = 'fK'
     part = _taken(where, arrays, layouts, f'{index}.', K=n_units)
     with errors_name(where, f'a sound {what}', _REMEDY):
+        _check_signs(plain | of_intervals | part)
+        scores = [of_intervals[name] for name in ('score_low', 'score_high')]
+        if len(part['errors']) and not np.isfinite(scores).all():
+            raise InputError('score_low and score_high', 'finite numbers',
+                             'null beside errors', _REMEDY)
         folds = _model(part, 'fold_', part['fold_curves'])
         _check_places('error_fold', part['error_fold'],
                       len(part['fold_curves']))
@@ -231,6 +241,14 @@ def _benchmark(where: FilePath, scalars: Any, index: int, arrays: _Arrays,
                 further=part['further'],
                 highest=part.get('highest'),
                 **of_intervals))
+
+
+def _check_signs(values: Mapping[str, Any]) -> None:
+    for name in _NOT_NEGATIVE:
+        least = np.min(values[name], initial=0)
+        if least < 0:
+            raise InputError(name, 'numbers of 0 or more', f'{least:g}',
+                             _REMEDY)
 
 
 def _arrays_of(part: BenchmarkPredictor) -> dict[str, NDArray]:

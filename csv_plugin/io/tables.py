@@ -135,8 +135,8 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
 def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
     """The names of columns, without empty ones at the end."""
-    while names and not names[-1]:
-        names = names[:-1]
+    last = max((k for k, name in enumerate(names, start=1) if name), default=0)
+    names = names[:last]
     for column in columns:
         if column not in names:
             near = [n for n in names if same_look(n) == same_look(column)]

@@ -31,6 +31,9 @@ _WOULD_DO = (f'{_ENOUGH} models of 2 families would do, some dozens are '
 
 _Key = TypeVar('_Key', bound=Hashable)
 
+_DIFFER = ('differ only in letter case, invisible characters or letters that '
+           'look alike')
+
 
 def _alike(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
     """Names by key, in the order of the first."""
@@ -260,18 +263,22 @@ def _too_few(n: int, n_families: int) -> str:
 
 def family_notes(families: Mapping[str, str],
                  losses: Mapping[str, NDArray]) -> list[str]:
-    """Lines on families that look alike, and on models in several families.
+    """Lines on names that look alike, and on models in several families.
 
     Both arguments are by model; losses are all of a model's, in any shape.
     """
-    alike = _alike((same_look(name), repr(name))
+    # Escapes tell letters of other scripts from those that look the same.
+    alike = _alike((same_look(name), ascii(name))
                    for name in dict.fromkeys(families[m] for m in losses))
+    models = _alike((same_look(str(name)), ascii(name)) for name in losses)
     twins = _alike((part.tobytes(), model) for model, part in losses.items())
     return [
-        *(f'families {" and ".join(sorted(names))} differ only in letter case '
-          'or invisible characters. Give a family one name, so that its '
-          'models are held out together.'
+        *(f'families {" and ".join(sorted(names))} {_DIFFER}. Give a family '
+          'one name, so that its models are held out together.'
           for names in alike.values() if len(names) > 1),
+        *(f'models {" and ".join(sorted(names))} {_DIFFER}. If they are one '
+          'model, remove all but one.'
+          for names in models.values() if len(names) > 1),
         *(f'{first(models)} have the same losses but several families. If '
           'they are one model, remove all but one; else give them one family, '
           'so that they are held out together.' for models in twins.values()

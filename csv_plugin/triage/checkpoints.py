@@ -1,6 +1,5 @@
 """Run, step and tokens of checkpoints of pretraining runs."""
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
@@ -9,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import read_rows
 
-#: A name such as `7b-mix2@36000`, or `@step1000` or `@step1000-tokens4B` for
-#: revisions; no step has more digits.
-_NAME = re.compile(r'(?P<run>.+)@([\w.-]*(step|iter|checkpoint)[_-]?)?'
-                   r'(?P<step>[0-9]{1,18})(-tokens[0-9.]+[MBT])?')
+_REMEDY = 'Give run, step and tokens of each in a table (--checkpoints).'
 
 
 @dataclass(frozen=True)
@@ -57,32 +54,51 @@ def describe_checkpoints(
         models: Iterable[str],
         table: Optional[Mapping[str,
                                 Checkpoint]] = None) -> dict[str, Checkpoint]:
-    """Return the run and step of each model.
+    """Return the run, the step and perhaps the tokens of each model.
 
-    They come from the table of `read_checkpoints`, else from a name
-    `run@step`. An `InputError` for a name without a step, or a step of a run
-    with two models.
+    They come from the table of `read_checkpoints`, else from a name such as
+    `run@1000` or `run@step1000-tokens4B`; see `read_revision`.
+
+    Raises:
+        InputError: A name does not tell them, such as that of a later stage;
+            or two models have one step, or one number of tokens, of a run.
     """
     checkpoints: dict[str, Checkpoint] = {}
-    names: dict[tuple[str, float], str] = {}
+    names: dict[tuple[str, str], str] = {}
     for model in models:
         if table is not None and model in table:
             checkpoint = table[model]
-        elif match := _NAME.fullmatch(model):
-            checkpoint = Checkpoint(match['run'], int(match['step']))
         else:
-            raise InputError(
-                f'model {model!r}', 'a name such as run@1000', 'no step in it',
-                'Name its run and step in a table of checkpoints '
-                '(--checkpoints).')
+            checkpoint = _named(model)
         checkpoints[model] = checkpoint
-        first = names.setdefault((checkpoint.run, checkpoint.step), model)
-        if first != model:
-            raise InputError(
-                f'run {checkpoint.run!r}, step {checkpoint.step:g}',
-                'one model', f'{first!r} and {model!r}',
-                'Give two runs two names.')
+        counts = [f'step {checkpoint.step:.15g}']
+        if checkpoint.tokens > 0:
+            counts.append(f'tokens {checkpoint.tokens:.15g}')
+        for count in counts:
+            first = names.setdefault((checkpoint.run, count), model)
+            if first != model:
+                raise InputError(
+                    f'run {checkpoint.run!r}, {count}', 'one model',
+                    f'{first!r} and {model!r}', 'Give two runs two names, and '
+                    'unrounded tokens in a table (--checkpoints).')
     return checkpoints
+
+
+def _named(model: str) -> Checkpoint:
+    """The checkpoint that a name tells of."""
+    run, sign, name = model.rpartition('@')
+    revision = read_revision(name) if run else None
+    where = f'run {run!r}, checkpoint {name!r}' if sign else f'model {name!r}'
+    if revision is None:
+        raise InputError(where,
+                         'a name such as run@1000 or run@step1000-tokens4B',
+                         'one that does not tell run and step', _REMEDY)
+    if not revision.is_of_training:
+        raise InputError(
+            where, 'steps and tokens since the beginning of the training',
+            f'those of stage {revision.stage}, and names do not tell where '
+            'it begins', _REMEDY)
+    return Checkpoint(run, revision.step, revision.tokens)
 
 
 def last_checkpoints(
@@ -90,18 +106,29 @@ def last_checkpoints(
         table: Optional[Mapping[str, Checkpoint]] = None) -> tuple[str, ...]:
     """Return the last checkpoint of each run, and models that are none.
 
-    Checkpoints are described as in `describe_checkpoints`.
+    Checkpoints are described as in `describe_checkpoints`. A model whose name
+    begins like those of a run has to be one of them.
     """
-    last: dict[str, tuple[float, str]] = {}
-    others = []
-    for model in models:
-        if model in (table or ()) or _NAME.fullmatch(model):
-            point = describe_checkpoints([model], table)[model]
-            here = point.step, model
-            last[point.run] = max(last.get(point.run, here), here)
-        else:
-            others.append(model)
-    return (*(model for _, model in last.values()), *others)
+    models = list(models)
+    known = describe_checkpoints(
+        [m for m in models if m in (table or ()) or _tells_step(m)], table)
+    runs: dict[str, list[str]] = {}
+    for model, point in known.items():
+        runs.setdefault(point.run, []).append(model)
+    others = [model for model in models if model not in known]
+    for model in others:
+        if model.rpartition('@')[0] in runs:
+            describe_checkpoints([model])
+    last = []
+    for of_run in runs.values():
+        done = _done([known[model] for model in of_run])
+        last.append(of_run[int(np.argmax(done))])
+    return (*last, *others)
+
+
+def _tells_step(model: str) -> bool:
+    run, _, name = model.rpartition('@')
+    return bool(run) and read_revision(name) is not None
 
 
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
@@ -114,8 +141,15 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
         raise InputError(
             f'tokens of run {without[0].run!r}, step {without[0].step:g}',
             'a number, as other checkpoints have', 'none',
-            'Give the tokens of all checkpoints, or of none.')
+            'Give the tokens of all checkpoints in a table (--checkpoints).')
     return 'steps' if without else 'tokens'
+
+
+def _done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
+    """Tokens of n checkpoints or, where they are not known, steps, `(n,)`."""
+    if choose_measure(checkpoints) == 'tokens':
+        return np.array([point.tokens for point in checkpoints], float)
+    return np.array([point.step for point in checkpoints], float)
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
@@ -142,8 +176,7 @@ def rows_by_run(
     Runs are sorted by name, their checkpoints by tokens, `(n,)` each.
     Checkpoints at 0 tokens are left out. Errors as in `choose_measure`.
     """
-    column = 'tokens' if choose_measure(checkpoints) == 'tokens' else 'step'
-    done = np.array([getattr(point, column) for point in checkpoints], float)
+    done = _done(checkpoints)
     rows: dict[str, list[int]] = {}
     for row in np.argsort(done).tolist():
         if done[row] > 0:

@@ -230,9 +230,10 @@ def judge(
         name: described[name]
         for name in described if name in features.models
     } for described in (checkpoints, history))
-    measure = choose_measure([*chosen.values(), *past.values()])
+    measure = choose_measure([*chosen.values()])
     earlier = _trajectories(predictor, features, past)
     if math.isnan(budget) and earlier:
+        _check_measures(chosen, past)
         budget = float(np.median([run.budget for run in earlier]))
     runs = _trajectories(predictor, features, chosen, budget)
     if not runs:
@@ -246,6 +247,21 @@ def judge(
         notes=(*(f'{name} is left out: {why}'
                  for name, why in refused.items()),
                *_notes(measure, runs, chosen, forecaster, triage.expected)))
+
+
+def _check_measures(chosen: Mapping[str, Checkpoint],
+                    past: Mapping[str, Checkpoint]) -> None:
+    """Refuse a budget of earlier runs that are measured in another unit."""
+    measures = [
+        choose_measure([*part.values()]) for part in (chosen, past) if part
+    ]
+    ends = known_budgets(chosen.values())
+    without = [p.run for p in chosen.values() if p.run not in ends]
+    if without and len({*measures}) > 1:
+        raise InputError(
+            f'run {without[0]!r}', f'its {measures[1]}, as of earlier runs',
+            f'only {measures[0]}', 'Give the end of the run (--budget), or '
+            'tokens of all checkpoints in a table (--checkpoints).')
 
 
 def _judge_runs(predictor: Predictor, features: FeatureTable,

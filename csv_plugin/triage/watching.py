@@ -19,9 +19,12 @@ from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints)
 from csv_plugin.triage.judging import Triage, first_reason, judge
 
+#: Place of a dump, and its stamp.
+_Written = tuple[DumpPlace, object]
+
 
 class TriageJob:
-    """Judges checkpoints by their dumps, each of which is read once.
+    """Judges checkpoints by their dumps; each is read when it was written.
 
     Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
     the budget holds for runs that have none in the table. A dump that is
@@ -38,8 +41,8 @@ class TriageJob:
         self.predictor, self.budget = predictor, budget
         self.dumps, self.history = dumps, history
         self._table = read_checkpoints(table) if table else None
-        # By place, as another file may get the name of a removed one.
-        self._features: dict[DumpPlace, FeatureTable] = {}
+        # By place and stamp, as a file may be replaced by another.
+        self._features: dict[_Written, FeatureTable] = {}
 
     def read_history(self) -> set[str]:
         """Read the earlier runs before the first update; return their names.
@@ -47,7 +50,7 @@ class TriageJob:
         An `InputError` if there are places but no usable checkpoint.
         """
         earlier = find_dumps(self.history)
-        refused = self._read(earlier)
+        refused = self._read(_written(earlier))
         if self.history and len(refused) == len(earlier):
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
@@ -61,13 +64,13 @@ class TriageJob:
         Errors are those of `find_dumps`, the table and `judge`.
         """
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
-        places = dumps | earlier
-        refused = self._read(places, progress)
+        written = _written(dumps | earlier)
+        refused = self._read(written, progress)
         columns = self.predictor.columns
         none = FeatureTable((), columns, np.zeros((0, len(columns.units))))
         features = [
-            self._features[place] for place in places.values()
-            if place in self._features
+            self._features[dump] for dump in written.values()
+            if dump in self._features
         ]
         return judge(self.predictor,
                      FeatureTable.concatenate([none, *features]),
@@ -76,22 +79,26 @@ class TriageJob:
                                           self._table), self.budget, refused)
 
     def _read(self,
-              dumps: Mapping[str, DumpPlace],
+              written: Mapping[str, _Written],
               progress: Progress = iter) -> dict[str, str]:
         """Read new dumps; return the reasons why some cannot be used."""
         refused = {}
-        new = [name for name in dumps if dumps[name] not in self._features]
+        new = [name for name in written if written[name] not in self._features]
         for name in progress(new):
-            columns = or_missing(self._columns, dumps[name])
+            columns = or_missing(self._columns, written[name][0])
             if isinstance(columns, Missing):
                 refused[name] = columns.reason
             else:
-                self._features[dumps[name]] = columns
+                self._features[written[name]] = columns
         return refused
 
     def _columns(self, dump: DumpPlace) -> FeatureTable:
         losses = dump.read(self.predictor.columns.fingerprint)
         return self.predictor.features({dump.model: losses})
+
+
+def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _Written]:
+    return {name: (place, place.stamp()) for name, place in dumps.items()}
 
 
 def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],

@@ -155,6 +155,40 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
                          '--leave-family-out'))  # yapf: disable
 
 
+def test_models_of_all_splits_count_where_families_are_left_out(
+        tmp_path, capsys):
+    """A benchmark that only models of the test split were run on stays."""
+    small = small_tables(n_models=8, n_families=4).only('easy', 'hard')
+    values = small.accuracies.values.copy()
+    is_test = np.array([SPLITS[i % 5] == 'test' for i in range(8)])
+    is_test[0] = True  # It is of another family than the other.
+    values[~is_test, 0] = np.nan
+    small = replace(small, accuracies=replace(small.accuracies, values=values))
+    call = call_on(tmp_path, small, '--leave-family-out')
+    splits = ['test' if test else 'train' for test in is_test]
+    write_tables(tmp_path / 'in', small, dict(zip(small.models, splits)))
+    assert main(call) == 0
+    assert '8 models, each predicted from other fam' in capsys.readouterr().out
+    rows = csv_rows(tmp_path / 'out/predictions.csv')
+    assert {row['benchmark'] for row in rows} == {'easy', 'hard'}
+
+
+def test_columns_beside_the_losses_change_nothing(tmp_path, call):
+    """Tables of trainers have steps and tokens, too."""
+
+    def written():
+        assert main(call) == 0
+        return [(tmp_path / 'out' / name).read_bytes() for name in OUTPUTS]
+
+    before = written()
+    losses = tmp_path / 'in/losses.csv'
+    header, *rows = losses.read_text().splitlines()
+    rows = [f'{row},{k}000,{k}.5e9' for k, row in enumerate(rows)]
+    losses.write_text('\n'.join([f'{header},step,train/tokens', *rows, '']))
+    with pytest.warns(UserWarning, match="left out: 'step', 'train/tokens'"):
+        assert written() == before
+
+
 def test_same_bytes_twice(tmp_path, call):
     contents = []
     for _ in range(2):

@@ -69,6 +69,45 @@ def test_the_largest_run_is_forecast(options, tmp_path, capsys):
     assert told['error_to_expect']['g']['forecast']['easy'] < 0.05
 
 
+def test_each_run_is_a_family_whatever_the_models_say(options, tmp_path):
+    written = []
+    path = tmp_path / 'models.csv'
+    for families in ('as they are', 'one for all'):
+        if families == 'one for all':
+            rows = csv_rows(path)
+            write_csv(path, list(rows[0]), [{
+                **row, 'family': 'same'
+            }.values() for row in rows])
+        assert salience.main(options) == 0
+        written.append((tmp_path / 'out/triage.json').read_bytes())
+    assert written[0] == written[1]
+
+
+def test_names_that_state_tokens(options, tmp_path):
+    """The run that is forecast has four times as many steps a token."""
+    for name in ('losses', 'scores', 'models'):
+        path = tmp_path / f'{name}.csv'
+        path.write_text(
+            re.sub(
+                r'([a-g])@(\d+)', lambda m: f'{m[1]}@step'
+                f'{int(m[2]) * (4 if m[1] == "g" else 1)}-tokens{m[2]}M',
+                path.read_text()))
+    assert salience.main(options) == 0
+    row = csv_rows(tmp_path / 'out/forecasts.csv')[0]
+    assert (row['share'], row['budget']) == ('0.2', '100000000.0')
+
+
+def test_a_later_stage_is_asked_for(options, tmp_path, capsys):
+    for name in ('losses', 'scores', 'models'):
+        path = tmp_path / f'{name}.csv'
+        text = path.read_text()
+        text = text.replace('@100,', '@stage2-ingredient1-step10,')
+        path.write_text(re.sub(r'@(\d+,)', r'@stage1-step\1', text))
+    error = refusal(capsys, *options)
+    assert "run 'a', checkpoint 'stage2-" in error
+    assert '--checkpoints' in error
+
+
 def test_the_screen(options, tmp_path, capsys):
     assert salience.main(options) == 0
     printed = capsys.readouterr().out

@@ -1,5 +1,6 @@
 """Predictions from dumps and from tables, on screen and as files."""
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,20 @@ def test_table_and_files(folder, capsys):
     assert sorted(path.name for path in Path('out').iterdir()) == [
         f'leaderboard.{kind}' for kind in ('csv', 'json', 'md', 'txt')
     ]
+
+
+@pytest.mark.parametrize('table', ['one.csv', 'my losses.parquet'])
+def test_a_table_in_the_place_of_dumps(folder, capsys, table):
+    """Whatever the predictor was fitted to."""
+    Path(table).write_text('model,a\nnew,1\n')
+    tables = small_tables()
+    splits = dict.fromkeys(tables.models, 'train')
+    assert main(['fit', *write_tables(folder, tables, splits), '--predict',
+                 'train', '--fit', 'train', '--leave-family-out', '--solver',
+                 'uniform', '--out', 'out']) == 0  # yapf: disable
+    for predictor in ('p.safetensors', 'out/predictor.safetensors'):
+        error = refusal(capsys, 'predict', table, '--predictor', predictor)
+        assert f'--losses {shlex.quote(table)}`' in error
 
 
 def test_the_same_call_with_files_is_next(folder, capsys):

@@ -51,6 +51,14 @@ def test_losses_that_cannot_be_read_are_told(run, capsys):
     assert written == 'Written to run/report.html.'
 
 
+def test_the_outputs_of_a_training_are_no_run(run, capsys):
+    Path('study').mkdir()
+    Path('study/report.md').touch()
+    error = refusal(capsys, 'report', 'study', '--predictor', 'p')
+    assert error.startswith('error: study: expected a run of OpenCompass')
+    assert 'report.md' in error and 'time-stamped folder' in error
+
+
 @pytest.mark.parametrize(
     'arguments, says',
     [

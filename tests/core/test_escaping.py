@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from csv_plugin.core.escaping import (csv_cell, from_csv_cell, is_file_name,
-                                      markdown, one_line)
+from csv_plugin.core.conventions import InputError, check_choice, check_known
+from csv_plugin.core.escaping import (csv_cell, did_you_mean, from_csv_cell,
+                                      is_file_name, markdown, one_line)
 from tests.hostile_names import FORMULAS, LEADING_OUT, MARKS, NAMES, USUAL
 
 SIGNS = ('=', '+', '-', '@', '＝', '＋', '－', '＠')
@@ -17,6 +18,23 @@ SIGNS = ('=', '+', '-', '@', '＝', '＋', '－', '＠')
 def test_usual_names_stay_as_they_are():
     for name in USUAL:
         assert name == one_line(name) == markdown(name) == csv_cell(name)
+
+
+@pytest.mark.parametrize('wrong, right', [
+    ('stebilityai/stablelm-3b-4e1t', 'stabilityai/stablelm-3b-4e1t'),
+    ('stabilityai/stablelm-3b-4e1tx', 'stabilityai/stablelm-3b-4e1t'),
+    ('ARC_easy', 'arc_easy'), ('arc_esay', 'arc_easy'), ('arc', None),
+    ('EleutherAI/pythia-1b', None), ('stabilityai/stablelm-7b-4e1t', None)
+])  # yapf: disable
+def test_misspelt_names(wrong, right):
+    known = ['stabilityai/stablelm-3b-4e1t', 'arc_easy', 'arc_challenge']
+    asked = did_you_mean([wrong], known)
+    assert asked == (f'Did you mean {right!r}? ' if right else '')
+    for check in (check_choice, check_known):
+        names = wrong if check is check_choice else [wrong]
+        with pytest.raises(InputError) as error:
+            check('names', names, known, 'Correct it.')
+        assert str(error.value).endswith(f'. {asked}Correct it.')
 
 
 def test_no_cell_is_a_formula():

@@ -194,7 +194,9 @@ def test_another_seed_holds_out_other_families():
 
 
 def test_what_cannot_be_fitted(tables, predictor):
-    with pytest.raises(InputError, match="easy.*found 'esay'. Train"):
+    with pytest.raises(
+            InputError,
+            match="easy.*found 'esay'. Did you mean 'easy'. Train"):
         predictor.weights('esay')
     few = tables.features.select(tables.models[:-1])
     with pytest.raises(InputError, match="none of 'org/model-14'"):

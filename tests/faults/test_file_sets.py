@@ -21,7 +21,7 @@ from csv_plugin.core.salience import Uniform
 from csv_plugin.extras import pictures, training_files
 from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
-from csv_plugin.io.files import file_set, sole_writer, write_text
+from csv_plugin.io.files import atomic_path, file_set, sole_writer, write_text
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.io.text_sets import write_texts, write_validation_set
@@ -284,6 +284,46 @@ def test_killed_processes(tmp_path, write):
         check_one_call(out, earlier, later)
         write(tmp_path, 1)
         assert whole_files(out) == later
+        assert not [*out.rglob('.tmp_*')]
+
+
+def leave_halves(folder: Path) -> None:
+    """Write a file and a set, and wait until the process is killed."""
+    with atomic_path(folder / 'a.csv') as alone:
+        alone.write_text('half')
+        with file_set(folder):
+            write_text(folder / 'b', 'half')
+            (folder / 'begun').touch()
+            time.sleep(60)
+
+
+def test_leftovers_of_killed_calls_alone_are_removed(tmp_path):
+    """Those of a live call, and what others call so, stay."""
+    (tmp_path / '.tmp_of_another').touch()
+    process = multiprocessing.get_context('fork').Process(
+        target=leave_halves, args=(tmp_path, ))
+    process.start()
+    while not (tmp_path / 'begun').exists():
+        time.sleep(.01)
+    hidden = {*tmp_path.glob('.tmp_*')}
+    write_text(tmp_path / 'c', 'x')
+    with file_set(tmp_path), sole_writer(tmp_path):
+        pass
+    assert {*tmp_path.glob('.tmp_*')} == hidden and len(hidden) == 3
+    process.kill()
+    process.join()
+    write_text(tmp_path / 'c', 'x')
+    assert [*tmp_path.glob('.tmp_*')] == [tmp_path / '.tmp_of_another']
+
+
+@pytest.mark.parametrize('write', [file_set, sole_writer])
+def test_folders_are_tidied_by_sets_and_verbs(tmp_path, write):
+    (tmp_path / f'.tmp_{"0a" * 8}').mkdir()
+    (tmp_path / f'.tmp_{"0a" * 8}/b').touch()
+    (tmp_path / f'.tmp_{"0b" * 8}.csv').touch()
+    with write(tmp_path):
+        pass
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):

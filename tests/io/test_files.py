@@ -1,13 +1,20 @@
 """Files that are read with clear errors and written whole or not at all."""
 import errno
 import os
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.files import (atomic_path, check_target, read_bytes,
-                                 write_text)
+                                 read_lines, read_text, write_text)
+from csv_plugin.io.json_files import read_json
+from csv_plugin.io.parquet_tables import read_numbers
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.tables import read_models
+from csv_plugin.io.text_sets import read_texts
 
 
 def test_atomic_path_replaces_only_at_the_end(tmp_path):
@@ -72,6 +79,23 @@ def test_a_file_is_on_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
     monkeypatch.setattr('csv_plugin.io.files.os.replace', system.replace)
     write_text(tmp_path / 'a', 'x')
     assert [call[0] for call in system.method_calls] == ['fsync', 'replace']
+
+
+def test_files_that_the_memory_cannot_hold_are_not_read(tmp_path):
+    path = tmp_path / 'sparse.jsonl'
+    path.touch()
+    memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+    os.truncate(path, 4 * memory)
+    expected = f'{path}: expected at most .* GB, half of the memory, found'
+    readers = (read_bytes, read_text, read_models, load_predictor, read_dump,
+               read_texts, partial(read_json, remedy='Check it.'),
+               partial(read_numbers, key='model'))
+    for read in readers:
+        with pytest.raises(InputError, match=expected):
+            read(path)
+    # Long files are read by lines, and a line has an end.
+    with pytest.raises(InputError, match='expected lines of at most'):
+        next(read_lines(path))
 
 
 def test_only_files_are_read(tmp_path):

@@ -28,6 +28,14 @@ def test_styles(tmp_path, style, monkeypatch):
     assert checkpoint_folders('../mix*/*') == folders
 
 
+def test_names_that_state_more_than_a_step_are_kept(tmp_path):
+    names = 'stage1-step10', 'stage2-step5', 'step20-tokens4B'
+    make(tmp_path, *(f'mix/{name}' for name in names))
+    assert list(checkpoint_folders(str(tmp_path / 'mix/*'))) == [
+        'mix@stage2-step5', 'mix@10', 'mix@step20-tokens4B'
+    ]
+
+
 def test_several_folders_name_the_run(tmp_path):
     make(tmp_path, 'a/l/10', 'b/l/10')
     with pytest.raises(InputError, match="l@10.*a/l/10.*b/l/10.*levels=2"):
@@ -37,8 +45,9 @@ def test_several_folders_name_the_run(tmp_path):
 
 
 @pytest.mark.parametrize('name, message', [
-    *((f'a/{step}', 'ends with the step') for step in
-      ('final', 'step1０', 'step5\n', f'step{10**30}')),
+    *((f'a/{step}', 'tells the step') for step in
+      ('final', 'step1０', 'step5\n', f'step{10**30}', 'epoch-3',
+       'lc_step1000', 'step5-best2')),
     *((f'{run}/step5', 'a name without slashes') for run in ('.a', 'a\nb')),
 ])  # yapf: disable
 def test_names_of_no_checkpoint(tmp_path, name, message):

@@ -230,6 +230,16 @@ def test_rows_that_cannot_be_used(read, table, row, message):
         read(benchmarks=text)
 
 
+def test_lists_of_wrong_cells_end_with_a_sentence(tmp_path):
+    """Neither dots before the full stop, nor a comma before it."""
+    names = [f'unit {k}' for k in range(100)]
+    path = write(tmp_path / 'l.csv', np.full((2, 100), -1.0), columns=names)
+    assert_refused(path, "and 199 more such cells, such as .*'unit 3'. Losses")
+    path = write(tmp_path / 'm.csv', [[1, 2]], ['a'], ['x', 'y'])
+    with pytest.raises(InputError, match="'unit 9', .* and more. Add them"):
+        read_loss_features(path, units=names)
+
+
 @pytest.mark.parametrize('records', [
     5, ['m'], [{'nme': 1}], [{'name': ['m']}], [{'name': 'm', 'facts': 5}]
 ])  # yapf: disable

@@ -130,6 +130,13 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path, part_of):
     (dict(main=1), 'true or false'),
     (dict(n_items=2**53), 'a count'),
     (dict(rate=1e61), 'a number'),
+    (dict(chance=-.1), 'chance: expected numbers of 0 or more'),
+    *((dict(((name, None), )), f'a number as {name!r}')
+      for name in ('rise', 'rate', 'chance')),
+    *((dict(((name, -1), )), f'{name}: expected numbers of 0 or more')
+      for name in ('rise', 'rate', 'score_spread', 'cv_mse')),
+    (dict(score_low=None), 'null beside errors'),
+    (dict(score_high=None), 'null beside errors'),
 ])
 def test_values_that_no_benchmark_has_are_refused(path, change, problem):
     assert_refused(path, problem,
@@ -161,6 +168,9 @@ def test_arrays_are_there_finite_and_in_shape(name, n_arrays, path):
     ('_0_curve', 1.01, 'a floor in 0..1'),
     ('_0_error_fold', -1, 'indices 0 to 4, found -1 to 4'),
     ('_0_error_fold', 5, 'indices 0 to 4, found 0 to 5'),
+    ('_0_errors', -1, 'errors: expected numbers of 0 or more'),
+    ('_0_error_variance', -1, 'variance: expected numbers of 0 or more'),
+    ('_0_further', -1, 'further: expected numbers of 0 or more'),
     ('training.held_out', 2., 'fractions, found 2.0'),
 ])
 def test_numbers_that_no_predictor_has_are_refused(path, name, value, problem):

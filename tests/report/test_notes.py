@@ -181,6 +181,21 @@ def test_families_that_look_alike():
     assert not family_notes(names, {i: losses[i] for i in (0, 1, 3)})
 
 
+@pytest.mark.parametrize('name', [
+    'll\u0430ma é', 'ｌｌａｍａ é', 'llama e\u0301', 'l\u217cama é',
+    'l\u04cfama é'
+])  # yapf: disable
+def test_names_with_letters_of_other_scripts(name):
+    """They are shown by escapes."""
+    losses = {'m': np.array([1]), 'n': np.array([2])}
+    note, = family_notes({'m': 'llama é', 'n': name}, losses)
+    assert ascii(name) in note and ascii('llama é') in note
+    assert note.startswith('families ')
+    losses = {name: np.array([1]), 'llama é': np.array([2])}
+    note, = family_notes(dict.fromkeys(losses, 'f'), losses)
+    assert ascii(name) in note and note.startswith('models ')
+
+
 def test_models_of_several_families():
     families = dict(m='a', n='b', o='a', p='b', q='a')
     losses = dict(

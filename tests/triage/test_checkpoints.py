@@ -24,23 +24,59 @@ def test_names():
     assert math.isnan(checkpoints['a-l@35'].tokens)
 
 
-@pytest.mark.parametrize('name, run, step',
-                         [('pythia@step1000', 'pythia', 1000),
-                          ('olmo@stage1-step10000-tokens21B', 'olmo', 10000),
-                          ('a@iter_0000500', 'a', 500),
-                          ('a@checkpoint-70', 'a', 70)])
-def test_names_of_revisions(name, run, step):
+@pytest.mark.parametrize('name, run, step, tokens', [
+    ('pythia@step143000', 'pythia', 143000, None),
+    ('olmo@step1000-tokens4B', 'olmo', 1000, 4e9),
+    ('olmo@stage1-step10000-tokens21B', 'olmo', 10000, 21e9),
+    ('apertus@step2627139-tokens15T', 'apertus', 2627139, 15e12),
+    ('a@tokens_1.5m-step_10', 'a', 10, 1.5e6),
+    ('smollm3@stage1-step-40000', 'smollm3', 40000, None),
+    ('amber@ckpt_100', 'amber', 100, None),
+    ('lucie@step0005000', 'lucie', 5000, None),
+    ('bloom@global_step10000', 'bloom', 10000, None),
+    ('a@iter_0000500', 'a', 500, None),
+    ('a@global_step500', 'a', 500, None),
+    ('a@checkpoint-70', 'a', 70, None),
+    ('a@step0-tokens0B', 'a', 0, 0),
+])  # yapf: disable
+def test_names_of_revisions(name, run, step, tokens):
     checkpoint = describe_checkpoints([name])[name]
     assert (checkpoint.run, checkpoint.step) == (run, step)
+    assert tokens == (None
+                      if math.isnan(checkpoint.tokens) else checkpoint.tokens)
 
 
 @pytest.mark.parametrize('name', [
     'a', '@5', 'a@main', 'a@v1.5', 'a@step', 'a@1.5', 'a@５', f'a@{10**400}',
-    'a@5\n'
+    'a@5\n', 'a@lc_step1000', 'apertus@longctx-step1000',
+    'lucie@extension_step250', 'dcd@step1250-seed-default',
+    'crystal@CrystalCoder_phase1_checkpoint_055500', 'smollm3@it-SFT',
+    'a@lc-4k-to-32k-step-2000', 'a@epoch-3', 'a@step-50K-105b',
+    'a@step1000-tokens16', 'a@step500-tokens0B', 'a@step5-best2',
+    'a@step5-step6', 'a@5-step6', 'a@5-', 'a@tokens4B'
 ])
 def test_names_without_a_step(name):
-    with pytest.raises(InputError, match='run@1000'):
+    with pytest.raises(InputError, match='run@1000.*--checkpoints'):
         describe_checkpoints([name])
+    assert last_checkpoints([name]) == (name, )
+
+
+@pytest.mark.parametrize('name', [
+    'stage2-ingredient1-step100-tokens16B', 'stage2-step-100', 'stage0-step5',
+    'phase3_checkpoint_500', 'ingredient2-step100', 'stage3-step-4720000',
+    'stage2-ingredient3-step23852-tokens51B'
+])
+def test_steps_of_later_stages_are_asked_for(name, tmp_path):
+    """Names do not tell whether they are counted from the stage's start."""
+    models = ['a@stage1-step1000', f'a@{name}']
+    for read in (describe_checkpoints, last_checkpoints):
+        with pytest.raises(
+                InputError,
+                match=f"'a', checkpoint '{name}': .*--checkpoints"):
+            read(models)
+    described = table(tmp_path, f'model,run,step\na@{name},a,1100\n')
+    assert describe_checkpoints(models, described)[models[1]].step == 1100
+    assert last_checkpoints(models, described) == (models[1], )
 
 
 def test_the_table_counts_before_the_name(tmp_path):
@@ -61,6 +97,20 @@ def test_last_checkpoints_and_models_that_are_none(tmp_path):
     assert last_checkpoints(models) == ('a@10', 'final', 'alone')
     described = table(tmp_path, 'model,run,step\nfinal,a,500\n')
     assert last_checkpoints(models, described) == ('final', 'alone')
+    # Whether it is the last one of the run is not clear.
+    with pytest.raises(InputError, match="run 'a', checkpoint 'main'"):
+        last_checkpoints([*models, 'a@main'])
+
+
+def test_tokens_tell_the_last_checkpoint_where_they_are_known():
+    """The batches became larger, and the steps were counted anew."""
+    models = ['a@step900-tokens4B', 'a@step100-tokens16B']
+    assert last_checkpoints(models) == ('a@step100-tokens16B', )
+
+
+def test_tokens_that_names_round_are_asked_for():
+    with pytest.raises(InputError, match='tokens 3000000000: .*--checkpoints'):
+        describe_checkpoints(['a@step600-tokens3B', 'a@step700-tokens3B'])
 
 
 def test_two_names_for_one_step(tmp_path):
@@ -107,5 +157,5 @@ def test_measure():
     without = Checkpoint('a', 2)
     assert choose_measure([with_tokens]) == 'tokens'
     assert choose_measure([without, without]) == 'steps'
-    with pytest.raises(InputError, match="run 'a', step 2"):
+    with pytest.raises(InputError, match="run 'a', step 2.*--checkpoints"):
         choose_measure([with_tokens, without])

@@ -81,6 +81,38 @@ def test_tokens_and_budgets(predictor):
         forecast(predictor, chosen, checkpoints=checkpoints)
 
 
+def with_tokens(dumps, times):
+    """Names that state a million tokens a step, and so many times the steps.
+    """
+    named = {}
+    for name, losses in dumps.items():
+        run, step = name.split('@')
+        named[f'{run}@step{times * int(step)}-tokens{step}M'] = losses
+    return named
+
+
+def test_tokens_in_names(predictor):
+    """A run with a quarter of the tokens a step of the earlier ones."""
+    dumps = with_tokens(run_dumps({'good': 1.8}, 3), 4)
+    triage = forecast(predictor, dumps, with_tokens(run_dumps(EARLIER), 1))
+    run, = triage.runs
+    assert triage.measure == 'tokens' and run.budget == 1e8
+    assert run.tokens.tolist() == [1e7, 2e7, 3.5e7]
+
+
+def test_a_run_in_steps_with_a_history_in_tokens(predictor):
+    """Shares of budgets have no unit; a budget of the history has one."""
+    history = with_tokens(run_dumps(EARLIER), 1)
+    dumps = run_dumps({'good': 1.8}, 3)
+    with pytest.raises(InputError, match="run 'good'.*--budget.*--checkpoint"):
+        forecast(predictor, dumps, history)
+    plain = forecast(predictor, dumps, run_dumps(EARLIER), budget=100)
+    given = forecast(predictor, dumps, history, budget=100)
+    assert given.measure == 'steps'
+    assert given.expected['good'].values.tolist() == \
+        plain.expected['good'].values.tolist()
+
+
 def test_a_run_without_a_budget_is_not_forecast(predictor):
     table = {
         f'good@{step}': Checkpoint('good', step, budget=35)

@@ -6,6 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs import run_dumps
+from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.triage.watching import TriageJob, watch
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, write_checkpoint, write_runs
@@ -50,6 +51,28 @@ def test_every_dump_is_read_once_and_a_refused_one_again(job, reads):
     assert not any('good@35' in note for note in triage.notes)
     job.update()
     assert reads == ['good@35'] * 2
+
+
+def test_a_dump_that_is_written_anew_is_read_again(job, reads):
+    worse = job.update().predictions.at('good@20', 'easy').value
+    reads.clear()
+    write_checkpoint(job.dumps[0], 'good@20', 3.0)
+    better = job.update().predictions.at('good@20', 'easy').value
+    assert reads == ['good@20'] and better > worse + .1
+
+
+def test_a_dump_in_a_run_that_is_written_anew_is_read_again(
+        predictor, tmp_path, reads):
+    folder = tmp_path / 'run/predictions/good@20'
+    folder.mkdir(parents=True)
+    again = TriageJob(predictor, [tmp_path / 'run'])
+    values = []
+    for skill in (1.0, 1.8):
+        path = write_checkpoint(tmp_path, 'dump', skill)
+        name = dataset_abbr(predictor.columns.fingerprint)
+        path.rename(folder / f'{name}.safetensors')
+        values.append(again.update().predictions.at('good@20', 'easy').value)
+    assert len(reads) == 2 and values[1] > values[0] + .1
 
 
 def test_a_name_in_both_places_stands_for_the_file_that_stays(job):

@@ -11,6 +11,7 @@ from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
+from csv_plugin.triage.checkpoints import describe_checkpoints
 from csv_plugin.triage.judging import Triage
 
 #: The last file of a checkpoint that `transformers.Trainer` writes.
@@ -24,8 +25,8 @@ class CheckpointJob:
     """Reads the checkpoints of a training that have no losses yet.
 
     Losses are looked for in the folder of `live`, so a job that was killed
-    goes on where it was. `pattern` matches folders whose names end with the
-    step; see `checkpoint_folders`. `complain` gets why a checkpoint cannot be
+    goes on where it was. `pattern` matches folders whose names tell the step;
+    see `checkpoint_folders`. `complain` gets why a checkpoint cannot be
     read, once until its files change. By default the checkpoint has the
     tokenizer.
     """
@@ -56,9 +57,10 @@ class CheckpointJob:
         last look; all are if `saved`. The triage is by all checkpoints so far;
         None if nothing is new since the last call.
         """
+        found = checkpoint_folders(self.pattern)
         folders = {
-            int(name.rpartition('@')[2]): folder
-            for name, folder in checkpoint_folders(self.pattern).items()
+            int(checkpoint.step): found[name]
+            for name, checkpoint in describe_checkpoints(found).items()
         }
         known = {*self.live.steps()}
         triage = None

@@ -6,6 +6,7 @@ of `<dataset>.json` for the proof that a dataset is done.
 import glob
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -135,9 +136,25 @@ class DumpPlace:
 
     def read(self, fingerprint: str) -> TokenLossDump:
         """Read the losses; a run may have those on several texts."""
-        if self.path.suffix == _SUFFIX or self.path.is_file():
+        if self._is_file:
             return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
+
+    def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
+        """Return a value that changes whenever the losses are written."""
+        folder = self.path / 'predictions' / self.model
+        files = [self.path] if self._is_file else folder.glob(f'{TEXTS}*')
+        stamps = []
+        for file in files:
+            with suppress(FileNotFoundError):
+                stat = file.stat()
+                stamps.append(
+                    (file.name, stat.st_ino, stat.st_mtime_ns, stat.st_size))
+        return tuple(sorted(stamps))
+
+    @property
+    def _is_file(self) -> bool:
+        return self.path.suffix == _SUFFIX or self.path.is_file()
 
 
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
@@ -155,6 +172,11 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
             raise InputError(f'dumps {name!r}',
                              'a file, a folder or a pattern', NOT_THERE,
                              'Check the path.')
+        if name.endswith(('.csv', '.parquet')) and os.path.isfile(name):
+            raise InputError(
+                name, 'a dump of token losses', 'a table of losses',
+                'Tables are for `salience predict --losses '
+                f'{shlex.quote(name)}`, or for `salience forecast`.')
         for path in paths:
             for dump in _dumps_in(Path(path)):
                 first = dumps.setdefault(dump.model, dump)

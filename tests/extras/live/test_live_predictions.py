@@ -59,6 +59,19 @@ def test_a_loop_with_readings_ends_at_the_same_weights(tmp_path):
     assert live.steps() == [2, 4]
 
 
+def test_a_step_that_is_trained_again_is_read_again(tmp_path):
+    live = LivePredictions(PREDICTOR, TEXTS, tmp_path)
+    first = live.read(model(), TOKENIZER, 100)
+    live.begin(50)
+    trained, learner = train()[0], model()
+    torch.nn.utils.vector_to_parameters(trained, learner.parameters())
+    second = live.read(learner, TOKENIZER, 100)
+    fresh = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'fresh')
+    expected = fresh.read(learner, TOKENIZER, 100).runs[0].mean_loss
+    assert second.runs[0].mean_loss == expected
+    assert second.runs[0].mean_loss != first.runs[0].mean_loss
+
+
 def test_files_and_a_resumed_training(tmp_path):
     """Readings beyond the checkpoint that it was resumed from are no more."""
     save_predictor(PREDICTOR, tmp_path / 'p.safetensors')

@@ -1,0 +1,120 @@
+"""Columns that stand beside losses or accuracies and are none."""
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Words that name counts and settings of a training, and words beside them.
+_COUNTS = frozenset(
+    'step steps iter iters iteration iterations epoch epochs update updates '
+    'token tokens flop flops flos param params parameters lr learningrate '
+    'batchsize gradnorm walltime wallclock runtime elapsed seconds timestamp '
+    'time dt tok mem memory hours index idx samples globalstep unnamed'.split(
+    ))
+_BESIDE = frozenset(
+    'global total num n number of train training trainer eval val valid '
+    'validation optimizer optim input seen consumed current max count per '
+    'sec second minute hour device throughput s b m k t billion '
+    'billions million millions learning rate batch size grad norm wall clock '
+    'gpu model non embedding taken ms mb gb x e 0'.split())
+#: Last words of names of accuracies and other scores.
+_SCORES = frozenset('acc accuracy match em f1 bleu rouge auroc'.split())
+#: Last words of names of measures that are no accuracies.
+_MEASURES = frozenset(
+    'loss losses nll ppl perplexity bpb bpc byte logprob loglikelihood '
+    'toxicity'.split())
+#: Values tell of so many models on. So few losses are whole numbers.
+_LEAST, _FEW = 4, 0.1
+#: Losses in one unit differ by less than this factor between all columns.
+_FAR = 300
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r'[^\W\d_]+|\d+', name.lower())
+
+
+def _is_count(name: str) -> bool:
+    """Whether all words of a name are those of a count or a setting.
+
+    >>> [*map(_is_count, ('train/global_step', 'lr-AdamW', 'steps_corpus'))]
+    [True, True, False]
+    """
+    words = _words(name)
+    if words[:1] in (['lr'], ['timer']) or words[:2] == ['learning', 'rate']:
+        return True
+    pairs = {first + second for first, second in zip(words, words[1:])}
+    counts = _COUNTS.intersection(words) | (_COUNTS & pairs)
+    return bool(counts) and _COUNTS.union(_BESIDE).issuperset(words)
+
+
+def no_losses(columns: Sequence[str],
+              values: NDArray[np.float64]) -> dict[str, str]:
+    """Return why some columns cannot be losses, by name.
+
+    Values are of M models and K columns, `(M, K)`; NaN stands for none. Some
+    columns tell by their names what they count, such as `step` or
+    `train/lr`; others by their values.
+    """
+    found = {name: 'counts or settings' for name in columns if _is_count(name)}
+    for name, column in zip(columns, values.T):
+        if _SCORES.intersection(_words(name)[-1:]) and (column <= 1).all():
+            found[name] = 'accuracies'
+    if len(values) < _LEAST:
+        return found
+    usable = np.isfinite(values).all(axis=0)
+    for find in (_whole, _constant, _far):
+        rest = [
+            k for k, name in enumerate(columns)
+            if name not in found and usable[k]
+        ]
+        for k in find(values[:, rest]):
+            found[columns[rest[k]]] = _REASONS[find]
+    return found
+
+
+def _whole(values: NDArray[np.float64]) -> list[int]:
+    """Columns of whole numbers beside columns that have hardly any."""
+    share = (values == np.round(values)).mean(axis=0)
+    beside = share[share < 1]
+    if not len(beside) or beside.mean() > _FEW:
+        return []
+    return np.flatnonzero((share == 1) & values.any(axis=0)).tolist()
+
+
+def _constant(values: NDArray[np.float64]) -> list[int]:
+    """Columns with one number above 0 for all models."""
+    same = (values == values[:1]).all(axis=0) & (values[0] > 0)
+    return np.flatnonzero(same).tolist()
+
+
+def _far(values: NDArray[np.float64]) -> list[int]:
+    """Columns all of whose values are far from those of most others."""
+    order = np.argsort(np.median(values, axis=0))
+    most = np.maximum.accumulate(values[:, order].max(axis=0))
+    least = np.minimum.accumulate(values[:, order[::-1]].min(axis=0))[::-1]
+    is_gap = (most[:-1] > 0) & (least[1:] >= _FAR * most[:-1])
+    far: list[int] = []
+    for place in np.flatnonzero(is_gap).tolist():
+        low, high = order[:place + 1].tolist(), order[place + 1:].tolist()
+        if len(low) < len(high):
+            far += low
+        elif len(low) > len(high) or least[place + 1] >= _FAR:
+            far += high
+    return sorted({*far})
+
+
+_REASONS = {
+    _whole: 'whole numbers',
+    _constant: 'the same for all models',
+    _far: 'far from the others, as in another unit',
+}
+
+
+def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
+    """Return why some columns cannot be accuracies, by name."""
+    found = {name: 'counts or settings' for name in columns if _is_count(name)}
+    for name in columns:
+        if _MEASURES.intersection(_words(name)[-1:]):
+            found[name] = 'no accuracies'
+    return found
