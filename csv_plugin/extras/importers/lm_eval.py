@@ -239,7 +239,8 @@ def read_lm_eval_answers(
             answers[record.name][result.task] = _grades(result)
             records.append(record)
         except InputError as error:
-            left_out.add('result', str(error),
+            left_out.add('result',
+                         str(error).removeprefix(f'{result.where}: '),
                          f'{result.task} of {record.name}')
     for model, of_model in answers.items():
         if not of_model:

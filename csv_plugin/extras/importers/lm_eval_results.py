@@ -33,7 +33,7 @@ LOG_SAMPLES = 'Run the harness, 0.4.3 or later, with --log_samples.'
 METRICS = 'acc_norm', 'acc', 'exact_match'
 _DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d')
 #: Arguments of a model that are names of it; of several, the first counts.
-_NAMES = 'pretrained', 'model', 'path', 'engine'
+_NAMES = 'pretrained', 'model', 'path', 'engine', 'load'
 #: Names of number formats, of which 'auto' is none.
 _DTYPES = {'auto': None, 'half': 'float16', 'float': 'float32'}
 _QUANTIZED = re.compile('quant|load_in_|gptq|gguf|bnb_|awq')
@@ -78,7 +78,8 @@ class Run:
             if '_stderr' not in key
         }
         if self.version == '0.3':  # It has no filters.
-            return {f'{key},none': value for key, value in values.items()}
+            return {f'{key},none': value for key, value in values.items()
+                    if type(value) in (int, float)}  # yapf: disable
         return {key: value for key, value in values.items() if ',' in key}
 
     @property
@@ -116,7 +117,10 @@ class Run:
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
         dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
-        revision = inside(config, 'model_revision') or args.get('revision')
+        # GPT-NeoX loads a folder of checkpoints by their number.
+        revision = (
+            inside(config, 'model_revision') or args.get('revision')
+            or args.get('iteration'))
         if not revision and 'pretrained' in args:
             revision = 'main'
         if revision and 'subfolder' in args:
@@ -154,7 +158,11 @@ class Run:
 
     def _version(self, task: str) -> Optional[str]:
         version = inside(self.content, 'versions', task)
-        return f'{version:g}' if is_number(version) else None
+        # Some files have texts, such as '1.0', and 'N/A' for groups.
+        with suppress(TypeError, ValueError):
+            return f'{float(version):g}'
+        return version if isinstance(version, str) and version != 'N/A' else (
+            None)
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
         """Number of items, and whether these are all of the benchmark."""
@@ -343,7 +351,7 @@ def read_results(runs: Mapping[str, Sequence[Run]],
         if not matching:
             raise InputError(
                 where, f'the task {pattern!r} of a model or more',
-                f'{", ".join(sorted(tasks))}; {left_out.text}',
+                '; '.join([', '.join(sorted(tasks)), *left_out.lines]),
                 'Run the harness with this task, or correct the name.')
         by_task |= dict.fromkeys(sorted(matching), pattern)
     results = []
@@ -355,13 +363,15 @@ def read_results(runs: Mapping[str, Sequence[Run]],
                          task)
         # Several weights are an error, whatever else can be used.
         run = run_of(usable_runs, model, task, left_out)
+        if run is None:
+            continue
         try:
-            if run is not None:
-                metric = _metric(run, task, metrics.get(by_task[task]))
-                record = run.measured(model, task, metric)
-                results.append(Result(run, task, metric, record))
+            metric = _metric(run, task, metrics.get(by_task[task]) or None)
+            record = run.measured(model, task, metric)
+            results.append(Result(run, task, metric, record))
         except InputError as error:
-            left_out.add('result', str(error), f'{task} of {model}')
+            reason = str(error).removeprefix(f'{run.path}, {task}: ')
+            left_out.add('result', reason, f'{task} of {model}')
     return results
 
 
@@ -389,7 +399,7 @@ def read_lm_eval_accuracies(
             patterns such as 'arc*'.
         metrics (Optional[Mapping[str, str]]): Metric of some of the
             benchmarks, and perhaps a filter, such as
-            `{'gsm8k': 'exact_match,strict-match'}`.
+            `{'gsm8k': 'exact_match,strict-match'}`; '' is the default one.
         chance (Optional[Mapping[str, float]]): Chance level of each
             benchmark that is not in `io.known_benchmarks`.
 
@@ -415,7 +425,8 @@ def read_lm_eval_accuracies(
         try:
             cells.append(_cell(result))
         except InputError as error:
-            left_out.add('result', str(error),
+            left_out.add('result',
+                         str(error).removeprefix(f'{result.where}: '),
                          f'{result.task} of {result.record.name}')
     return accuracy_table(
         results_of(runs), [*runs], cells, benchmarks, chance, check_measured,

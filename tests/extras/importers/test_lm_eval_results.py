@@ -216,6 +216,7 @@ OLD = {
         'lambada_openai': {'ppl': .9, 'ppl_stderr': .1, 'acc': .18,
                            'acc_stderr': .01},
         'wikitext': {'word_perplexity': .9, 'bits_per_byte': .7},
+        'by_date': {'2022-07-07': {'acc': .4}},
     },
     'versions': {'piqa': 0, 'lambada_openai': 0, 'wikitext': 1},
     'config': {'model': 'hf-causal', 'num_fewshot': 5, 'limit': None,
@@ -253,16 +254,57 @@ def test_results_of_0_3_beside_those_of_later_versions(tmp_path):
         read(path, new, metrics={'piqa': 'acc'})
 
 
-@pytest.mark.parametrize('wanted', [None, 'bits_per_byte', 'f1'])
+@pytest.mark.parametrize('versions, message', [
+    (('1.0', '2.0'), '1 of a, 2 of b'),
+    (('Yaml', 1), 'Yaml of a, 1 of b'),
+])
+def test_versions_of_a_task_may_be_texts(tmp_path, versions, message):
+    for name, version in zip('ab', versions):
+        write_results(
+            tmp_path / name, '0.4.2', {'piqa': .6}, versions={'piqa': version})
+    with pytest.warns(UserWarning, match=f'version of the task: {message}'):
+        read(tmp_path / 'a', tmp_path / 'b')
+    write_results(tmp_path / 'b', '0.4.2', {'piqa': .6},
+                  versions={'piqa': 'N/A'})  # yapf: disable
+    read(tmp_path / 'a', tmp_path / 'b')
+
+
+def test_checkpoints_of_gpt_neox_are_told_apart(tmp_path):
+    """Whose arguments are an object, with a folder and a number."""
+    for step in (1000, 2000):
+        args = {'load': 'ckpts/19M', 'iteration': step, 'temperature': 0.}
+        write_old(tmp_path / f'{step}.json', {
+            **OLD, 'config': {
+                'model': 'neox',
+                'model_args': args
+            }
+        })
+    check_refused(tmp_path, ['piqa'], ('1000 of piqa', '2000 of piqa'))
+    facts = read(tmp_path / '1000.json').measured[0].facts
+    assert (facts['model'], facts['revision']) == ('ckpts/19M', '1000')
+
+
+@pytest.mark.parametrize('wanted', [None, '', 'bits_per_byte', 'f1'])
 def test_a_task_of_0_3_without_an_accuracy(tmp_path, wanted):
     """The error names the version and what is there."""
     path = write_old(tmp_path / 'm.json')
-    with pytest.raises(InputError, match='bits_per_byte,none') as error:
+    by_name = 'expected one of acc_norm' if not wanted else wanted
+    with pytest.raises(
+            InputError,
+            match=f'{by_name}.*bits_per_byte,none|'
+            "'bits_per_byte,none'") as error:
         read(path, names=['wikitext'],
-             metrics={'wikitext': wanted} if wanted else None,
+             metrics=None if wanted is None else {'wikitext': wanted},
              chance={'wikitext': 0.})  # yapf: disable
     assert wanted == 'bits_per_byte' or 'version 0.3' in str(error.value)
     assert '..' not in str(error.value)
+
+
+def test_values_of_0_3_that_are_no_numbers(tmp_path):
+    """As of other programs that wrote a part of the format."""
+    path = write_old(tmp_path / 'm.json')
+    with pytest.raises(InputError, match='found no metric, in version 0.3'):
+        read(path, names=['by_date'])
 
 
 def test_0_3_logs_no_samples(tmp_path, capsys):
