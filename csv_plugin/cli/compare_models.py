@@ -181,9 +181,10 @@ def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
 def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
     """Grades of A and of B, of outputs that are read and checked together."""
     places = dict(zip('AB', args.answers))
+    paths = {model: _split(place)[0] for model, place in places.items()}
     outputs = {
         model: path
-        for model, path in ((m, _split(p)[0]) for m, p in places.items())
+        for model, path in paths.items()
         if path.is_dir() or path.suffix == '.json'
     }
     found: Mapping[str, Answers] = {}
