@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, check_is_folder, sole_writer
 
@@ -128,6 +128,17 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     if given:
         raise InputError(where, f'none of {", ".join(options.values())} '
                          'beside it', ', '.join(given), 'Leave them out.')
+
+
+def metrics_by_task(names: Sequence[str]) -> dict[str, str]:
+    """Return the metrics of `--tasks NAME[=METRIC]`; '' is the default one.
+
+    >>> metrics_by_task(['sums=exact_match,strict-match', 'arc*'])
+    {'sums': 'exact_match,strict-match', 'arc*': ''}
+    """
+    pairs = [name.partition('=')[::2] for name in names]
+    check_unique('--tasks', [name for name, _ in pairs])
+    return dict(pairs)
 
 
 def check_folder(path: Path) -> None:

@@ -11,14 +11,14 @@ it is worse, 4 if there is no difference beyond noise, and 5 if these data
 cannot tell; docs/decisions.md has a loop that keeps or reverts changes.
 """
 import argparse
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import permutations, zip_longest
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.cli.arguments import print_json
+from csv_plugin.cli.arguments import metrics_by_task, print_json, refuse
 from csv_plugin.cli.options import (add_flag, add_option, add_shared, positive,
                                     predictor_file)
 from csv_plugin.core.comparing import Answers, Losses, compare
@@ -26,9 +26,10 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
+from csv_plugin.core.measured import ALIKE, check_measured
 from csv_plugin.core.paired import BETTER, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.model_tables import (read_accuracy_columns,
+from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
                                         read_loss_features)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
@@ -55,6 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'of lm-evaluation-harness with samples, or TABLE:MODEL with a column '
         'model and one for each BENCHMARK/ITEM, 0 or 1 (default: none)', str,
         (), '+')
+    add_option(
+        parser, '--tasks', 'NAME[=METRIC]', 'of the harness, tasks and groups '
+        'whose grades count, perhaps with a metric and filter, as in salience '
+        'import (default: all tasks)', str, (), '+')
     add_option(
         parser, '--same-recipe', 'PLACE', 'losses of two or more runs of one '
         'recipe with other seeds: their noise counts (default: none)', str, (),
@@ -93,9 +98,7 @@ def run(args: argparse.Namespace) -> int:
     losses = [*map(read, places)]
     _check_tables(places, losses)
     a, b = losses[:2] if args.places else (None, None)
-    answers = None
-    if args.answers:
-        answers = _answers(args.answers[0]), _answers(args.answers[1])
+    answers = _answers(args) if args.answers else None
     comparison = compare(a, b, predictor, answers, losses[len(args.places):],
                          args.same_family, args.level / 100, args.margin / 100,
                          args.by)
@@ -167,13 +170,38 @@ def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
                 f'mean losses of {mean:.3g} and {least:.3g}',
                 'Convert one of them; if both are in nats per character or in '
                 'bits per byte, put the models into one table.')
+    paths = {place: _split(place)[0] for place in tables}
+    # Those of one table were compared when it was read.
+    if len({*paths.values()}) > 1:
+        check_measured([
+            replace(record, name=place) for place, part in tables.items()
+            for record in measured_losses(paths[place], part.models)
+        ], ALIKE)
 
 
-def _answers(place: str) -> Answers:
-    path, model = _split(place)
-    if path.is_dir() or path.suffix == '.json':
+def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
+    """Grades of A and of B, of outputs that are read and checked together."""
+    places = dict(zip('AB', args.answers))
+    paths = {model: _split(place)[0] for model, place in places.items()}
+    outputs = {
+        model: path
+        for model, path in paths.items()
+        if path.is_dir() or path.suffix == '.json'
+    }
+    found: Mapping[str, Answers] = {}
+    if outputs:
         from csv_plugin.extras.importers.lm_eval import read_lm_eval_answers
-        return read_lm_eval_answers(path)
+        metrics = metrics_by_task(args.tasks)
+        found = read_lm_eval_answers(outputs, [*metrics], metrics)
+    else:
+        refuse(args, 'tables of --answers', 'tasks')
+    a, b = (found.get(model) or _of_table(place)
+            for model, place in places.items())
+    return a, b
+
+
+def _of_table(place: str) -> Answers:
+    path, model = _split(place)
     table = read_accuracy_columns(path)
     _check_model(place, model, table.models)
     row = table.values[table.models.index(model)]

@@ -16,7 +16,8 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.cli.arguments import into_folder, print_end, refuse
+from csv_plugin.cli.arguments import (into_folder, metrics_by_task, print_end,
+                                      refuse)
 from csv_plugin.cli.options import (add_choice, add_flag, add_option,
                                     add_shared, bar)
 from csv_plugin.core.accuracies import AccuracyTable
@@ -69,7 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @into_folder
 def run(args: argparse.Namespace) -> None:
     chance = dict(args.chance)
-    metrics = _metrics(args)
+    # '' where none is named, as of all but lm-eval.
+    metrics = metrics_by_task(args.tasks) if args.source == 'lm-eval' else {
+        task: ''
+        for task in args.tasks
+    }
     features: Optional[FeatureTable] = None
     accuracies: Optional[AccuracyTable] = None
     if args.source == RECORDS:
@@ -85,16 +90,6 @@ def run(args: argparse.Namespace) -> None:
     print_end(args.out, 'salience', 'fit', '--losses', losses, '--scores',
               scores, '--models', 'models.csv', '--benchmarks', benchmarks,
               '--out', 'outputs/study')
-
-
-def _metrics(args: argparse.Namespace) -> dict[str, str]:
-    """Metrics by task; '' where none is named, as of all but lm-eval."""
-    named = [
-        task.partition('=')[::2] if args.source == 'lm-eval' else (task, '')
-        for task in args.tasks
-    ]
-    check_unique('--tasks', [name for name, _ in named])
-    return dict(named)
 
 
 def _of_models(
@@ -116,8 +111,8 @@ def _of_models(
         features = import_losses(args.source, paths, texts, bar('models'),
                                  [*metrics])
     if has_accuracies:
-        named = {name: metric for name, metric in metrics.items() if metric}
-        accuracies = read_lm_eval_accuracies(paths, [*metrics], named, chance)
+        accuracies = read_lm_eval_accuracies(paths, [*metrics], metrics,
+                                             chance)
     if features and accuracies:
         check_weights((*features.measured, *accuracies.measured))
         accuracies = accuracies.select(

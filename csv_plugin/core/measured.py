@@ -20,6 +20,9 @@ WEIGHTS = 'model', 'revision', 'commit', 'dtype', 'quantization', 'adapter'
 METRIC, SHOTS = 'metric', 'number of few-shot examples'
 N_ITEMS, PART = 'number of items', 'part of the items'
 SETTINGS = METRIC, SHOTS, N_ITEMS, PART
+#: Facts that are the same even where models are compared on common items, or
+#: where the number of items was checked before.
+ALIKE = METRIC, SHOTS
 #: Facts that are better the same for all models on a benchmark.
 VERSION, TEMPLATE = 'version of the task', 'chat template'
 SYSTEM = 'system prompt'
@@ -50,14 +53,15 @@ class Measured:
         return f'{self.task or "losses"} in {Path(self.file).name}'
 
 
-def check_measured(records: Sequence[Measured]) -> None:
-    """Check that numbers may stand in one table.
+def check_measured(records: Sequence[Measured],
+                   facts: Sequence[str] = SETTINGS) -> None:
+    """Check that numbers may stand in one table, or beside each other.
 
     Raises:
         InputError: As in `check_weights` and `check_settings`.
     """
     check_weights(records)
-    check_settings(records)
+    check_settings(records, facts)
     warn_of_differences(records)
 
 

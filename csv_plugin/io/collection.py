@@ -13,6 +13,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean, one_line
 from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.core.metric_names import no_accuracy
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
@@ -139,12 +140,15 @@ def collect(texts: TextSet,
     summary are skipped. Dumps, as in `find_dumps`, are used if there are no
     runs. A warning names other models that have a dump. `scores` is a table as
     in `read_accuracy_columns`, or 'paper' for Tables 3 and 4 of the paper;
-    None to read those of the runs. `progress` wraps the models.
+    None to read those of the runs, without benchmarks whose metric is no
+    accuracy, of which a warning tells. `progress` wraps the models.
     """
     if scores:
         found, where = _scores_of(scores), f'accuracies of {os.fspath(scores)}'
     elif runs:
-        found, where = _scores_of_runs(runs, list(benchmarks)), _RUNS
+        found, others = _scores_of_runs(runs, list(benchmarks))
+        benchmarks = _without(benchmarks, others)
+        where = _RUNS
     else:
         raise InputError('dumps', 'a table of accuracies beside them', 'none',
                          'Give the table, or give runs with summaries.')
@@ -240,16 +244,42 @@ def _scores_of(path: FilePath) -> _Scores:
     }
 
 
-def _scores_of_runs(runs: Sequence[FilePath],
-                    benchmarks: Sequence[str]) -> _Scores:
-    """The last accuracies of all models of the runs."""
+def _scores_of_runs(
+        runs: Sequence[FilePath],
+        benchmarks: Sequence[str]) -> tuple[_Scores, dict[str, str]]:
+    """The last accuracies of all models of the runs, and other metrics.
+
+    The latter are those of benchmarks that have no accuracy in any run.
+    """
     # A run of other models may have been given up before its summary.
     finished = [run for run in runs if newest_summary(run, SUMMARY)]
     found: dict[str, dict[str, float]] = {}
+    others: dict[str, str] = {}
     for run in finished or runs:
-        for model, row in read_run_accuracies(run, benchmarks).items():
+        by_model, other_metrics = read_run_accuracies(run, benchmarks)
+        others |= other_metrics
+        for model, row in by_model.items():
             found.setdefault(model, {}).update(row)
-    return found
+    run_on = {name for row in found.values() for name in row}
+    return found, {k: v for k, v in others.items() if k not in run_on}
+
+
+def _without(benchmarks: Mapping[str, BenchmarkInfo],
+             others: Mapping[str, str]) -> dict[str, BenchmarkInfo]:
+    """Benchmarks but those with other metrics, of which warnings tell."""
+    remedy = ('Leave the benchmark out, or give accuracies as a table of your '
+              'own, --scores.')
+    for name, metrics in others.items():
+        if len(others) == len(benchmarks):
+            raise InputError(f'{_RUNS}, {name}',
+                             'a metric that is an accuracy', metrics, remedy)
+        warnings.warn(
+            f'left out benchmark {name!r}: {no_accuracy(metrics)}. {remedy}',
+            stacklevel=3)
+    return {
+        name: benchmarks[name]
+        for name in benchmarks if name not in others
+    }
 
 
 def _check_percent(accuracies: AccuracyTable) -> None:

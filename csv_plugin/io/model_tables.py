@@ -20,7 +20,8 @@ from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.measured import Measured, check_weights
+from csv_plugin.core.measured import (ALIKE, METRIC, Measured, check_measured,
+                                      check_weights)
 from csv_plugin.io.files import FilePath, read_bytes, read_text
 from csv_plugin.io.json_files import check_fields, read_json, write_json
 from csv_plugin.io.loss_columns import no_accuracies, no_losses
@@ -33,6 +34,9 @@ from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
 SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
 #: Records of what numbers were measured on, in the folder of their tables.
 MEASURED = 'measured.json'
+#: What to do where there is no number, such as 'NaN', 'N/A' or '-'.
+_NOT_RUN = 'Leave the cell empty where the benchmark was not run.'
+_NO_LOSS = 'Leave a model or a column with gaps out: no loss may be empty.'
 _IMPORT_AGAIN = 'Import the numbers again, or remove the file.'
 
 
@@ -130,9 +134,9 @@ def read_loss_features(path: FilePath,
     models, columns, values = table
     _refuse(file, table, values < 0, 'a loss of 0 or more',
             'Losses are -log p: change the sign of log-likelihoods.')
-    _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more',
-            'Leave a model or a column with gaps out.')
+    _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more', _NO_LOSS)
     check_models(file, models, values)
+    check_measured(measured_losses(file, models), ALIKE)
     return FeatureTable.of_losses(models, columns, values)
 
 
@@ -177,10 +181,11 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
     """Read accuracies in 0..1, NaN where a benchmark was not run."""
     file = os.fspath(path)
     table = _read(file, False)
-    _refuse(
-        file, table, (table.values < 0) | (table.values > 1),
-        'an accuracy in 0..1', 'If they are in percent, divide them by 100. '
-        'Leave the cell empty if the benchmark was not run.')
+    _refuse(file, table, (table.values < 0) | (table.values > 1),
+            'an accuracy in 0..1',
+            f'If they are in percent, divide them by 100. {_NOT_RUN}')
+    check_measured(
+        measured_accuracies(file, table.models, table.columns), ALIKE)
     return table
 
 
@@ -250,7 +255,7 @@ def _read(file: str, losses: bool) -> ModelColumns:
     """A table in the format of its name's ending; only losses are tensors."""
     ending = Path(file).suffix.lower()
     if ending == '.csv':
-        return _of_csv(file)
+        return _of_csv(file, losses)
     if ending == '.parquet':
         from csv_plugin.io.parquet_tables import read_numbers
         return ModelColumns(*read_numbers(file, 'model'))
@@ -262,7 +267,7 @@ def _read(file: str, losses: bool) -> ModelColumns:
         'Write the table in such a format.')
 
 
-def _of_csv(file: str) -> ModelColumns:
+def _of_csv(file: str, losses: bool) -> ModelColumns:
     rows = read_rows(file, ('model', ))
     columns = tuple(name for name in rows[0].cells if name != 'model')
     if not columns:
@@ -276,7 +281,8 @@ def _of_csv(file: str) -> ModelColumns:
     if wrong:
         row, column = wrong[0]
         places = [row.place(column) for row, column in wrong[1:]]
-        raise row.error(column, 'a number', DIGITS, _and_more(places))
+        remedy = f'{DIGITS} {_NO_LOSS if losses else _NOT_RUN}'
+        raise row.error(column, 'a number', remedy, _and_more(places))
     return ModelColumns(
         tuple(row.cells['model'] for row in rows), columns, values)
 
@@ -330,6 +336,23 @@ def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
     path = Path(folder) / MEASURED
     write_json(path, [asdict(record) for record in records])
     return path
+
+
+def measured_losses(table: FilePath, models: Sequence[str]) -> list[Measured]:
+    """Return the records of losses of models beside a table."""
+    return [
+        record for record in read_measured(table)
+        if record.name in models and record.facts.get(METRIC) is None
+    ]
+
+
+def measured_accuracies(table: FilePath, models: Sequence[str],
+                        benchmarks: Sequence[str]) -> list[Measured]:
+    """Return the records of accuracies of models beside a table."""
+    return [
+        record for record in read_measured(table) if record.name in models
+        and record.task in benchmarks and record.facts.get(METRIC) is not None
+    ]
 
 
 def read_measured(table: FilePath) -> tuple[Measured, ...]:

@@ -65,7 +65,8 @@ def read_numbers(
                 raise InputError(
                     f'{path}, column {unit!r}', 'floating-point numbers',
                     str(column.type),
-                    'Leave the column out, or write it as float32.')
+                    'Leave the column out, or write it as float32, with empty '
+                    'cells (null) where there is no number.')
             values[:, k] = column.to_numpy()
         return tuple(names), units, values
 

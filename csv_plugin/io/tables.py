@@ -80,10 +80,11 @@ class CsvRow:
             return empty
         number = decimal(self.cells[column])
         if not math.isfinite(number):
+            may_be_empty = empty is not None
             raise self.error(
-                column,
-                'a finite number' + ' or an empty cell' * (empty is not None),
-                DIGITS)
+                column, 'a finite number' + ' or an empty cell' * may_be_empty,
+                DIGITS +
+                ' Leave the cell empty where it is unknown.' * may_be_empty)
         return number
 
     def error(self,

@@ -13,6 +13,8 @@ from opencompass.utils import model_abbr_from_cfg
 from tqdm import tqdm
 
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
+from csv_plugin.core.metric_names import (first_accuracy, is_accuracy,
+                                          is_no_accuracy, no_accuracy)
 from csv_plugin.core.predicting import or_missing, predictable_benchmarks
 from csv_plugin.core.predictions import Missing
 from csv_plugin.io.predictors import load_predictor
@@ -50,7 +52,7 @@ class PredictedSummarizer(DefaultSummarizer):
         benchmarks (Sequence): Pairs of a predictor's benchmark and its name
             in this run: the abbreviation of a dataset or group, or a pair of
             that and a metric. By default the name is the same and the metric
-            is the dataset's first or the group's average.
+            is the dataset's first accuracy or the group's average.
         complete (Optional[str]): Full name of a function that imputes missing
             scores from a model's real ones,
             'csv_plugin.extras.score_imputation.with_known_scores'. By default
@@ -100,7 +102,9 @@ class PredictedSummarizer(DefaultSummarizer):
             for benchmark in predicted
         }
         real = {
-            (model, benchmark): _accuracy(raw[model], parsed[model], place)
+            (model, benchmark):
+            _accuracy(raw[model], parsed[model], place,
+                      self._other_metric(benchmark, metrics))
             for model, (benchmark,
                         place) in product(folders, self.places.items())
         }
@@ -116,9 +120,21 @@ class PredictedSummarizer(DefaultSummarizer):
             return _Place(*name)
         listed = metrics.get(name, ['-'])
         # The metrics of a group are in random order but for the average,
-        # which is last; the main metric of a dataset is the first.
-        groups = [group['name'] for group in self.summary_groups]
-        return _Place(name, listed[-1 if name in groups else 0])
+        # which is last.
+        if name in [group['name'] for group in self.summary_groups]:
+            return _Place(name, listed[-1])
+        return _Place(name, first_accuracy(listed) or listed[0])
+
+    def _other_metric(self, benchmark: str,
+                      metrics: Mapping[str, Sequence[str]]) -> str:
+        """The metric of a benchmark that is no accuracy, if it has one."""
+        place = self.places[benchmark]
+        averaged = _averaged(place, metrics, self.summary_groups)
+        # Users may choose any metric that is not known to be none.
+        is_chosen = not isinstance(self.names.get(benchmark, ''), str)
+        if not is_chosen and averaged == [place.metric]:
+            return '' if is_accuracy(place.metric) else place.metric
+        return next(filter(is_no_accuracy, averaged), '')
 
     def _format_table(self, parsed: Any, metrics: Mapping[str, Sequence[str]],
                       *args: Any, **kwargs: Any) -> list[list[str]]:
@@ -166,10 +182,26 @@ def _cell(name: str) -> str:
     return csv_cell(markdown(name))
 
 
+def _averaged(place: _Place, metrics: Mapping[str, Sequence[str]],
+              groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The metric of a row, and those that it is the average of."""
+    subsets = next((g['subsets'] for g in groups if g['name'] == place.abbr),
+                   ())
+    found = [place.metric]
+    for subset in subsets:
+        name, metric = (subset, '') if isinstance(subset, str) else subset
+        # An average is over the first metrics of datasets.
+        metric = metric or next(iter(metrics.get(name, ())), '')
+        found += _averaged(_Place(name, metric), metrics, groups)
+    return found
+
+
 def _accuracy(raw: Mapping[str, Mapping[str, Any]],
-              parsed: Mapping[str, Mapping[str, float]],
-              place: _Place) -> Union[float, Missing]:
+              parsed: Mapping[str, Mapping[str, float]], place: _Place,
+              other_metric: str) -> Union[float, Missing]:
     scores = parsed.get(place.abbr, {})
+    if place.metric in scores and other_metric:
+        return Missing(no_accuracy(other_metric))
     if place.metric in scores:
         score = scores[place.metric]
         return score / 100 if 0 <= score <= 100 else Missing(

@@ -127,6 +127,39 @@ def test_runs_of_opencompass_and_folders(folder, capsys):
     assert call('dumps', 'old.safetensors', *options) == 3
 
 
+def test_models_of_one_table_may_differ_as_they_like(folder):
+    """Of two tables, it would be a sign of two units."""
+    path = folder / 'far.csv'
+    path.write_text('model,web/1,web/2\nold,9,9.5\nnew,1,1.1\n')
+    assert call('far.csv:old', 'far.csv:new') == 0
+    assert call(f'{folder}/far.csv:old', 'far.csv:new') == 2
+
+
+def test_records_of_two_tables_are_compared(folder, capsys):
+    """Each alone was imported without a warning."""
+    for name, shots, template in (('a', 0, 'none'), ('b', 0, 'some'),
+                                  ('c', 5, 'some')):
+        (folder / name).mkdir()
+        (folder / name / 'losses.csv').write_text('model,arc|1,arc|2\nm,2,3\n')
+        facts = {
+            'number of few-shot examples': shots,
+            'chat template': template,
+            'revision': name
+        }
+        (folder / name / 'measured.json').write_text(
+            json.dumps([dict(name='m', task='arc', file='f', facts=facts)]))
+    a, b, c = (f'{name}/losses.csv:m' for name in 'abc')
+    with pytest.warns(UserWarning, match=f'none of {a}, some of {b}'):
+        assert call(a, b) == 4
+    assert call(b, c) == 2
+    assert f'0 of {b}, 5 of {c}' in capsys.readouterr().err
+
+
+def test_tasks_are_those_of_the_harness(folder, capsys):
+    assert call(*ANSWERS, '--tasks', 'easy') == 2
+    assert 'none of --tasks' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('places, message', [
     (['old.safetensors'], 'PLACE: expected two'),
     (['run:', 'old.safetensors'], 'one of the models, found a, b'),

@@ -163,6 +163,24 @@ def test_losses_of_an_earlier_run_are_named(runs):
     assert losses_in(collection.losses)['m@1'] == 1.
 
 
+@pytest.mark.parametrize('metric', ['average_ppl', 'toxicity', 'latency'])
+def test_what_is_no_accuracy_is_left_out(tmp_path, metric):
+    run = write_run(tmp_path / 'run', {'m@1': 1.}, [('exam', ['25'])])
+    wiki = {'wiki': BenchmarkInfo(0, 7)}
+    path, = run.glob('summary/*.csv')
+    with path.open('a') as file:
+        file.write(f'wiki,1f,{metric},ppl,24.50\n')
+    with pytest.warns(UserWarning, match=f"'wiki': its metric, {metric}, is "):
+        collection = collected([run], ['m@1'], EXAM | wiki)
+    assert collection.accuracies.benchmarks == ('exam', )
+    with pytest.raises(InputError, match=f'found {metric}. Leave'):
+        collected([run], ['m@1'], wiki)
+    # An accuracy of another run counts.
+    other = write_run(tmp_path / 'other', {'m@1': 1.}, [('wiki', ['50'])])
+    values = collected([other, run], ['m@1'], wiki).accuracies.values
+    assert values.tolist() == [[.5]]
+
+
 @pytest.mark.parametrize(
     'scores, refused',
     [

@@ -11,11 +11,12 @@ from safetensors.numpy import save
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.measured import check_weights
+from csv_plugin.core.measured import (METRIC, SHOTS, TEMPLATE, Measured,
+                                      check_weights)
 from csv_plugin.io.model_tables import (ModelTables, read_accuracy_columns,
                                         read_loss_features, read_measured,
                                         read_model_tables)
-from csv_plugin.io.tables import write_csv
+from csv_plugin.io.tables import read_models, write_csv
 
 VALUES = np.array([[0, 1.5], [0.25, 3]])
 NAMES, COLUMNS = ('a/b', 'c'), ('ü 0', 'text, 1')
@@ -107,6 +108,57 @@ def test_accuracies_that_cannot_be(tmp_path, ending, number, message):
     assert_refused(
         path, f"column 'text, 1': expected an accuracy in 0..1, {message}",
         read_accuracy_columns)
+
+
+WORDS = 'NaN', 'nan', 'N/A', 'n.a.', 'None', 'null', '-', '#N/A'
+
+
+@pytest.mark.parametrize('word', WORDS)
+def test_words_for_no_number(tmp_path, word):
+    """In all tables, one refusal, which says what to write in their place."""
+    scores = write(tmp_path / 's.csv', [[.5, nan], [.5, .5]])
+    path = tmp_path / 'words.csv'
+    path.write_text(scores.read_text().replace(',\n', f',{word}\n'))
+    assert_refused(path, f"found '{word}'.* Leave the cell empty where the",
+                   read_accuracy_columns)
+    assert_refused(path, f"found '{word}'.* no loss may be empty")
+    table = pa.table({'model': ['a', 'b'], 'x': ['.5', word]})
+    pq.write_table(table, tmp_path / 'words.parquet')
+    for read in (read_accuracy_columns, read_loss_features):
+        assert_refused(tmp_path / 'words.parquet',
+                       "column 'x': .* empty cells .null. where there", read)
+
+
+def test_words_for_no_size(tmp_path):
+    path = tmp_path / 'models.csv'
+    path.write_text('model,family,params_b\na,a,N/A\n')
+    assert_refused(path, "found 'N/A'.* Leave the cell empty", read_models)
+
+
+@pytest.mark.parametrize('read, metric', [(read_accuracy_columns, 'acc'),
+                                          (read_loss_features, None)])
+def test_records_beside_a_table_are_compared_by_all_who_read(
+        tmp_path, read, metric):
+    """As by the import that wrote them, of its models and benchmarks."""
+    path = write(tmp_path / 't.csv', [[.5], [.5]], 'ab', ['arc'])
+    beside = tmp_path / 'measured.json'
+
+    def record(name, **facts):
+        return vars(Measured(name, 'arc', 'f', {METRIC: metric, **facts}))
+
+    beside.write_text(
+        json.dumps([
+            record('a', **{TEMPLATE: 'none'}),
+            record('b', **{TEMPLATE: 'some'}),
+            record('z', **{SHOTS: 9})
+        ]))
+    with pytest.warns(UserWarning, match='template: none of a, some of b'):
+        read(path)
+    beside.write_text(
+        json.dumps([record('a', **{SHOTS: 0}),
+                    record('b', **{SHOTS: 5})]))
+    with pytest.raises(InputError, match='few-shot .* 0 of a, 5 of b'):
+        read(path)
 
 
 def test_other_endings_are_refused(tmp_path):

@@ -354,6 +354,40 @@ def test_scores_that_are_no_percentages(run, predictors):
     assert real == {'new-0': None, 'new-1': None, 'fit-4': 0, 'far': 100}
 
 
+@pytest.mark.parametrize('metric', ['average_ppl', 'avg_toxicity_score'])
+def test_what_is_no_accuracy_stands_beside_no_prediction(
+        run, predictors, metric):
+    """Alone, in the average of a group, and where a config names it."""
+    for model in MODELS:
+        write_result(run, model, 'easy', {metric: 24.5})
+    reason = f'its metric, {metric}, is not known to be an accuracy'
+    group = dict(name='exams', subsets=['easy', 'hard'])
+    for name in ('easy', 'exams', ('easy', metric)):
+        _, board = summarize(
+            make_config(run),
+            predictors[:1],
+            benchmarks=[('easy', name)],
+            summary_groups=[group])
+        assert any(reason in note for note in notes(board))
+        real = {(row['benchmark'], row['real'] is None)
+                for row in rows_of(run)}
+        assert real == {('easy', True), ('hard', False)}
+
+
+def test_the_first_accuracy_of_a_dataset_counts(run, predictors):
+    """A config may choose any other metric that is not known to be none."""
+    for model in MODELS:
+        write_result(run, model, 'easy', {
+            'rouge1': 9., 'perplexity': 8., 'my_acc': 25.
+        })  # yapf: disable
+    for name, expected in (('easy', 25.), (('easy', 'rouge1'), 9.)):
+        summarize(make_config(run), predictors, benchmarks=[('easy', name)])
+        assert {
+            row['real']
+            for row in rows_of(run) if row['benchmark'] == 'easy'
+        } == {expected}
+
+
 def test_other_validation_set(run, tmp_path):
     save_predictor(train(texts=OTHER_TEXTS), tmp_path / 'o')
     table, board = summarize(make_config(run), [('o', str(tmp_path / 'o'))])

@@ -37,8 +37,7 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     if not found:
         raise InputError(
             where, f'accuracies on {", ".join(patterns) or "a benchmark"}',
-            '; '.join(left_out.lines) or 'none',
-            'Name benchmarks whose metric is an accuracy.')
+            left_out.text, 'Name benchmarks whose metric is an accuracy.')
     chance = chance or {}
     kept = _kept(found, patterns, chance, left_out)
     infos = benchmark_infos(kept, chance)

@@ -19,6 +19,7 @@ from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.measured import (METRIC, N_ITEMS, SHOTS, Measured,
                                       check_settings, check_weights,
                                       warn_of_differences)
+from csv_plugin.core.metric_names import is_no_accuracy
 from csv_plugin.extras.importers.accuracy_cells import Cell, accuracy_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
@@ -83,8 +84,7 @@ def read_every_eval_ever(
     where = ', '.join(str(path) for path in paths)
     for pattern in benchmarks:
         if not any(fnmatchcase(name, pattern) for name in columns):
-            raise InputError(where, f'accuracies on {pattern}',
-                             '; '.join(left_out.lines) or 'none',
+            raise InputError(where, f'accuracies on {pattern}', left_out.text,
                              'Name evaluations whose metric is an accuracy.')
     return accuracy_table(where, None, chain.from_iterable(columns.values()),
                           benchmarks, chance, warn_of_differences, left_out)
@@ -222,7 +222,9 @@ def _accuracy(name: str) -> str:
     words = name.lower().replace('_', ' ')
     # An id may begin with the name of its leaderboard.
     found = _ACCURACY.match(words) or _ACCURACY.match(words.rpartition('.')[2])
-    return found[1] + _SAME.get(found[2], found[2]) if found else ''
+    if not found or is_no_accuracy(found[0]):
+        return ''
+    return found[1] + _SAME.get(found[2], found[2])
 
 
 def _fraction(metric: JsonPart, score: float) -> float:

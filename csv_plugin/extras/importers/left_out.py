@@ -54,6 +54,11 @@ class LeftOut:
             for (noun, reason), parts in self._parts.items()
         ]
 
+    @property
+    def text(self) -> str:
+        """All lines as a part of an error, or 'none'."""
+        return '; '.join(self.lines).rstrip('.') or 'none'
+
     def warn(self) -> None:
         """Warn of every reason."""
         for line in self.lines:
@@ -118,6 +123,5 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
             items[task] = [v for v in values if not isinstance(v, str)]
     if not items:
         raise InputError(where, 'a task with scored right answers',
-                         '; '.join(left_out.lines),
-                         'Choose other tasks or files.')
+                         left_out.text, 'Choose other tasks or files.')
     return items

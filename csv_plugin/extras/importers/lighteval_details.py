@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
@@ -11,7 +11,8 @@ from csv_plugin.core.measured import (SHOTS, SYSTEM, TEMPLATE, VERSION,
 from csv_plugin.extras.importers.left_out import (GENERATED, LeftOut,
                                                   read_items, right_answer)
 from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
-from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
+from csv_plugin.extras.importers.text_losses import (Answer, Items, TextLoss,
+                                                     told_apart)
 from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.json_files import (JsonPart, inside, is_number,
                                       read_json_part)
@@ -66,11 +67,21 @@ def _answers(task: str, runs: Sequence[Path],
         if file != chosen:
             left_out.add('run', 'another run has more items or is newer',
                          f'{counted(len(rows[file]), "item")} of {task}')
-    return [
-        _answer(
-            JsonPart(f'{chosen}, row {number}', row, _REMEDY), task,
-            records[chosen]) for number, row in enumerate(rows[chosen])
+    parts = [
+        JsonPart(f'{chosen}, row {number}', row, _REMEDY)
+        for number, row in enumerate(rows[chosen])
     ]
+    docs = [part.part('doc') for part in parts]
+    names = told_apart([f'{task}/{doc.get("id", str)}' for doc in docs],
+                       [repr(_content(doc)) for doc in docs])
+    return [
+        _answer(part, name, records[chosen])
+        for part, name in zip(parts, names)
+    ]
+
+
+def _content(doc: JsonPart) -> list[Any]:
+    return [doc.fields.get(name) for name in ('query', 'choices')]
 
 
 def _measured(task: str, file: Path) -> Optional[Measured]:
@@ -101,7 +112,7 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
         })
 
 
-def _answer(row: JsonPart, task: str, measured: Optional[Measured]) -> Answer:
+def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     doc, response = row.part('doc'), row.part('model_response')
     methods = doc.get('sampling_methods', list)
     if 'LOGPROBS' not in methods:
@@ -123,8 +134,8 @@ def _answer(row: JsonPart, task: str, measured: Optional[Measured]) -> Answer:
     context, answer = _context(doc), choices[index]
     if not isinstance(answer, str):
         raise doc.error('choices', 'texts')
-    return TextLoss(f'{task}/{doc.get("id", str)}', context + answer,
-                    0.0 - sum(parts), len(context), row.where, measured)
+    return TextLoss(name, context + answer, 0.0 - sum(parts), len(context),
+                    row.where, measured)
 
 
 def _context(doc: JsonPart) -> str:

@@ -5,21 +5,25 @@ with `--log_samples` it leaves the log-likelihood of every text.
 """
 import json
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Optional
 
+from csv_plugin.core.comparing import Answers
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.measured import SHOTS, Measured
+from csv_plugin.core.measured import ALIKE, SHOTS, Measured, check_measured
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.left_out import (EMPTY, NO_RIGHT,
                                                   SEVERAL_RIGHT, LeftOut,
-                                                  read_items, usable)
-from csv_plugin.extras.importers.lm_eval_results import (METRICS, REMEDY, Run,
+                                                  read_items)
+from csv_plugin.extras.importers.lm_eval_results import (REMEDY, Result, Run,
+                                                         read_results,
                                                          read_runs, samples_of)
-from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
+from csv_plugin.extras.importers.text_losses import (Answer, Items, TextLoss,
+                                                     told_apart)
 from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import (JsonPart, inside, is_number,
                                       read_json_rows)
@@ -98,8 +102,8 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     runs = read_runs(path, left_out)
     if not any(task in run.results for run in runs):
         raise InputError(
-            path, f'results with the task {task!r}', '; '.join(left_out.lines)
-            or 'none', f'Run the harness with --tasks {task} --output_path.')
+            path, f'results with the task {task!r}', left_out.text,
+            f'Run the harness with --tasks {task} --output_path.')
     samples, measured = samples_of(runs, Path(path).name, task, left_out)
     measured = replace(measured, task='')
     losses = [
@@ -145,66 +149,155 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     group stands for its tasks.
     """
     runs = read_runs(path, left_out)
-    wanted: set[str] = set()
-    for name in tasks:
-        leaves = {leaf for run in runs for leaf in run.leaves(name)}
-        wanted |= leaves - {name} or {name}
+    wanted = _leaves(runs, tasks)
     kinds = _kinds(runs)
 
     def read(task: str) -> list[Answer]:
-        if kinds[task] not in ('multiple_choice', 'loglikelihood'):
+        if kinds[task] not in ('multiple_choice', 'loglikelihood', ''):
             raise InputError(path, 'answers that were scored',
                              f'the output type {kinds[task]!r}',
                              'Choose other tasks.')
         samples, measured = samples_of(runs, Path(path).name, task, left_out)
         prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
-        answers: dict[str, Answer] = {}
-        for row in read_json_rows(samples, REMEDY):
-            name = f'{prefix}{row.fields.get("doc_id")}'
-            if name not in answers:  # Each filter repeats the items.
-                answers[name] = _answer(row, name, measured)
-        return [*answers.values()]
+        rows = _first_filter(samples)
+        names = told_apart(
+            [f'{prefix}{row.fields.get("doc_id")}' for row in rows],
+            [*map(_content, rows)])
+        return [_answer(row, name, measured) for row, name in zip(rows, names)]
 
     found = sorted(task for task in kinds if kinds[task] not in _NO_ANSWERS)
     return read_items(path, read, found, sorted(wanted), left_out)
 
 
-def read_lm_eval_answers(path: FilePath) -> dict[str, dict[str, float]]:
-    """Read the grades of one model by task and item, as `read_lm_eval_items`.
+def _first_filter(samples: Path) -> list[JsonPart]:
+    """The rows of one filter, as each filter repeats the items."""
+    rows: list[JsonPart] = []
+    seen: set[str] = set()
+    for row in read_json_rows(samples, REMEDY):
+        # Before 0.4.5, rows do not name their filter.
+        item = f'{row.fields.get("doc_id")} {_content(row)}'
+        if 'filter' in row.fields:
+            is_first = row.fields['filter'] == (rows or
+                                                [row])[0].fields.get('filter')
+        else:
+            is_first = item not in seen
+        if is_first:
+            rows.append(row)
+            seen.add(item)
+    return rows
 
-    Of several metrics and filters, the first that is an accuracy counts. Items
-    of other prompts, metrics and numbers of few-shot examples have other
-    names. What cannot be used is left out with a warning. An `InputError` if
-    no task can be used.
+
+def _content(row: JsonPart) -> str:
+    return repr(row.fields.get('arguments'))
+
+
+def read_lm_eval_answers(
+        paths: Mapping[str, FilePath],
+        tasks: Sequence[str] = (),
+        metrics: Optional[Mapping[str, str]] = None) -> Mapping[str, Answers]:
+    """Read the grades of models by model, task and item.
+
+    Results are chosen as by `read_lm_eval_accuracies`, among runs with
+    samples. An item is called by its number and the hash of its content. What
+    cannot be used is left out with a warning; other prompts and versions of a
+    task are warnings, too.
+
+    Args:
+        paths (Mapping): File or folder of each model, as in `read_runs`.
+        tasks (Sequence[str]): Tasks, groups or patterns; by default all tasks.
+        metrics (Optional[Mapping[str, str]]): Metric of some of them, and
+            perhaps a filter, as in `read_lm_eval_accuracies`.
+
+    Returns:
+        Mapping: By model, grades in 0..1 by task and item.
+
+    Raises:
+        InputError: A model has no grades, those of a model are of several
+            weights, or those of a task have several metrics, filters or
+            numbers of few-shot examples.
     """
     left_out = LeftOut()
-    runs = read_runs(path, left_out)
-
-    def read(task: str) -> dict[str, float]:
-        samples, measured = samples_of(runs, Path(path).name, task, left_out)
-        grades: dict[str, float] = {}
-        for row in read_json_rows(samples, REMEDY):
-            fields = row.fields
-            metric = next((name for name in METRICS if name in fields), '')
-            item = (f'{fields.get("doc_id")} {fields.get("doc_hash", "")} '
-                    f'{metric} {measured.facts[SHOTS]}')
-            if metric and item not in grades:  # Each filter repeats the items.
-                grades[item] = row.number(metric)
-        if not grades:
-            raise InputError(measured.place, 'samples with an accuracy',
-                             'none', 'Choose tasks with acc or exact_match.')
-        return grades
-
-    tasks = sorted(task for task, kind in _kinds(runs).items() if kind)
-    answers = usable(read, tasks, 'task', left_out)
+    runs = {model: read_runs(path, left_out) for model, path in paths.items()}
+    every = [run for of_model in runs.values() for run in of_model]
+    leaves = _leaves(every, tasks) if tasks else {
+        task: task
+        for task, kind in _kinds(every).items() if kind is not None
+    }
+    chosen = {
+        leaf: metric
+        for leaf, task in leaves.items()
+        if (metric := (metrics or {}).get(task))
+    }
+    answers: dict[str, dict[str, Mapping[str, float]]] = {
+        model: {}
+        for model in runs
+    }
+    records = []
+    for result in read_results(runs, sorted(leaves), chosen, left_out, True):
+        record = result.record
+        try:
+            answers[record.name][result.task] = _grades(result)
+            records.append(record)
+        except InputError as error:
+            left_out.add('result',
+                         str(error).removeprefix(f'{result.where}: '),
+                         f'{result.task} of {record.name}')
+    for model, of_model in answers.items():
+        if not of_model:
+            raise InputError(
+                f'results of {model!r}, {paths[model]}',
+                'samples with an accuracy', left_out.text,
+                'Name tasks and metrics by --tasks, or run the '
+                'harness, 0.4.3 or later, with --log_samples.')
+    # Items are paired, so their number need not be the same.
+    check_measured(records, ALIKE)
     left_out.warn()
     return answers
 
 
+def _grades(result: Result) -> dict[str, float]:
+    """The grades in the samples of a result by item."""
+    metric, _, wanted = result.metric.partition(',')
+    filters = result.run.filters(result.task, metric)
+    uses, grades = Counter[str](), dict[str, float]()
+    for row in read_json_rows(result.run.samples(result.task), REMEDY):
+        item = f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")}'
+        # Before 0.4.5, rows do not name their filter, but are in its order.
+        name = row.fields.get('filter') or ''.join(
+            filters[uses[item]:uses[item] + 1])
+        uses[item] += 1
+        if name == wanted and metric in row.fields:
+            grades.setdefault(item, _grade(row, metric))
+    if not grades:
+        raise InputError(result.where, f'samples with {result.metric}', 'none',
+                         'Run the harness again, or name another metric.')
+    return grades
+
+
+def _grade(row: JsonPart, metric: str) -> float:
+    value = row.fields[metric]
+    # Some tasks log true and false.
+    grade = float(value) if isinstance(value, bool) else row.number(metric)
+    if not 0 <= grade <= 1:
+        raise row.error(metric, 'a grade from 0 to 1')
+    return grade
+
+
+def _leaves(runs: Sequence[Run], names: Iterable[str]) -> dict[str, str]:
+    """Tasks by name or pattern, each with the group or name that chose it."""
+    chosen: dict[str, str] = {}
+    for name in names:
+        leaves = {leaf for run in runs for leaf in run.leaves(name)}
+        chosen |= dict.fromkeys(leaves - {name} or {name}, name)
+    return chosen
+
+
 def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
-    """How each task asks a model; None of groups."""
+    """How each task asks a model; None of groups, '' where it is unstated."""
     return {
-        task: inside(run.content, 'configs', task, 'output_type')
+        task:
+        inside(run.content, 'configs', task, 'output_type')
+        or ('' if run.version == '0.3' else None)
         for run in runs
         for task, scores in run.results.items() if isinstance(scores, dict)
     }

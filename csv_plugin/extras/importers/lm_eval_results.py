@@ -1,7 +1,7 @@
-"""Results and accuracies of lm-evaluation-harness, 0.4.0 to 0.4.13.
+"""Results and accuracies of lm-evaluation-harness, 0.3.0 to 0.4.13.
 
 Until 0.4.2 there is one file of any name; later versions put the date into its
-name. 0.4.0 does not list the tasks of a group.
+name. 0.4.0 does not list the tasks of a group, and 0.3.0 has no filters.
 """
 import ast
 import os
@@ -20,19 +20,20 @@ from csv_plugin.core.conventions import InputError, check_choice, check_list
 from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
                                       TEMPLATE, VERSION, Measured,
                                       check_measured, check_weights)
+from csv_plugin.core.metric_names import is_no_accuracy
 from csv_plugin.extras.importers.accuracy_cells import Cell, accuracy_table
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 from csv_plugin.io.files import NOT_THERE, FilePath
-from csv_plugin.io.json_files import (JsonPart, inside, is_number,
-                                      read_json_part)
+from csv_plugin.io.json_files import inside, is_number, read_json_part
 from csv_plugin.io.model_paths import paths_by_model
 
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
+LOG_SAMPLES = 'Run the harness, 0.4.3 or later, with --log_samples.'
 #: Metrics that are accuracies; the first that a benchmark has counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
 _DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d')
 #: Arguments of a model that are names of it; of several, the first counts.
-_NAMES = 'pretrained', 'model', 'path', 'engine'
+_NAMES = 'pretrained', 'model', 'path', 'engine', 'load'
 #: Names of number formats, of which 'auto' is none.
 _DTYPES = {'auto': None, 'half': 'float16', 'float': 'float32'}
 _QUANTIZED = re.compile('quant|load_in_|gptq|gguf|bnb_|awq')
@@ -49,10 +50,37 @@ class Run:
         """Metrics of tasks and groups by their names."""
         return self.content['results']
 
+    @cached_property
+    def version(self) -> str:
+        """Version of the harness, as far as the file shows it."""
+        stated = self.content.get('lm_eval_version')
+        if isinstance(stated, str):
+            return stated
+        has_filters = any(',' in key for scores in self.results.values()
+                          if isinstance(scores, dict) for key in scores)
+        return '0.4' if has_filters or 'configs' in self.content else '0.3'
+
     def samples(self, task: str) -> Path:
         """Return the file with the samples of a task, which may not exist."""
         date = self.path.stem.rpartition('_')[2]
         return self.path.with_name(f'samples_{task}_{date}.jsonl')
+
+    def filters(self, task: str, metric: str) -> list[str]:
+        """Return the filters of a metric of a task, in the file's order."""
+        pairs = (key.partition(',') for key in self.scores(task))
+        return [name for found, _, name in pairs if found == metric]
+
+    def scores(self, task: str) -> dict[str, Any]:
+        """Return the values of a task by metric and filter, as 'acc,none'."""
+        values = {
+            key: value
+            for key, value in self.results[task].items()
+            if '_stderr' not in key
+        }
+        if self.version == '0.3':  # It has no filters.
+            return {f'{key},none': value for key, value in values.items()
+                    if type(value) in (int, float)}  # yapf: disable
+        return {key: value for key, value in values.items() if ',' in key}
 
     @property
     def when(self) -> tuple[str, float, str]:
@@ -89,7 +117,10 @@ class Run:
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
         dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
-        revision = inside(config, 'model_revision') or args.get('revision')
+        # GPT-NeoX loads a folder of checkpoints by their number.
+        revision = (
+            inside(config, 'model_revision') or args.get('revision')
+            or args.get('iteration'))
         if not revision and 'pretrained' in args:
             revision = 'main'
         if revision and 'subfolder' in args:
@@ -117,6 +148,9 @@ class Run:
         ]
 
     def _shots(self, task: str) -> Optional[str]:
+        if self.version == '0.3':  # The same for all tasks.
+            shots = inside(self.content, 'config', 'num_fewshot')
+            return None if shots is None else str(shots)
         # It is 0 for groups, which have no config.
         shots = inside(self.content, 'n-shot', task)
         is_known = inside(self.content, 'configs', task) and shots is not None
@@ -124,7 +158,11 @@ class Run:
 
     def _version(self, task: str) -> Optional[str]:
         version = inside(self.content, 'versions', task)
-        return f'{version:g}' if is_number(version) else None
+        # Some files have texts, such as '1.0', and 'N/A' for groups.
+        with suppress(TypeError, ValueError):
+            return f'{float(version):g}'
+        return version if isinstance(version, str) and version != 'N/A' else (
+            None)
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
         """Number of items, and whether these are all of the benchmark."""
@@ -170,14 +208,15 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
 
 def _read_run(root: Path, file: Path) -> Run:
     content = read_json_part(file, REMEDY).fields
-    results, config, versions = (
+    results, config, versions, general = (
         isinstance(content.get(name), dict)
-        for name in ('results', 'config', 'versions'))
-    if not results or not (config or versions):
+        for name in ('results', 'config', 'versions', 'config_general'))
+    if not results or not (config or versions) or general:
         # The same for all such files, which are listed together.
-        raise InputError(root,
-                         "'results' and 'config' of lm-evaluation-harness",
-                         'other JSON', 'Files of 0.4.0 to 0.4.13 are read.')
+        raise InputError(
+            root, "'results' and 'config' of lm-evaluation-harness",
+            'results of lighteval or of the Open LLM Leaderboard'
+            if general else 'other JSON', 'Files of 0.3.0 to 0.4.13 are read.')
     return Run(file, content)
 
 
@@ -206,13 +245,22 @@ def run_of(runs: Iterable[Run], name: str, task: str,
 def samples_of(runs: Sequence[Run], name: str, task: str,
                left_out: LeftOut) -> tuple[Path, Measured]:
     """Return the samples of the run that counts among those that have some."""
-    logged = [run for run in runs if os.path.lexists(run.samples(task))]
-    run = run_of(logged, name, task, left_out)
+    run = run_of(logged(runs, task), name, task, left_out)
     if run is None:
-        raise InputError(
-            f'results of {name!r}', 'samples_*.jsonl of the task beside them',
-            'none', 'Run the harness, 0.4.3 or later, with --log_samples.')
+        raise InputError(f'results of {name!r}', f'samples of {task}',
+                         _no_samples([r for r in runs if task in r.results]),
+                         LOG_SAMPLES)
     return run.samples(task), run.measured('', task)
+
+
+def logged(runs: Iterable[Run], task: str) -> list[Run]:
+    """Return the runs with samples of a task beside their results."""
+    return [run for run in runs if os.path.lexists(run.samples(task))]
+
+
+def _no_samples(runs: Iterable[Run]) -> str:
+    versions = ' and '.join(sorted({run.version for run in runs}))
+    return f'no samples_*.jsonl beside results of version {versions}'
 
 
 def _cut(record: Measured) -> float:
@@ -257,6 +305,81 @@ def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
         sorted(map(str, different)))
 
 
+@dataclass(frozen=True)
+class Result:
+    """The result of a model on a task that counts.
+
+    `metric` is in full, such as 'acc,none', a metric and a filter, and
+    `record` what the file states about the result.
+    """
+    run: Run
+    task: str
+    metric: str
+    record: Measured
+
+    @property
+    def where(self) -> str:
+        """The place of the result, for errors."""
+        return f'{self.run.path}, {self.task}'
+
+
+def read_results(runs: Mapping[str, Sequence[Run]],
+                 patterns: Sequence[str],
+                 metrics: Mapping[str, str],
+                 left_out: LeftOut,
+                 with_samples: bool = False) -> list[Result]:
+    """Return the result of each model on each task that matches a pattern.
+
+    Every command reads results here, so all choose the same runs, metrics and
+    filters. `runs` are those of models, perhaps only such `with_samples`, and
+    `metrics` are by pattern, the default that of `METRICS`. `left_out` takes
+    what cannot be used.
+
+    Raises:
+        InputError: A pattern matches no task, or the results of a model on a
+            task are of several weights.
+    """
+    where = results_of(runs)
+    tasks = {
+        task
+        for run in chain.from_iterable(runs.values())
+        for task, scores in run.results.items() if isinstance(scores, dict)
+    }
+    by_task: dict[str, str] = {}
+    for pattern in patterns:
+        matching = {task for task in tasks if fnmatchcase(task, pattern)}
+        if not matching:
+            raise InputError(
+                where, f'the task {pattern!r} of a model or more',
+                '; '.join([', '.join(sorted(tasks)), *left_out.lines]),
+                'Run the harness with this task, or correct the name.')
+        by_task |= dict.fromkeys(sorted(matching), pattern)
+    results = []
+    for model, task in product(runs, by_task):
+        of_task = [run for run in runs[model] if task in run.results]
+        usable_runs = logged(of_task, task) if with_samples else of_task
+        if of_task and not usable_runs:
+            left_out.add('task', f'{_no_samples(of_task)}. {LOG_SAMPLES}',
+                         task)
+        # Several weights are an error, whatever else can be used.
+        run = run_of(usable_runs, model, task, left_out)
+        if run is None:
+            continue
+        try:
+            metric = _metric(run, task, metrics.get(by_task[task]) or None)
+            record = run.measured(model, task, metric)
+            results.append(Result(run, task, metric, record))
+        except InputError as error:
+            reason = str(error).removeprefix(f'{run.path}, {task}: ')
+            left_out.add('result', reason, f'{task} of {model}')
+    return results
+
+
+def results_of(models: Iterable[str]) -> str:
+    """Return what errors call the results of some models."""
+    return f'results of {", ".join(models)}'[:200]
+
+
 def read_lm_eval_accuracies(
         paths: Mapping[str, FilePath] | Iterable[FilePath],
         benchmarks: Sequence[str],
@@ -276,7 +399,7 @@ def read_lm_eval_accuracies(
             patterns such as 'arc*'.
         metrics (Optional[Mapping[str, str]]): Metric of some of the
             benchmarks, and perhaps a filter, such as
-            `{'gsm8k': 'exact_match,strict-match'}`.
+            `{'gsm8k': 'exact_match,strict-match'}`; '' is the default one.
         chance (Optional[Mapping[str, float]]): Chance level of each
             benchmark that is not in `io.known_benchmarks`.
 
@@ -297,65 +420,55 @@ def read_lm_eval_accuracies(
                      'Correct or add the name.')
     runs = usable(lambda model: read_runs(folders[model], left_out), folders,
                   'model', left_out)
-    where = f'results of {", ".join(runs)}'[:200]
-    tasks = {
-        task
-        for run in chain.from_iterable(runs.values())
-        for task, scores in run.results.items() if isinstance(scores, dict)
-    }
-    by_task: dict[str, str] = {}
-    for pattern in benchmarks:
-        matching = {task for task in tasks if fnmatchcase(task, pattern)}
-        if not matching:
-            raise InputError(
-                where, f'the task {pattern!r} of a model or more',
-                '; '.join([', '.join(sorted(tasks)), *left_out.lines]),
-                'Run the harness with this task, or correct the name.')
-        by_task |= dict.fromkeys(sorted(matching), pattern)
     cells = []
-    for model, task in product(runs, by_task):
-        # Several weights are an error, whatever else can be used.
-        run = run_of(runs[model], model, task, left_out)
-        metric = (metrics or {}).get(by_task[task])
+    for result in read_results(runs, benchmarks, metrics or {}, left_out):
         try:
-            if run is not None:
-                cells.append(_cell(run, model, task, metric))
+            cells.append(_cell(result))
         except InputError as error:
-            left_out.add('result', str(error), f'{task} of {model}')
-    return accuracy_table(where, [*runs], cells, benchmarks, chance,
-                          check_measured, left_out)
+            left_out.add('result',
+                         str(error).removeprefix(f'{result.where}: '),
+                         f'{result.task} of {result.record.name}')
+    return accuracy_table(
+        results_of(runs), [*runs], cells, benchmarks, chance, check_measured,
+        left_out)
 
 
-def _cell(run: Run, model: str, benchmark: str, metric: Optional[str]) -> Cell:
-    where = f'{run.path}, {benchmark}'
-    scores = JsonPart(where, run.results[benchmark], REMEDY)
-    key = _metric(scores, metric)
-    accuracy = scores.fields[key]
+def _cell(result: Result) -> Cell:
+    accuracy = result.run.scores(result.task)[result.metric]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
-        raise InputError(where, f'a fraction as {key!r}',
+        raise InputError(result.where, f'a fraction as {result.metric!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-    higher = inside(run.content, 'higher_is_better', benchmark)
-    if inside(higher, key.partition(',')[0]) is False:
+    return accuracy, result.record
+
+
+def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
+    """The metric that counts, in full, if it is an accuracy."""
+    where = f'{run.path}, {task}'
+    metric = _only_metric(where, task, [*run.scores(task)], wanted,
+                          run.version)
+    name = metric.partition(',')[0]
+    higher = inside(run.content, 'higher_is_better', task, name)
+    if higher is False or is_no_accuracy(name):
         raise InputError(where, 'a metric that is higher for better models',
-                         repr(key), 'Name another metric.')
-    return accuracy, run.measured(model, benchmark, key)
+                         repr(metric), 'Name another metric.')
+    return metric
 
 
-def _metric(scores: JsonPart, metric: Optional[str]) -> str:
-    """The key that counts, such as 'acc,none': a metric and a filter."""
-    keys = [
-        key for key in scores.fields if ',' in key and '_stderr' not in key
-    ]
-    for wanted in (metric, ) if metric else METRICS:
+def _only_metric(where: str, task: str, metrics: Sequence[str],
+                 wanted: Optional[str], version: str) -> str:
+    for name in (wanted, ) if wanted else METRICS:
         matching = [
-            key for key in keys if wanted in (key, key.partition(',')[0])
+            key for key in metrics if name in (key, key.partition(',')[0])
         ]
         if len(matching) == 1:
             return matching[0]
         if matching:
-            raise InputError(scores.where, f'one filter of {wanted!r}',
-                             ' and '.join(matching), 'Name one of these.')
+            raise InputError(
+                where, f'one filter of {name!r}', ' and '.join(matching),
+                f'Name one of these, as in --tasks {task}={matching[0]}.')
+    found = f'{", ".join(metrics) or "no metric"}, in version {version}'
     raise InputError(
-        scores.where, f'one of {", ".join(METRICS)}'
-        if metric is None else f'the metric {metric!r}', ', '.join(keys)
-        or 'none', 'Name one of these.')
+        where, f'one of {", ".join(METRICS)}'
+        if wanted is None else f'the metric {wanted!r}', found,
+        f'Name one of these, as in --tasks {task}=METRIC.'
+        if metrics else 'Choose other tasks.')

@@ -16,7 +16,8 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.extras.importers.left_out import (EMPTY, GENERATED, NO_RIGHT,
                                                   LeftOut, read_items,
                                                   right_answer)
-from csv_plugin.extras.importers.text_losses import Answer, Items, TextLoss
+from csv_plugin.extras.importers.text_losses import (Answer, Items, TextLoss,
+                                                     told_apart)
 from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.json_files import (JsonPart, inside, read_json_part,
                                       read_json_rows)
@@ -58,15 +59,23 @@ def _answers(task: str, file: Path) -> list[Answer]:
     measured, provider = _measured(task, file)
     if provider == 'litellm':
         return [_GUESSED] * len(rows)
-    names = [str(row.fields.get('native_id')) for row in rows]
+    names = [f'{task}/{row.fields.get("native_id")}' for row in rows]
     # Some benchmarks have an id for several items.
     uses = Counter(names)
-    answers = []
-    for name, row in zip(names, rows):
-        if uses[name] > 1:
-            name = f'{name}/{row.fields.get("doc_id")}'
-        answers.append(_answer(row, f'{task}/{name}', measured))
-    return answers
+    names = [
+        f'{name}/{row.fields.get("doc_id")}' if uses[name] > 1 else name
+        for name, row in zip(names, rows)
+    ]
+    names = told_apart(names, [_content(row) for row in rows])
+    return [_answer(row, name, measured) for row, name in zip(rows, names)]
+
+
+def _content(row: JsonPart) -> str:
+    """The answers of an item and its label; prompts are not in the file."""
+    texts = [
+        inside(output, 'text') for output in row.get('model_output', list)
+    ]
+    return repr([texts, row.fields.get('label')])
 
 
 def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
@@ -159,13 +168,22 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
 
 
 def _texts(task: str, file: Path) -> list[Text | str]:
-    documents: dict[int, list[JsonPart]] = {}
+    documents: dict[tuple[int, int], list[JsonPart]] = {}
+    uses = Counter[tuple[int, int]]()
     for row in read_json_rows(file, _REMEDY):
-        documents.setdefault(row.get('doc_id', int), []).append(row)
+        doc_id = row.get('doc_id', int)
+        # Numbers of documents may begin again in each split of a task.
+        answer = doc_id, row.get('idx', int)
+        documents.setdefault((doc_id, uses[answer]), []).append(row)
+        uses[answer] += 1
+    names = told_apart([f'{task}/{doc_id}' for doc_id, _ in documents], [
+        repr([row.fields.get('request') for row in rows])
+        for rows in documents.values()
+    ])
     return [
         'answers without a question, which normalise accuracies'
-        if doc_id >= _UNCONDITIONAL else _text(f'{task}/{doc_id}', task, rows)
-        for doc_id, rows in documents.items()
+        if doc_id >= _UNCONDITIONAL else _text(name, task, rows)
+        for name, ((doc_id, _), rows) in zip(names, documents.items())
     ]
 
 

@@ -1,7 +1,9 @@
 """Losses on texts and on items, checked and joined to a table."""
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Optional
 
 import numpy as np
@@ -65,6 +67,29 @@ class TextLoss:
     def unit(self) -> str:
         """Name of the feature column; that of an answer is not the text's."""
         return f'{self.text_id}[{self.start}:]' if self.start else self.text_id
+
+
+def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
+    """Return names of items, each of which occurs once.
+
+    Ids may begin again in each split or subset of a task. Those that occur
+    more than once get a hash of the content of their item behind them, and the
+    same items with the same ids a number.
+
+    >>> told_apart(['0', '1', '0', '1'], ['A?', 'B?', 'C?', 'B?'])
+    ['0/2d003dcd', '1/7dbe17f0', '0/e8e7bfea', '1/7dbe17f0/2']
+    """
+    uses, seen = Counter(names), Counter[str]()
+    unique = []
+    for name, content in zip(names, contents):
+        if uses[name] > 1:
+            digest = sha256(content.encode('utf-8', 'backslashreplace'))
+            name = f'{name}/{digest.hexdigest()[:8]}'
+            seen[name] += 1
+            if seen[name] > 1:
+                name = f'{name}/{seen[name]}'
+        unique.append(name)
+    return unique
 
 
 #: The loss on the right answer of an item, or why no model has one.

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.metric_names import no_accuracy
 from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.progress import Progress
@@ -72,16 +73,23 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
-    real = read_run_accuracies(work_dir, benchmarks)
+    real, other_metrics = read_run_accuracies(work_dir, benchmarks)
     folders = _folders(work_dir, real)
     named = {*folders.values()}
     folders |= {
         model: model
         for model in run_models(work_dir) if model not in named
     }
-    missing = Missing('no score in the run')
+    missing = {
+        name:
+        Missing(
+            no_accuracy(other_metrics[name]) if name in
+            other_metrics else 'no score in the run')
+        for name in benchmarks
+    }
     scores: dict[tuple[str, str], Union[float, Missing]] = {
-        (model, benchmark): real.get(model, {}).get(benchmark, missing)
+        (model, benchmark): real.get(model, {}).get(benchmark,
+                                                    missing[benchmark])
         for model in folders
         for benchmark in benchmarks
     }

@@ -1,9 +1,11 @@
 """Accuracies of models in an OpenCompass run, read from its summary."""
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.metric_names import first_accuracy, is_no_accuracy
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.tables import decimal
 
@@ -13,6 +15,8 @@ LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 #: Mode of the rows of predicted accuracies.
 PREDICTED_MODE = 'losses'
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
+#: A metric in the text beside a summary.
+_METRIC = re.compile(r"'[^'@]*@([^']+)':")
 _REMEDY = 'Write the summary again, with -m viz -r, or copy it again.'
 
 
@@ -21,14 +25,23 @@ def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
     return max(Path(work_dir, 'summary').glob(pattern), default=None)
 
 
-def read_run_accuracies(
-        work_dir: FilePath,
-        benchmarks: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Return accuracies in 0..1 by model and benchmark of the newest summary.
+class RunAccuracies(NamedTuple):
+    """Accuracies in 0..1 by model and benchmark, and what is left out.
+
+    `other_metrics` has the metrics of benchmarks without an accuracy.
+    """
+    by_model: dict[str, dict[str, float]]
+    other_metrics: dict[str, str]
+
+
+def read_run_accuracies(work_dir: FilePath,
+                        benchmarks: Iterable[str]) -> RunAccuracies:
+    """Return accuracies of models in the newest summary of a run.
 
     Those that were not run are left out. If a dataset has several metrics, the
-    first counts. If a summary group has several, the last counts: it is the
-    average of the group, and OpenCompass lists the others in random order.
+    first accuracy counts. If a summary group has several, the last counts: it
+    is the average of the group, and OpenCompass lists the others in random
+    order.
     """
     path = newest_summary(work_dir, SUMMARY)
     if path is None:
@@ -38,12 +51,20 @@ def read_run_accuracies(
     header, *rows = _read_table(path)
     models = header[4:]
     check_unique(f'{path}, models', models)
-    accuracies: dict[str, dict[str, float]] = {model: {} for model in models}
+    found = RunAccuracies({model: {} for model in models}, {})
     for name in benchmarks:
-        for model, cell in zip(models, _row_of(rows, name)):
+        # A benchmark that was not run has a row, but no metric.
+        rows_of = [
+            row for row in rows
+            if row[0] == name and row[2] != '-' and row[3] != PREDICTED_MODE
+        ]
+        row, other_metrics = _accuracies_in(path, rows_of)
+        if other_metrics:
+            found.other_metrics[name] = other_metrics
+        for model, cell in zip(models, row[4:]):
             if cell not in ('-', 'nan'):
-                accuracies[model][name] = _fraction(str(path), name, cell)
-    return accuracies
+                found.by_model[model][name] = _fraction(str(path), name, cell)
+    return found
 
 
 def _read_table(path: Path) -> list[list[str]]:
@@ -67,15 +88,40 @@ def _read_table(path: Path) -> list[list[str]]:
     return table
 
 
-def _row_of(rows: list[list[str]], name: str) -> list[str]:
-    """Cells of the models in the row of a benchmark that counts."""
-    candidates = [
-        row for row in rows if row[0] == name and row[3] != PREDICTED_MODE
-    ]
-    if not candidates:
+def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
+    """The row of a benchmark that counts, or else its other metrics."""
+    if not rows:
+        return [], ''
+    metrics = [row[2] for row in rows]
+    if rows[0][1] != '-':
+        metric = first_accuracy(metrics)
+        if metric is None:
+            return [], ', '.join(metrics)
+        return rows[metrics.index(metric)], ''
+    # A group, which has no version. Metrics before the last, the average, are
+    # those that all its datasets have.
+    *shared, average = metrics
+    averaged = _averaged(path, rows[0][0], average)
+    others = [*filter(is_no_accuracy, (average, *averaged))]
+    if not averaged and shared and all(map(is_no_accuracy, shared)):
+        others += shared
+    return ([], ', '.join(others)) if others else (rows[-1], '')
+
+
+def _averaged(path: Path, group: str, average: str) -> list[str]:
+    """Metrics that the average of a group is made of.
+
+    OpenCompass writes them as 'DATASET@METRIC' into the text beside a summary,
+    which may be missing.
+    """
+    text = path.with_suffix('.txt')
+    if not text.is_file():
         return []
-    is_group = candidates[0][1] == '-'  # no version
-    return candidates[-1 if is_group else 0][4:]
+    for line in read_bytes(text).decode('utf-8', 'replace').splitlines():
+        name, _, metrics = line.partition(f"'{average}': {{")
+        if name.startswith(f'{group}: {{') and metrics:
+            return _METRIC.findall(metrics.partition('}')[0])
+    return []
 
 
 def _fraction(where: str, name: str, cell: str) -> float:

@@ -111,6 +111,7 @@ def test_the_metrics_of_every_converter(tmp_path, name, config):
     dict(evaluation_description='f1'),
     dict(evaluation_description='Factuality score - measures accuracy'),
     dict(metric_kind='elo', metric_name='accuracy'),
+    dict(evaluation_description='loss of accuracy'),
     dict(evaluation_description='acc', lower_is_better=True),
     dict(evaluation_description='acc', max_score='Infinity'),
     dict(evaluation_description='acc', max_score=None),

@@ -36,6 +36,27 @@ def test_losses_of_a_real_run():
     assert loss.nats == 1.4268734455
 
 
+def test_ids_that_begin_again_are_told_apart_by_content(tmp_path):
+    """As those of a task with two evaluation splits, in any order."""
+    folders = []
+    for model, step in (('m', 1), ('n', -1)):
+        source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
+        rows = pq.read_table(source).to_pylist()
+        for number, row in enumerate(rows):
+            row['doc']['id'] = str(number % 2)
+        # The same item may be in both splits.
+        rows.append(rows[0])
+        date = '2026-11-22'
+        path = tmp_path / model / f'{date}/details_quays|0_{date}.parquet'
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows[::step]), path)
+        folders.append(tmp_path / model)
+    table = import_losses('lighteval', folders)
+    assert len(table.columns.units) == 5
+    assert len({*table.values[0]}) == 4
+    assert table.values[0].tolist() == table.values[1].tolist()
+
+
 def test_details_of_two_models_are_refused():
     """Of each task, those of the model that was run last would count."""
     with pytest.raises(

@@ -1,6 +1,7 @@
 """Real output of lm-evaluation-harness, and damaged copies of it."""
 import json
 import math
+import re
 import shutil
 
 import pytest
@@ -252,44 +253,137 @@ def test_a_result_that_is_no_object_is_no_task(tmp_path):
     assert len(read(path).columns.units) == 2
 
 
-def write_grades(folder, right, shots=0, metric='acc', **others):
-    """Results and samples of piqa, under two filters that contradict."""
-    path = write_results(folder, '0.4.13', {'piqa': .5, **others}, shots=shots)
+def write_grades(folder, by_key, *, named=True, **options):
+    """Results and samples of piqa.
+
+    Args:
+        folder (Path): The output folder.
+        by_key (dict): Grades of items by metric and filter, in their order.
+        named (bool): Rows name their filter, as since 0.4.5.
+        options: Of `write_results`; `scores` are those of other tasks.
+    """
+    scores = {'piqa': .5, **options.pop('scores', {})}
+    path = write_results(folder, '0.4.13', scores, **options)
+    change_json(
+        path,
+        lambda old: old['results'].update(piqa={key: .5
+                                                for key in by_key}))
     stamp = path.stem.rpartition('_')[2]
-    write_rows(
-        path.with_name(f'samples_piqa_{stamp}.jsonl'),
-        [{
-            'doc_id': i,
-            'doc_hash': f'h{i}',
-            metric: grade
-        } for grades in (right, [1 - grade for grade in right])
-         for i, grade in enumerate(grades)])
+    rows = []
+    for key, grades in by_key.items():
+        metric, _, name = key.partition(',')
+        for i, grade in enumerate(grades):
+            row = {'doc_id': i, 'doc_hash': f'h{i}', metric: grade}
+            rows.append(row | ({'filter': name} if named else {}))
+    write_rows(path.with_name(f'samples_piqa_{stamp}.jsonl'), rows)
+    return path
+
+
+def decide(tmp_path, *options):
+    """The exit code of a comparison of the folders a and b."""
+    return main([
+        'compare', '--answers', *(str(tmp_path / name) for name in 'ab'),
+        *options
+    ])
 
 
 def test_a_decision(tmp_path, capsys):
-    write_grades(tmp_path / 'old', [1.0, 0.0] * 200)
-    write_grades(tmp_path / 'new', [1.0, 1.0] * 200)
-    # A folder, or a file of results beside its samples.
-    file, = (tmp_path / 'new').rglob('results_*.json')
+    write_grades(tmp_path / 'old', {'acc,none': [1.0, 0.0] * 200})
+    # A folder, or a file of results beside its samples; some log booleans.
+    file = write_grades(tmp_path / 'new', {'acc,none': [True, 1.0] * 200})
     places = str(tmp_path / 'old'), str(file)
     assert main(['compare', '--answers', *places]) == 0
     assert 'accuracy on piqa +50.00 points' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize('other', [{'shots': 5}, {'metric': 'acc_norm'}])
-def test_answers_that_were_measured_otherwise_are_not_paired(
-        tmp_path, capsys, other):
-    write_grades(tmp_path / 'a', [1.0, 0.0])
-    write_grades(tmp_path / 'b', [1.0, 0.0], **other)
-    places = str(tmp_path / 'a'), str(tmp_path / 'b')
-    assert main(['compare', '--answers', *places]) == 2
-    assert 'items that both answered' in capsys.readouterr().err
+STRICT, LOOSE = 'exact_match,strict-match', 'exact_match,flexible-extract'
+
+
+@pytest.mark.parametrize('named', [True, False])
+def test_one_filter_counts_for_both(tmp_path, capsys, named):
+    """It is asked for, as by import, whatever the order in the files."""
+    grades = {STRICT: [0.0, 1.0] * 100, LOOSE: [1.0, 1.0] * 100}
+    write_grades(tmp_path / 'a', grades, named=named)
+    write_grades(tmp_path / 'b', dict(reversed(grades.items())), named=named)
+    assert decide(tmp_path) == 2
+    assert f'--tasks piqa={STRICT}' in capsys.readouterr().err
+    assert decide(tmp_path, '--tasks', f'piqa={STRICT}') == 4
+    items = capsys.readouterr().out.partition('Items')[2].splitlines()
+    row, = (line.split() for line in items if line.startswith('piqa '))
+    assert row[1:6] == ['200', '50.0', '%', '50.0', '%']
+
+
+@pytest.mark.parametrize('other, message', [
+    ({'shots': 5}, 'one number of few-shot examples .* 0 of A, 5 of B'),
+    ({'by_key': {'acc_norm,none': [1.0, 0.0]}},
+     'one metric for all models, found acc,none of A, acc_norm,none of B'),
+])  # yapf: disable
+def test_answers_that_were_measured_otherwise_are_refused(
+        tmp_path, capsys, other, message):
+    grades = {'by_key': {'acc,none': [1.0, 0.0]}}
+    write_grades(tmp_path / 'a', **grades)
+    write_grades(tmp_path / 'b', **grades | other)
+    assert decide(tmp_path) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'chat_template_sha': 'a' * 64}, 'chat template: none of A, some of B'),
+    ({'system_instruction': 'Be brief.'}, 'system prompt: none of A'),
+    ({'versions': {'piqa': 2}}, 'version of the task: 1 of A, 2 of B'),
+    ({'config': {'model_dtype': 'torch.float16'}}, 'of dtype: bfloat16 of A'),
+    ({'limit': 2}, 'some of the items of piqa .2.'),
+])  # yapf: disable
+def test_a_comparison_warns_as_an_import_does(tmp_path, change, message):
+    write_grades(tmp_path / 'a', {'acc,none': [1.0, 0.0]})
+    write_grades(tmp_path / 'b', {'acc,none': [1.0, 0.0]}, **change)
+    with pytest.warns(UserWarning, match=message):
+        assert decide(tmp_path) == 5
+
+
+def test_answers_of_two_revisions_are_refused(tmp_path, capsys):
+    """Of two tasks in one folder, as by import."""
+    grades = {'acc,none': [1.0, 0.0]}
+    for name in 'ab':
+        write_grades(tmp_path / name, grades)
+    path = write_results(
+        tmp_path / 'b/other', '0.4.13', {'copa': .5}, model='m,revision=step1')
+    write_samples(path, 'copa', [item(acc=1.0), item(1, acc=0.0)])
+    assert decide(tmp_path) == 2
+    error = capsys.readouterr().err
+    assert "results of 'B'" in error and 'step1' in error
+    assert decide(tmp_path, '--tasks', 'piqa') == 5
 
 
 def test_tasks_without_samples_are_left_out(tmp_path):
-    write_grades(tmp_path / 'm', [1.0, 0.0], boolq=.6, copa=.7)
+    write_grades(
+        tmp_path / 'm', {'acc,none': [1.0, 0.0]},
+        scores=dict(boolq=.6, copa=.7))
     with pytest.warns(UserWarning, match='2 tasks .boolq, copa.*--log_sam'):
-        assert [*read_lm_eval_answers(tmp_path / 'm')] == ['piqa']
+        answers = read_lm_eval_answers({'m': tmp_path / 'm'})
+    assert [*answers['m']] == ['piqa']
     write_results(tmp_path / 'n', '0.4.13', {'boolq': .6})
     with pytest.raises(InputError, match='--log_samples'):
-        read_lm_eval_answers(tmp_path / 'n')
+        read_lm_eval_answers({'n': tmp_path / 'n'})
+
+
+def test_what_is_no_accuracy_is_compared_by_no_command(tmp_path):
+    """Even if its values are fractions, and no file says which is better."""
+    write_grades(tmp_path / 'm', {'bits_per_byte,none': [.5, .7]})
+    for metrics in ({}, {'piqa': 'bits_per_byte'}):
+        with pytest.raises(InputError, match='bits_per_byte,none'):
+            read_lm_eval_answers({'m': tmp_path / 'm'}, ['piqa'], metrics)
+
+
+def test_ids_that_begin_again_are_told_apart_by_content(tmp_path):
+    """As of two splits; the order of the items may be another one."""
+    items = [
+        item(prompts=f'{split} {n}? A:', doc_id=n, values=(-2. - n, -9.))
+        for split in ('test', 'dev') for n in range(2)
+    ]
+    write(tmp_path / 'm', items)
+    write(tmp_path / 'n', items[::-1])
+    table = read(tmp_path / 'm', tmp_path / 'n')
+    assert len(table.columns.units) == 4
+    assert sorted(table.values[0]) == [.5, .5, .75, .75]
+    assert table.values[0].tolist() == table.values[1].tolist()

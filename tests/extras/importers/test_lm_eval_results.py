@@ -1,13 +1,15 @@
 """What a file of results says, in the format of every version."""
+import json
 import math
 import shutil
 
 import numpy as np
 import pytest
 
+from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
-                                      TEMPLATE)
+                                      TEMPLATE, VERSION)
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lm_eval_results import (
     read_lm_eval_accuracies, read_runs)
@@ -205,6 +207,142 @@ def test_results_without_a_config_are_silent(tmp_path):
     change_json(path, lambda old: old.pop('config'))
     record, = read(path).measured
     assert [record.facts[fact] for fact in ('model', PART)] == [None] * 2
+
+
+OLD = {
+    'results': {
+        'piqa': {'acc': .58, 'acc_stderr': .01, 'acc_norm': .59,
+                 'acc_norm_stderr': .01},
+        'lambada_openai': {'ppl': .9, 'ppl_stderr': .1, 'acc': .18,
+                           'acc_stderr': .01},
+        'wikitext': {'word_perplexity': .9, 'bits_per_byte': .7},
+        'by_date': {'2022-07-07': {'acc': .4}},
+    },
+    'versions': {'piqa': 0, 'lambada_openai': 0, 'wikitext': 1},
+    'config': {'model': 'hf-causal', 'num_fewshot': 5, 'limit': None,
+               'model_args': 'pretrained=lab/m,revision=step63000',
+               'description_dict': {}},
+}  # yapf: disable
+
+
+def write_old(path, content=OLD):
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_results_of_0_3(tmp_path):
+    """Whose metrics have no filters, and whose config has the examples."""
+    path = write_old(tmp_path / 'm_step63000.json')
+    options = {'names': ['piqa', 'lambada_openai'],
+               'chance': {'lambada_openai': 0.}}  # yapf: disable
+    table = read(path, **options)
+    assert table.values.tolist() == [[.59, .18]]
+    stated = {METRIC: 'acc_norm,none', SHOTS: '5', 'revision': 'step63000',
+              VERSION: '0', PART: 'all', TEMPLATE: None}  # yapf: disable
+    facts = table.measured[0].facts
+    assert {fact: facts[fact] for fact in stated} == stated
+
+
+def test_results_of_0_3_beside_those_of_later_versions(tmp_path):
+    path, new = write_old(tmp_path / 'm.json'), tmp_path / 'new'
+    write_results(new, '0.4.13', {'piqa': .5}, shots=5)
+    with pytest.warns(UserWarning, match='version of the task: 0 of .* 1 of'):
+        table = read(path, new, metrics={'piqa': 'acc'})
+    assert table.values.tolist() == [[.58], [.5]]
+    write_results(new, '0.4.13', {'piqa': .5}, shots=0)
+    with pytest.raises(InputError, match='few-shot examples .* 5 of .* 0 of'):
+        read(path, new, metrics={'piqa': 'acc'})
+
+
+@pytest.mark.parametrize('versions, message', [
+    (('1.0', '2.0'), '1 of a, 2 of b'),
+    (('Yaml', 1), 'Yaml of a, 1 of b'),
+])
+def test_versions_of_a_task_may_be_texts(tmp_path, versions, message):
+    for name, version in zip('ab', versions):
+        write_results(
+            tmp_path / name, '0.4.2', {'piqa': .6}, versions={'piqa': version})
+    with pytest.warns(UserWarning, match=f'version of the task: {message}'):
+        read(tmp_path / 'a', tmp_path / 'b')
+    write_results(tmp_path / 'b', '0.4.2', {'piqa': .6},
+                  versions={'piqa': 'N/A'})  # yapf: disable
+    read(tmp_path / 'a', tmp_path / 'b')
+
+
+def test_checkpoints_of_gpt_neox_are_told_apart(tmp_path):
+    """Whose arguments are an object, with a folder and a number."""
+    for step in (1000, 2000):
+        args = {'load': 'ckpts/19M', 'iteration': step, 'temperature': 0.}
+        write_old(tmp_path / f'{step}.json', {
+            **OLD, 'config': {
+                'model': 'neox',
+                'model_args': args
+            }
+        })
+    check_refused(tmp_path, ['piqa'], ('1000 of piqa', '2000 of piqa'))
+    facts = read(tmp_path / '1000.json').measured[0].facts
+    assert (facts['model'], facts['revision']) == ('ckpts/19M', '1000')
+
+
+@pytest.mark.parametrize('wanted', [None, '', 'bits_per_byte', 'f1'])
+def test_a_task_of_0_3_without_an_accuracy(tmp_path, wanted):
+    """The error names the version and what is there."""
+    path = write_old(tmp_path / 'm.json')
+    by_name = 'expected one of acc_norm' if not wanted else wanted
+    with pytest.raises(
+            InputError,
+            match=f'{by_name}.*bits_per_byte,none|'
+            "'bits_per_byte,none'") as error:
+        read(path, names=['wikitext'],
+             metrics=None if wanted is None else {'wikitext': wanted},
+             chance={'wikitext': 0.})  # yapf: disable
+    assert wanted == 'bits_per_byte' or 'version 0.3' in str(error.value)
+    assert '..' not in str(error.value)
+
+
+def test_values_of_0_3_that_are_no_numbers(tmp_path):
+    """As of other programs that wrote a part of the format."""
+    path = write_old(tmp_path / 'm.json')
+    with pytest.raises(InputError, match='found no metric, in version 0.3'):
+        read(path, names=['by_date'])
+
+
+def test_0_3_logs_no_samples(tmp_path, capsys):
+    path = str(write_old(tmp_path / 'm.json'))
+    again = write_old(tmp_path / 'n.json')
+    for command in ([
+            'import', 'lm-eval', path, '--items', f'--out={tmp_path}/out'
+    ], ['compare', '--answers', path, str(again)]):
+        assert main(command) == 2
+        error = capsys.readouterr().err
+        assert 'version 0.3' in error and '--log_samples' in error
+
+
+def test_results_of_the_leaderboard_are_none_of_the_harness(tmp_path):
+    content = {
+        'config_general': {
+            'model_name': 'lab/m'
+        },
+        'versions': {},
+        'results': {
+            'harness|arc:challenge|25': {
+                'acc': .5
+            }
+        }
+    }
+    path = write_old(tmp_path / 'm.json', content)
+    with pytest.raises(InputError, match='found results of lighteval or of'):
+        read(path, names=['*arc*'])
+
+
+@pytest.mark.parametrize('metric', ['bits_per_byte', 'brier_score', 'nll'])
+def test_a_metric_that_is_no_accuracy_by_its_name(tmp_path, metric):
+    """Until 0.4.2, no file says whether higher is better."""
+    path = write_results(tmp_path, '0.4.2', {'piqa': .6})
+    change_json(path, lambda old: old['results']['piqa'].update(
+        {f'{metric},none': .7}))  # yapf: disable
+    with pytest.raises(InputError, match=f"better models, found '{metric},"):
+        read(path, metrics={'piqa': metric})
 
 
 # Accuracies of real results

@@ -99,6 +99,18 @@ def test_items_that_share_an_id(tmp_path):
             ] == [f'{TASK}/7/0', f'{TASK}/7/1']
 
 
+def test_numbers_that_begin_again_are_told_apart_by_content(tmp_path):
+    """As of two splits, which share ids and numbers."""
+    again = [{**row, 'label': 0} for row in rows()]
+    losses, lines = read(written(tmp_path, [*rows(), *again]))
+    assert not lines and len({loss.text_id for loss in losses}) == 4
+    texts = read_requests(
+        packed(tmp_path, [*choice(0, 1), *choice(0, 0, 'Q: y?\nA:')]))
+    assert [text.text[slice(*text.answer)]
+            for text in texts] == [' wind', ' a lake']
+    assert [text.text[2:5] for text in texts] == [' x?', ' y?']
+
+
 @pytest.mark.parametrize('config', [
     {'provider': {'kind': 'vllm', 'model': 'lab/m', 'revision': 'step10'}},
     {'models': {'m': {'model': 'lab/m', 'provider': 'vllm',

@@ -53,6 +53,17 @@ def test_a_run_is_predicted(run):
     assert 'fill: #ffffff' not in page.pictures[1].svg
 
 
+def test_what_is_no_accuracy_stands_beside_no_prediction(run):
+    path, = (run / 'summary').glob('summary_*.csv')
+    path.write_text(path.read_text().replace('easy,1a,accuracy',
+                                             'easy,1a,ppl'))
+    assert 'easy,1a,ppl' in path.read_text()
+    board = run_page(run, [('mine', 'p')]).board
+    assert any('its metric, ppl, is not known' in note for note in board.notes)
+    assert {(row['benchmark'], row['real'] is None)
+            for row in board.rows()} == {('easy', True), ('hard', False)}
+
+
 def test_models_that_the_summary_calls_otherwise(run):
     """One row each, and fitted models are known by their folders."""
     shown = {'Fit': 'fit-4', 'Far away': 'far', 'new': 'new'}
