@@ -23,8 +23,8 @@ from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
-from csv_plugin.lm.newer_files import (WITHOUT_OPENCOMPASS, check_read,
-                                       newer_writer, read_as_written,
+from csv_plugin.lm.newer_files import (check_read, newer_writer,
+                                       read_as_written,
                                        unread_tokenizer_settings)
 
 #: Weights in pickles, which are used if there are no others, and weights for
@@ -56,9 +56,7 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
         reason = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
         remedy = 'Check its files, packages and settings.'
         if written := newer_writer(path):
-            remedy = (f'transformers {written} wrote its config.json, and '
-                      f'{transformers.__version__} is installed. '
-                      f'{WITHOUT_OPENCOMPASS}')
+            remedy = _newer(written)
         elif 'memory' in reason.lower():
             remedy = 'Load it with a smaller dtype or on more GPUs.'
         elif not os.path.exists(path):
@@ -67,6 +65,13 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
         raise InputError(f'{what} {os.fspath(path)!r}',
                          'a causal LM and its tokenizer', reason,
                          remedy) from error
+
+
+def _newer(written: str) -> str:
+    """What to do about files of a newer version that cannot be loaded."""
+    return (f'If its files are whole, use transformers {written}, which wrote '
+            'them, in an environment without OpenCompass; '
+            f'{transformers.__version__} is installed.')
 
 
 def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
@@ -198,9 +203,8 @@ def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
             raise InputError(
                 f'model {os.fspath(path)!r}',
                 f'files that transformers {transformers.__version__} reads',
-                f'those of transformers {written}, and the error ' +
-                ' '.join(str(error).split())[:100],
-                WITHOUT_OPENCOMPASS) from error
+                ' '.join(f'{type(error).__name__}: {error}'.split())[:200],
+                _newer(written)) from error
     else:
         check_read(config)
     place = path if tokenizer is None else tokenizer

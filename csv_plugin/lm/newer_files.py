@@ -8,6 +8,7 @@ were compared with transformers 5.24 on random models of 40 architectures.
 """
 import inspect
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -18,13 +19,14 @@ from packaging.version import InvalidVersion, Version
 from transformers import PretrainedConfig
 from transformers.models.auto.tokenization_auto import (
     get_tokenizer_config, tokenizer_class_from_name)
+from transformers.utils import cached_file
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 
 #: Remedy where the installed version cannot compute what is meant.
-WITHOUT_OPENCOMPASS = ('Use that version in an environment without '
-                       'OpenCompass, which needs transformers 4.')
+_OTHER_VERSION = ('Use that version in an environment without OpenCompass, '
+                  'which needs transformers 4.')
 _ROPE = 'rope_parameters'
 _FULL, _SLIDING = 'full_attention', 'sliding_attention'
 #: Settings of each kind of scaling that both versions read the same way.
@@ -45,11 +47,13 @@ _SCALING: dict[str, set[str]] = {
         'original_max_position_embeddings'
     },
 }
-#: Settings that change no loss of a text.
+#: Settings that change no loss of a text, and one that the code of every class
+#: reads.
 _HARMLESS = {
-    'architectures', 'auto_map', 'eod_token_id', 'num_local_experts',
-    'num_nextn_predict_layers', 'output_router_logits', 'pretraining_tp',
-    'qk_head_dim', 'quantization_config', 'use_associative_scan', 'use_cache',
+    'original_max_position_embeddings', 'architectures', 'auto_map',
+    'eod_token_id', 'num_local_experts', 'num_nextn_predict_layers',
+    'output_router_logits', 'pretraining_tp', 'qk_head_dim',
+    'quantization_config', 'use_associative_scan', 'use_cache',
     'use_mamba_kernels', 'use_mambapy'
 }
 #: Settings that a newer version writes out, with the value that transformers 4
@@ -74,9 +78,9 @@ def check_read(config: PretrainedConfig) -> None:
             needed |= {name: settings} if name else settings
     if needed:
         raise _unread(
-            config, _ROPE, f'Write {json.dumps(needed)[1:-1]} into its '
-            'config.json, beside what is there: both versions then read the '
-            'same.')
+            config, _ROPE, 'Write these settings into its config.json, beside '
+            'what is there: both versions then read the same.',
+            f', without {json.dumps(needed)[1:-1]}')
 
 
 def read_as_written(config: PretrainedConfig) -> None:
@@ -85,7 +89,8 @@ def read_as_written(config: PretrainedConfig) -> None:
     Raises:
         InputError: The installed transformers cannot compute what is meant.
     """
-    if not _is_newer(getattr(config, 'transformers_version', None)):
+    written = getattr(config, 'transformers_version', None)
+    if written and not _is_newer(written):
         # The writer has not read them either.
         check_read(config)
     for _, part in _parts(config):
@@ -111,6 +116,10 @@ def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
     """Settings that a tokenizer needs so that the installed version reads it.
 
     Empty if it is read as it is. `where` is as in `newer_writer`.
+
+    Raises:
+        InputError: The installed version does not have the class of the
+            tokenizer, and there is no tokenizer.json.
     """
     written: dict[str, Any] = {}
     with suppress(Exception):
@@ -119,7 +128,17 @@ def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
     kind = written.get('tokenizer_class')
     if kind and 'auto_map' not in written and not any(
             map(tokenizer_class_from_name, (kind, f'{kind}Fast'))):
-        # Its tokenizer.json contains all that encodes a text.
+        if cached_file(
+                path,
+                'tokenizer.json',
+                _raise_exceptions_for_missing_entries=False,
+                **where) is None:
+            raise InputError(
+                f'tokenizer {os.fspath(path)!r}', 'a tokenizer.json, or a '
+                f'class that transformers {transformers.__version__} has',
+                f'the class {kind!r} alone', 'Save it with a tokenizer.json, '
+                'by the version of transformers that has this class.')
+        # This file contains all that encodes a text.
         settings['tokenizer_class'] = 'PreTrainedTokenizerFast'
     special = written.get('extra_special_tokens')
     if isinstance(special, list) and Version(
@@ -164,7 +183,7 @@ def unread_settings(part: PretrainedConfig,
             if key != _ROPE and _changes_losses(key, getattr(part, key)):
                 raise _unread(
                     whole, f'{key} = {getattr(part, key)!r}',
-                    f'{WITHOUT_OPENCOMPASS} If the setting changes nothing, '
+                    f'{_OTHER_VERSION} If the setting changes nothing, '
                     'remove it from config.json.')
     if _ROPE not in unknown or not part.rope_parameters:
         return {}
@@ -174,7 +193,7 @@ def unread_settings(part: PretrainedConfig,
         meant = _rope_settings(part)
     if meant is None:
         raise _unread(whole, f'{_ROPE} = {part.rope_parameters!r}',
-                      WITHOUT_OPENCOMPASS)
+                      _OTHER_VERSION)
     defaults = {'partial_rotary_factor': 1.0}
     return {
         key: value
@@ -193,7 +212,7 @@ def _reads(config: PretrainedConfig, key: str) -> bool:
 
 
 @cache
-def _default(kind: type[PretrainedConfig]) -> PretrainedConfig:
+def _default(kind: Any) -> PretrainedConfig:
     """A config with the attributes that a class always has."""
     try:
         return kind()
@@ -247,7 +266,7 @@ def _flat_settings(config: PretrainedConfig,
     theta = scaling.pop('rope_theta', None)
     share = scaling.pop('partial_rotary_factor', None)
     if (theta is None or not _reads(config, 'rope_theta')
-            or not set(scaling) <= _SCALING.get(kind, set())):
+            or kind not in _SCALING or not set(scaling) <= _SCALING[kind]):
         return None
     settings = {'rope_theta': theta, 'rope_scaling': None}
     if kind != 'default':
@@ -290,10 +309,13 @@ def _scaling_settings(config: PretrainedConfig, kind: str,
     return {name: original, 'rope_scaling': {key: kind, **scaling}}
 
 
-def _unread(config: PretrainedConfig, found: str, remedy: str) -> InputError:
+def _unread(config: PretrainedConfig,
+            found: str,
+            remedy: str,
+            lacking: str = '') -> InputError:
     written = getattr(config, 'transformers_version', None)
     writer = f' of transformers {written}' if written else ''
     return InputError(
         f'model {config.name_or_path!r}', 'a config.json that transformers '
         f'{transformers.__version__} reads in full',
-        f'{found}{writer}, which it does not read', remedy)
+        f'{found}{writer}, which it does not read{lacking}', remedy)
