@@ -204,7 +204,7 @@ def unread_settings(part: PretrainedConfig,
 
 def _reads(config: PretrainedConfig, key: str) -> bool:
     """Return whether the class of a config knows a setting."""
-    kind = type(config)
+    kind: Any = type(config)
     if key.startswith('_') or hasattr(kind, key) or key in kind.attribute_map:
         return True
     return (key in inspect.signature(kind.__init__).parameters
