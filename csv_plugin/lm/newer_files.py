@@ -107,7 +107,7 @@ def newer_writer(path: FilePath, **where: Any) -> str:
     # Of any kind: no such folder, no network, no JSON.
     with suppress(Exception):
         config, _ = PretrainedConfig.get_config_dict(path, **where)
-        written = config.get('transformers_version')
+        written = str(config.get('transformers_version'))
         return written if _is_newer(written) else ''
     return ''
 
