@@ -284,10 +284,11 @@ def _transformers(model: str, args: argparse.Namespace) -> Any:
 def _vllm(model: str, args: argparse.Namespace) -> Any:
     from csv_plugin.lm.engines.protocol import optional_package
     from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-    from csv_plugin.lm.loading import READ_IT, own_code_refused
+    from csv_plugin.lm.loading import READ_IT, check_files, own_code_refused
     llm = optional_package('vllm', '--engine vllm').LLM
     with own_code_refused(model, f'{READ_IT} give --trust-remote-code.',
                           args.trust_remote_code):
+        check_files(model)
         return VLLMEngine(
             llm(model,
                 dtype=args.dtype or 'auto',

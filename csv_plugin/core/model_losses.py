@@ -10,6 +10,9 @@ from csv_plugin.core.texts import TextSet
 
 #: Start of the note about models that were scored in different ways.
 MIXED = 'models were scored in different ways'
+#: Packages whose versions may read the files of a model differently. Of the
+#: others, such as torch, a version moves losses by rounding alone.
+_READERS = 'transformers', 'vllm'
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,11 @@ class DumpInfo:
 
 
 def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
-    """Return a note about models with several engines or number formats.
+    """Return notes about models with several engines or number formats.
 
-    The list is empty if all models were scored the same way.
+    Another one is about several versions of `transformers` or vLLM; a dump
+    without its version is no other version. The list is empty if all models
+    were scored the same way.
     """
     ways: dict[str, list[str]] = {}
     for model, info in infos.items():
@@ -51,17 +56,38 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
                  f'cache in {info.cache_dtype}')
         ways.setdefault(f'{info.engine}, {info.dtype}, {cache}',
                         []).append(model)
-    if len(ways) < 2:
-        return []
-    described = '; '.join(
-        f'{way} ({models[0]}' +
-        (f' and {len(models) - 1} more)' if models[1:] else ')')
-        for way, models in ways.items())
-    return [
-        f'{MIXED}: {described}. Half precision changes token losses by '
-        'hundredths of a nat and more, which a predictor attributes to the '
-        'models. Use one engine and one number format for all models'
-    ]
+    notes = []
+    if len(ways) > 1:
+        notes.append(
+            f'{MIXED}: {_described(ways)}. Half precision changes token '
+            'losses by hundredths of a nat and more, which a predictor '
+            'attributes to the models. Use one engine and one number format '
+            'for all models')
+    return notes + _mixed_versions(infos)
+
+
+def _mixed_versions(infos: Mapping[str, DumpInfo]) -> list[str]:
+    """Notes about packages of which models had several versions."""
+    notes = []
+    for package in _READERS:
+        versions: dict[str, list[str]] = {}
+        for model, info in infos.items():
+            version = info.versions.get(package, 'unknown')
+            if version != 'unknown':
+                versions.setdefault(f'{package} {version}', []).append(model)
+        if len(versions) > 1:
+            notes.append(
+                f'{MIXED}: {_described(versions)}. A version may read the '
+                'files of a model differently, and other losses come out. '
+                'Use one version for all models')
+    return notes
+
+
+def _described(groups: Mapping[str, list[str]]) -> str:
+    """Ways of scoring, each with its first model."""
+    return '; '.join(f'{way} ({models[0]}' +
+                     (f' and {len(models) - 1} more)' if models[1:] else ')')
+                     for way, models in groups.items())
 
 
 @dataclass(frozen=True, eq=False)

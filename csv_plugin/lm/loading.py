@@ -6,6 +6,7 @@ refuses; `custom_generate/generate.py` in a folder, which always runs; and an
 attention kernel of the hub that a config names, which the package `kernels`
 would download and run.
 """
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,13 +14,18 @@ from pathlib import Path
 from typing import Any, Optional
 
 import torch
+import transformers
 from huggingface_hub import snapshot_download
 from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
-                          PreTrainedModel, PreTrainedTokenizerBase)
+                          PreTrainedModel, PreTrainedTokenizerBase,
+                          PreTrainedTokenizerFast)
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
+from csv_plugin.lm.newer_files import (check_read, newer_writer,
+                                       read_as_written,
+                                       unread_tokenizer_settings)
 
 #: Weights in pickles, which are used if there are no others, and weights for
 #: other programs.
@@ -49,7 +55,9 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
     except Exception as error:
         reason = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
         remedy = 'Check its files, packages and settings.'
-        if 'memory' in reason.lower():
+        if written := newer_writer(path):
+            remedy = _newer(written)
+        elif 'memory' in reason.lower():
             remedy = 'Load it with a smaller dtype or on more GPUs.'
         elif not os.path.exists(path):
             reason = f'no such folder, and from the hub {reason}'
@@ -57,6 +65,13 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
         raise InputError(f'{what} {os.fspath(path)!r}',
                          'a causal LM and its tokenizer', reason,
                          remedy) from error
+
+
+def _newer(written: str) -> str:
+    """What to do about files of a newer version that cannot be loaded."""
+    return (f'If its files are whole, use transformers {written}, which wrote '
+            'them, in an environment without OpenCompass; '
+            f'{transformers.__version__} is installed.')
 
 
 def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
@@ -152,10 +167,53 @@ def load_tokenizer(path: FilePath,
 
     `trust_remote_code` lets code run that comes with it; code that only the
     model needs never runs. `remedy`, one sentence, says what to do about it.
+    Where the installed transformers does not have the class of the tokenizer,
+    all is read from its `tokenizer.json`.
+
+    Raises:
+        InputError: There is no such tokenizer, it cannot be loaded, or it
+            needs code that may not run.
     """
     with _in_words('tokenizer', path), _needed_code_refused(path, remedy):
-        return AutoTokenizer.from_pretrained(
-            path, trust_remote_code=trust_remote_code)
+        settings = unread_tokenizer_settings(path)
+        kind: Any = AutoTokenizer
+        if settings.pop('tokenizer_class', None):
+            kind = PreTrainedTokenizerFast
+        return kind.from_pretrained(
+            path, trust_remote_code=trust_remote_code, **settings)
+
+
+def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
+    """Refuse files that a program which loads them would read in part.
+
+    The path of a model is a folder or a name on the hub; no more is looked at
+    than what is on this machine. The tokenizer may lie in another folder.
+
+    Raises:
+        InputError: A newer transformers wrote files that the installed one
+            does not read in full.
+    """
+    here = dict(local_files_only=True)
+    try:
+        config = AutoConfig.from_pretrained(
+            path, trust_remote_code=False, **here)
+    # Of any kind, also that there are no files; who loads them explains it.
+    except Exception as error:
+        if written := newer_writer(path, **here):
+            raise InputError(
+                f'model {os.fspath(path)!r}',
+                f'files that transformers {transformers.__version__} reads',
+                ' '.join(f'{type(error).__name__}: {error}'.split())[:200],
+                _newer(written)) from error
+    else:
+        check_read(config)
+    place = path if tokenizer is None else tokenizer
+    if settings := unread_tokenizer_settings(place, **here):
+        raise InputError(
+            f'tokenizer {os.fspath(place)!r}',
+            'a tokenizer_config.json that transformers '
+            f'{transformers.__version__} reads', 'settings of transformers 5',
+            f'Write {json.dumps(settings)[1:-1]} into it.')
 
 
 def load_causal_lm(path: FilePath,
@@ -170,7 +228,9 @@ def load_causal_lm(path: FilePath,
 
     Raises:
         InputError: There is no such model, it cannot be loaded, it comes with
-            code that may not run, or weights are missing.
+            code that may not run, weights are missing, or a newer
+            transformers wrote settings that change its losses and that the
+            installed one does not have.
     """
     _limit_threads()
     on_gpu = torch.cuda.is_available()
@@ -182,11 +242,12 @@ def load_causal_lm(path: FilePath,
                                                     trust_remote_code):
         code = {'trust_remote_code': trust_remote_code}
         config = AutoConfig.from_pretrained(path, **code)
+        read_as_written(config)
         # The default attention of transformers 4 leaves the cap out.
         if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
             given.setdefault('attn_implementation', 'eager')
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            path, output_loading_info=True, **code, **given)
+            path, config=config, output_loading_info=True, **code, **given)
         model, found = loaded
         # For these, transformers has drawn random numbers.
         missing = sorted(found['missing_keys'])

@@ -19,7 +19,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from csv_plugin.lm.loading import (READ_IT, config_without_code,
+from csv_plugin.lm.loading import (READ_IT, check_files, config_without_code,
                                    load_tokenizer, own_code_refused)
 from csv_plugin.oc.run_checks import class_of
 
@@ -54,7 +54,7 @@ class TokenLossModel(BaseModel):
 
     Raises:
         InputError: The model comes with code that may not run, or the entry
-            of the engine is wrong.
+            of the engine is wrong, or as in `lm.loading.check_files`.
     """
 
     def __init__(self,
@@ -116,6 +116,7 @@ def _built(entry: dict[str, Any]) -> Any:
     entry = without_own_code(entry, keys)
     with own_code_refused(entry['path'], _remedy(keys),
                           entry[_MODEL]['trust_remote_code']):
+        check_files(entry['path'], entry.get('tokenizer_path'))
         return MODELS.build(entry)
 
 
@@ -152,6 +153,7 @@ def engine_of(model: Any) -> tuple[Any, Any]:
             raise InputError(where, 'a model without lora_path',
                              repr(model.lora_path),
                              'Merge the adapter into the model.')
+        check_files(model.path)
         return VLLMEngine(inner), tokenizer
     if not (isinstance(inner, PreTrainedModel)
             and isinstance(tokenizer, PreTrainedTokenizerBase)):
@@ -207,6 +209,19 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
         key: dict(entry[key], trust_remote_code=True)
         for key in (_MODEL, _TOKENIZER)
     }
+
+
+def check_files_of(entry: Mapping[str, Any]) -> None:
+    """Refuse an entry with files that the installed version reads in part.
+
+    OpenCompass would load them without a word, and all accuracies would be
+    those of another model. An `InputError` as in `lm.loading.check_files`.
+    """
+    kind = class_of(entry['type'])
+    if kind is TokenLossModel:
+        kind = class_of(entry['llm']['type'])
+    if isinstance(kind, type) and issubclass(kind, (*_TRANSFORMERS, *_VLLM)):
+        check_files(entry['path'], entry.get('tokenizer_path'))
 
 
 def check_engine(where: str, entry: Any) -> None:

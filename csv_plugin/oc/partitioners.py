@@ -35,7 +35,7 @@ class TextsApartPartitioner(NaivePartitioner):
         if self.before_models:
             try:
                 warnings = check_run(cfg)
-                check_engines(cfg['models'])
+                check_entries(cfg['models'])
             except InputError as error:
                 raise SystemExit(f'error: {error}') from error
             for warning in warnings:
@@ -80,12 +80,17 @@ class TextsApartPartitioner(NaivePartitioner):
             done.unlink()
 
 
-def check_engines(models: Sequence[Any]) -> None:
-    """Refuse engines of models that cannot be made, without making them."""
+def check_entries(models: Sequence[Any]) -> None:
+    """Refuse entries of models that cannot be made, without making them.
+
+    An `InputError` for a wrong engine, or files that the installed
+    transformers reads in part.
+    """
+    # It imports what runs models, which other stages do without.
+    from csv_plugin.oc.models import check_engine, check_files_of
     for model in models:
         if class_name(model['type']) == 'TokenLossModel' and model.get(
                 'engine') is not None:
-            # It imports what runs models, which most configs do without.
-            from csv_plugin.oc.models import check_engine
             check_engine(f'engine of {model_abbr_from_cfg(model)}',
                          model['engine'])
+        check_files_of(model)

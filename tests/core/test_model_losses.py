@@ -84,3 +84,26 @@ def test_models_of_different_engines_and_number_formats(change, words):
     [line] = mixed_engines(scored(**change))
     assert 'transformers, bfloat16, no cache (a and 1 more); ' in line
     assert f'; {words} (c). Half precision' in line
+
+
+@pytest.mark.parametrize('package', ['transformers', 'vllm'])
+def test_models_of_different_versions(package):
+    """Those that are not known, and torch, give no note."""
+
+    def notes(*versions):
+        models = (dataclasses.replace(INFO, versions=v) for v in versions)
+        return mixed_engines(dict(zip('abc', models)))
+
+    old, new = {package: '4.57.6', 'torch': '2.13'}, {package: '5.24.0'}
+    assert notes(old, {**old, 'torch': '3'}, {}) == []
+    assert notes(old, {package: 'unknown'}) == []
+    [line] = notes(old, new, new)
+    assert (f'{package} 4.57.6 (a); {package} 5.24.0 (b and 1 more). A '
+            'version') in line
+    # Beside the note about number formats.
+    half = dataclasses.replace(INFO, dtype='float16', versions=new)
+    assert len(
+        mixed_engines({
+            'a': dataclasses.replace(INFO, versions=old),
+            'b': half
+        })) == 2

@@ -158,7 +158,7 @@ AWAY = 302, '', {'Location': 'http://192.0.2.1/v1/completions'}
 #: Servers that answer wrongly, and what the error about each must say.
 WRONG = [
     (Tokenizing, 'log-probabilities of the ids'),
-    (Infinite, 'finite log-probabilities, 0 or less, found -inf'),
+    (Infinite, 'log-probabilities from -103.3, .* found -inf'),
     ((200, {'choices': [{'text': 'a', 'prompt_logprobs': None}]}, {}),
      'log-probabilities of all ids of the prompt, found .*None'),
     ((200, '<html>Welcome</html>', {}), 'expected JSON in UTF-8'),

@@ -1,5 +1,7 @@
 """Losses from servers, and servers that answer wrongly."""
 import time
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 from traceback import format_exception
 
 import numpy as np
@@ -131,6 +133,30 @@ def test_no_answer_is_quoted_where_a_key_is_set(monkeypatch, status, body):
     monkeypatch.setenv(KEY, 'sk-secret')
     with pytest.raises(InputError, match='as a key is set') as caught:
         CompletionsEngine('http://localhost', 'tiny')
+    assert 'sk-secret' not in ''.join(format_exception(caught.value))
+
+
+class _Echo(BaseRequestHandler):
+    """No HTTP: the first line of the answer is the key."""
+
+    def handle(self):
+        request = self.request.recv(2**16).decode()
+        key = request.partition('Bearer ')[2].split('\r')[0] or 'no key'
+        self.request.sendall(f'{key}\r\n\r\n'.encode())
+
+
+def test_an_error_of_the_connection_is_not_quoted_where_a_key_is_set(
+        monkeypatch):
+    """Such errors quote the answer, and the answer may quote the key."""
+    with ThreadingTCPServer(('127.0.0.1', 0), _Echo) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f'http://127.0.0.1:{server.server_address[1]}'
+        with pytest.raises(InputError, match='the error .*no key'):
+            CompletionsEngine(url, 'tiny')
+        monkeypatch.setenv(KEY, 'sk-secret')
+        with pytest.raises(InputError, match='ConnectionError') as caught:
+            CompletionsEngine(url, 'tiny')
+        server.shutdown()
     assert 'sk-secret' not in ''.join(format_exception(caught.value))
 
 

@@ -16,7 +16,7 @@ from csv_plugin.extras.completions import CompletionsEngine
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
-from csv_plugin.oc.partitioners import check_engines
+from csv_plugin.oc.partitioners import check_entries
 from csv_plugin.oc.run_checks import check_run
 from tests.extras.servers import Server, running
 from tests.lm import code_folders
@@ -99,7 +99,7 @@ def test_mistakes_are_found_before_any_model_is_loaded(change, words,
     wrong = entry(model_folder)
     wrong['engine'] = wrong['engine'] | change if change else 'http://a'
     with pytest.raises(InputError, match='engine of api: .*' + words):
-        check_engines([wrong])
+        check_entries([wrong])
     wrong['llm'] = dict(type='no class that could be loaded')
     with pytest.raises(InputError, match="engine of model 'tiny': .*" + words):
         build_model_from_cfg(wrong)
@@ -133,4 +133,4 @@ def test_the_shipped_config_is_sound():
     assert 'there is no file' in warning
     served.engine.pop('tokenizer')
     with pytest.raises(ValueError, match='server: .*tokenizer=FOLDER'):
-        check_engines(config.models)
+        check_entries(config.models)

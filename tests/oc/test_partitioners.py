@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from mmengine.config import Config
+from opencompass.models import (HuggingFaceBaseModel, HuggingFaceCausalLM,
+                                HuggingFacewithChatTemplate)
 from opencompass.openicl.icl_inferencer import PPLInferencer
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
@@ -15,6 +17,7 @@ from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.oc.partitioners import TextsApartPartitioner
 from csv_plugin.oc.summarizers import PredictedSummarizer
+from tests.lm.newer_folders import rewrite_tokenizer, save_pair
 from tests.oc import tiny
 from tests.runs import TEXTS, train
 
@@ -183,3 +186,36 @@ def test_texts_of_a_predictor_that_are_not_run(texts, predictor, tmp_path,
                 tmp_path, MODELS, datasets, summarizer=summarizer(predictor)))
         assert len(warnings) == n_warnings
     assert texts['abbr'] in warnings[0]
+
+
+@pytest.mark.parametrize('kind', [
+    HuggingFaceBaseModel, HuggingFacewithChatTemplate, HuggingFaceCausalLM,
+    'opencompass.models.HuggingFaceBaseModel'
+])
+@pytest.mark.parametrize('wrap', [dict, tiny.wrapped])
+def test_files_that_are_read_in_part_end_a_run_before_it_begins(
+        texts, tmp_path, kind, wrap):
+    """OpenCompass would run the benchmarks on another model."""
+    old, new = save_pair(tmp_path, 'theta')
+    sound, unread = (
+        wrap(tiny.model_config(path, kind)) for path in (old, new))
+    assert tasks_of(config_of(tmp_path / 'run', [sound], [EXAM, texts]))
+    config = config_of(tmp_path / 'run', [sound, unread], [EXAM, texts])
+    with pytest.raises(
+            SystemExit, match='error: .*without "rope_theta": 500000.0. W'):
+        tasks_of(config)
+    # Also the tokenizer of an entry, which may lie elsewhere.
+    rewrite_tokenizer(new)
+    apart = {**sound, 'tokenizer_path': str(new)}
+    with pytest.raises(SystemExit, match='"PreTrainedTokenizerFast"'):
+        tasks_of(config_of(tmp_path / 'run', [apart], [EXAM, texts]))
+
+
+def test_files_that_are_read_in_part_give_no_losses(texts, tmp_path):
+    """Without the partitioner, in the task that scores the texts."""
+    new = save_pair(tmp_path, 'theta')[1]
+    for entry in (tiny.model_config(new),
+                  tiny.wrapped(tiny.model_config(new))):
+        with pytest.raises(ValueError, match='found rope_parameters of trans'):
+            tiny.infer(tmp_path / 'run', entry, texts)
+    assert not list(tmp_path.glob('run/predictions/**/*.safetensors'))

@@ -28,6 +28,10 @@ TRIAL_LENGTHS, TRIAL_IDS = (2, 8, 16), 32
 #: the answer: in half precision another batch moves it by a few hundredths,
 #: wrong positions by nats.
 AGREEMENT, SHARE = 0.25, 0.05
+#: Log-probabilities below are no answers, nats. It is the logarithm of the
+#: smallest float32, -103.3: an engine's softmax, which is computed in float32,
+#: gives such an id no probability. Uniform over a million ids is -13.8.
+LOWEST = float(np.log(np.finfo(np.float32).smallest_subnormal, dtype=float))
 
 Rows = Sequence[NDArray[np.int64]]
 
@@ -78,7 +82,10 @@ class RowEngine(ABC):
 
 
 def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
-    """The answers of an engine, each of them checked; none is above 0."""
+    """The answers of an engine, each of them checked.
+
+    They are from `LOWEST` to 0.
+    """
     answers = engine.row_scores(rows)
     if len(answers) != len(rows):
         raise _refused(engine, f'{len(rows)} answers', str(len(answers)))
@@ -89,12 +96,14 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
                 engine, f'{len(row) - 1} log-probabilities of the ids '
                 f'{_start(row)}', f'those of shape {answer.log_probs.shape} '
                 f'of the ids {_start(answer.ids)}')
-        wrong = np.flatnonzero(~np.isfinite(answer.log_probs)
-                               | (answer.log_probs > ROUNDING))
+        # Written so that NaN is wrong, too.
+        wrong = np.flatnonzero(~((answer.log_probs >= LOWEST)
+                                 & (answer.log_probs <= ROUNDING)))
         if len(wrong):
             raise _refused(
-                engine, 'finite log-probabilities, 0 or less',
-                f'{answer.log_probs[wrong[0]]} at id {wrong[0] + 1}')
+                engine,
+                f'log-probabilities from {LOWEST:.1f}, the least in float32, '
+                'to 0', f'{answer.log_probs[wrong[0]]} at id {wrong[0] + 1}')
     return [np.minimum(answer.log_probs, 0) for answer in answers]
 
 

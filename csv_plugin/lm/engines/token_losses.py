@@ -14,12 +14,17 @@ from csv_plugin.lm.engines.causal_lm import prefix_token
 from csv_plugin.lm.engines.protocol import Engine, check_finite
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.windows import cut_windows
+from csv_plugin.lm.newer_files import check_read
 from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
 
 def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
-    """Return an engine that runs a model of `transformers`, or the engine."""
+    """Return an engine that runs a model of `transformers`, or the engine.
+
+    An `InputError` if it is none, or as in `newer_files.check_read`.
+    """
     if isinstance(model, PreTrainedModel):
+        check_read(model.config)
         return TransformersEngine(model)
     if not hasattr(model, 'facts'):
         raise InputError(

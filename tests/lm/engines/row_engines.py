@@ -86,11 +86,16 @@ WRONG = {
     changed('NotNormalized', lambda x: x / 3):
     'add up to 1 at most',
     changed('Positive', lambda x: -x):
-    'finite log-probabilities, 0 or less',
+    'log-probabilities from -103.3, the least in float32, to 0, found',
     changed('NotFinite', lambda x: np.append(x[:-1], -np.inf)):
-    'finite log-probabilities, 0 or less, found -inf',
+    'log-probabilities from -103.3, .* found -inf',
     changed('NotANumber', lambda x: np.append(np.nan, x[1:])):
-    'finite log-probabilities, 0 or less, found nan',
+    'log-probabilities from -103.3, .* found nan',
+    # Finite, and of no model: as some programs write what has no probability.
+    changed('Absurd', lambda x: np.append(x[:-1], -1e30)):
+    'log-probabilities from -103.3, .* found -1e\\+30',
+    changed('BelowFloat32', lambda x: np.append(x[:-1], -104.)):
+    'log-probabilities from -103.3, .* found -104',
     # Attention is not causal: the ids behind change the answer.
     changed('Leaking', lambda x: x - 0.3 * len(x)):
     'with and without the rest',

@@ -99,6 +99,17 @@ def test_half_precision_states_are_no_worse_than_naive_and_exact_to_fp32(
     assert naive_error.max() > 100 * error.max()
 
 
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
+def test_logits_in_half_precision_are_summed_in_fp32(dtype):
+    """Those of a model that computes them itself."""
+    torch.manual_seed(0)
+    logits = (3 * torch.randn(200, 50)).to(dtype)
+    targets = torch.randint(50, (200, ))
+    losses = of_all(FullLogits(logits), targets)
+    assert losses.dtype == np.float32
+    check(losses, truth(logits, targets), 2e-6)
+
+
 def test_never_more_logits_than_a_block(monkeypatch):
     sizes, block = [], HeadLogits.block
 

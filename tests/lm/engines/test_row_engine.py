@@ -70,6 +70,21 @@ def test_a_model_may_be_sure():
     assert losses.min() == pytest.approx(-np.log(.9))
 
 
+def test_an_improbable_token_has_its_loss():
+    """As improbable as one can be in float32."""
+
+    class Surprised(Exact):
+
+        def answer(self, row):
+            log_probs = super().answer(row).log_probs
+            return RowScores(row, np.where(row[1:] == rare, -103., log_probs))
+
+    ids = tokenizer()('a bc', add_special_tokens=False).input_ids
+    rare = ids[-1]
+    losses = token_losses(Surprised(), tokenizer(), [Text('t', 'a bc')])
+    assert losses[0].losses[-1] == 103
+
+
 @pytest.mark.parametrize('text, context, words',
                          [('a word99', None, 'out of vocabulary.*own token'),
                           (300 * 'a ', 500, 'too long.*max_model_len')])

@@ -64,6 +64,16 @@ def test_the_file_of_a_tokenizer_from_the_hub(tmp_path, monkeypatch):
     tokenize(tokenizer, '12345')
 
 
+def test_a_file_that_was_replaced_is_read_again(tmp_path):
+    """As when a training saves another tokenizer into the same folder."""
+    first = load(tmp_path, byte_level(vocab_size=600))
+    before = tokenize(first, TEXT)
+    second = load(tmp_path, byte_level(vocab_size=300))
+    assert len(tokenize(second, TEXT).ids) > len(before.ids)
+    with pytest.raises(InputError, match='the tokens of its tokenizer.json'):
+        tokenize(first, TEXT)
+
+
 def test_a_file_that_truncates_and_pads_does_so_for_nobody(tmp_path):
     byte_level().save_pretrained(tmp_path)
     backend = Tokenizer.from_file(str(tmp_path / 'tokenizer.json'))
