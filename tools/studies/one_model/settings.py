@@ -1,0 +1,55 @@
+"""Every number of the trial that is set by hand, with its meaning."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Priors of the model, and limits.
+
+    Pairs are the mean and the standard deviation of a normal prior; those of
+    `spread` to `own` and `typical` are of logarithms of standard deviations.
+
+    Attributes:
+        level: Exponent of the typical model on a benchmark.
+        spread: Slopes on the mean loss differ so much between benchmarks.
+        units: Salience weights depart so much from equal ones.
+        bend: The curve bends so much toward better models.
+        family: Models of one family lie so far off together.
+        own: A model lies so far off by itself.
+        tilt: Variance of a family's slope over that of its level.
+        typical: Logarithm of the scale of exponents, over all benchmarks.
+        scale: Standard deviation of that logarithm between benchmarks.
+        noise: Logarithm of the noise over that of a quarter of the items:
+            mean, deviation of all benchmarks together, and of each.
+        floors: Floors that are tried, as shares of chance.
+        straight: Exponent beyond which the fitted curve is a straight line.
+        sound: Mean losses further off set no scale.
+        outlier: Mean squared error, over its variance, from which a model
+            counts less.
+        least: Losses below this share of the typical one count as it.
+        reliable: Least noise of a unit, as a share of its deviation.
+        family_size: A family of k models weighs `k ** (1 - family_size)`.
+        groups: Clusters of units whose mean loss a benchmark may follow.
+        group_least: Least share of the units in a cluster.
+        most: Models that hyper-parameters are fitted to.
+    """
+    level: tuple[float, float] = (-1., 2.)
+    spread: tuple[float, float] = (-.7, .5)
+    units: tuple[float, float] = (-1., 1.)
+    bend: tuple[float, float] = (-2., 1.)
+    family: tuple[float, float] = (-1.75, 1.)
+    own: tuple[float, float] = (-1.75, 1.)
+    tilt: float = .1
+    typical: tuple[float, float] = (-.4, 1.)
+    scale: float = .7
+    noise: tuple[float, float, float] = (1., 1., 1.)
+    floors: tuple[float, ...] = (.95, .8, .5, 0.)
+    straight: float = 3.5
+    sound: float = 6.
+    outlier: float = 9.
+    least: float = .05
+    reliable: float = .3
+    family_size: float = .5
+    groups: int = 0
+    group_least: float = .1
+    most: int = 150
