@@ -428,5 +428,5 @@ def test_packaged_config(run, tmp_path, monkeypatch, chosen):
         'predicted': str(tmp_path / chosen)
     } if chosen else {
         'predicted': str(demo / 'predictor.safetensors'),
-        'all-token': str(demo / 'predictor_uniform.safetensors')
+        'mean-loss': str(demo / 'predictor_mean_loss.safetensors')
     }
