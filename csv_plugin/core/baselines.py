@@ -8,20 +8,25 @@ For one benchmark, Eq. 2 of the mean loss of all units (Ge et al., ACL 2025):
 The typical loss is the median of the training models, and the spread is the
 standard deviation of a normal distribution with their quartiles, so that a
 broken model does not set the scale. Level, slope and floor are those of the
-highest posterior density: errors have one standard deviation, large ones
-count by their size rather than by its square (Huber, Annals of Mathematical
-Statistics 35(1), 1964), and weak priors keep a few models or a flat benchmark
-from giving a step.
+highest posterior density: errors have one standard deviation, that of a first
+fit, large ones count by their size rather than by its square (Huber, Annals of
+Mathematical Statistics 35(1), 1964), and weak priors keep a few models or a
+flat benchmark from giving a step.
 """
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 
-#: Standard deviation of an accuracy about the curve, as a fraction.
+#: Standard deviation of an accuracy about the curve, as a fraction, in the
+#: first fit; later ones add that of its residuals.
 NOISE = 0.02
 #: Errors of more than so many standard deviations count by their size.
-LARGE = 3.0
+LARGE = 5.0
+#: Standard deviation of a normal distribution by its median absolute error.
+BY_MEDIAN = 1.4826
+#: Floor of the first fit, as a share of the chance level.
+FIRST_SHARE = 0.8
 #: Means and standard deviations of the normal priors of the level and of the
 #: logarithm of the slope.
 PRIOR, PRIOR_DEVIATION = np.array([-1.0, -0.4]), np.array([3.0, 1.5])
@@ -58,10 +63,14 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     if not spread:
         return Curve.constant(accuracy.mean())
     position = (typical - loss) / spread
-    line, least, floor = PRIOR, np.inf, chance
+    line, _ = _fit_line(position, accuracy, FIRST_SHARE * chance, NOISE, PRIOR)
+    fitted = accuracy_at(line[0] + np.exp(line[1]) * position,
+                         FIRST_SHARE * chance)
+    noise = np.hypot(NOISE, BY_MEDIAN * np.median(np.abs(fitted - accuracy)))
+    least, floor = np.inf, chance
     for share in FLOOR_SHARES if chance else (1.0, ):
         # The last line is near the next one.
-        line, cost = _fit_line(position, accuracy, share * chance, line)
+        line, cost = _fit_line(position, accuracy, share * chance, noise, line)
         cost += FLOOR_COST * (1 - share)
         if cost < least:
             best, least, floor = line, cost, share * chance
@@ -81,7 +90,7 @@ def _spread(loss: NDArray) -> float:
     return 0.0
 
 
-def _fit_line(position: NDArray, accuracy: NDArray, floor: float,
+def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
               start: NDArray) -> tuple[NDArray, float]:
     """Level and logarithm of the slope, `(2,)`, and their least cost.
 
@@ -97,7 +106,7 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float,
 
     def residuals(line: NDArray) -> NDArray:
         """Roots of twice the parts of the cost, `(n + 2,)`."""
-        error = (predict(line)[0] - accuracy) / NOISE
+        error = (predict(line)[0] - accuracy) / noise
         excess = np.hypot(1, error / LARGE) - 1
         damped = np.copysign(LARGE * np.sqrt(2 * excess), error)
         return np.append(damped, (line - PRIOR) / PRIOR_DEVIATION)
@@ -105,11 +114,11 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float,
     def derivatives(line: NDArray) -> NDArray:
         """Derivatives of the residuals in the line, `(n + 2, 2)`."""
         fitted, slope = predict(line)
-        error = (fitted - accuracy) / NOISE
+        error = (fitted - accuracy) / noise
         size = np.hypot(1, error / LARGE)
         # The derivative of the damped error, which is 1 where there is none.
         damping = np.sqrt((size + 1) / 2) / size
-        rise = damping * (fitted - floor) * (1 - fitted) / (1 - floor) / NOISE
+        rise = damping * (fitted - floor) * (1 - fitted) / (1 - floor) / noise
         of_models = np.stack([rise, rise * slope * position], axis=1)
         return np.vstack([of_models, np.diag(1 / PRIOR_DEVIATION)])
 

@@ -68,7 +68,7 @@ def test_one_broken_model_hardly_matters(loss, accuracy):
     models, accuracies = LOSS.copy(), ACCURACY.copy()
     models[12], accuracies[12] = loss, accuracy
     np.testing.assert_allclose(
-        predict(LOSS, accuracies, models), ACCURACY, atol=.03)
+        predict(LOSS, accuracies, models), ACCURACY, atol=.04)
 
 
 def test_accuracies_that_rise_with_the_loss_are_nearly_flat():
