@@ -113,19 +113,19 @@ def test_exit_codes_and_the_line(folder, capsys, a, b, code, verdict):
 def table_predictor(folder, n_columns):
     """Losses of models, and a predictor that was fitted to some of them."""
     rng = np.random.default_rng(0)
-    losses = np.linspace(3, 1, 20)[:, None] + .02 * rng.normal(
-        size=(20, n_columns))
+    noise = .02 * rng.normal(size=(20, n_columns))
+    losses = np.linspace(3, 1, 20)[:, None] + noise
     features = FeatureTable.of_losses([f'm{i}' for i in range(20)],
                                       [f'c{k}' for k in range(n_columns)],
                                       losses)
     score = 1 / (1 + np.exp(4 * losses.mean(axis=1) - 8))
-    accuracies = AccuracyTable(features.models[:18], ('exam', ),
-                               score[:18, None], np.zeros(1), np.zeros(1, int))
-    save_predictor(
-        fit_predictor(
-            features.select(features.models[:18]), accuracies,
-            [f'f{i % 6}' for i in range(18)], SOLVERS['mean-loss']),
-        folder / 'table.safetensors')
+    fitted = features.models[:18]
+    accuracies = AccuracyTable(fitted, ('exam', ), score[:18, None],
+                               np.zeros(1), np.zeros(1, int))
+    predictor = fit_predictor(features, accuracies,
+                              [f'f{i % 6}' for i in range(18)],
+                              SOLVERS['mean-loss'])
+    save_predictor(predictor, folder / 'table.safetensors')
     write_csv(folder / 'table.csv', ('model', *features.columns.units),
               ((m, *row) for m, row in zip(features.models, losses.tolist())))
 

@@ -201,8 +201,8 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
     """Errors of one predictor on held-out models.
 
     Mean absolute differences over all cells and by benchmark, fractions, NaN
-    if no model was held out; and how many of the intervals that leave something
-    out contain the real accuracy.
+    if no model was held out; and how many of the intervals that leave
+    something out contain the real accuracy.
     """
     held_out = predictions.held_out(label)
     judged = held_out & ~predictions.uninformative(label)
