@@ -20,8 +20,8 @@ from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
-                                      Plain, SalienceFit, Solver, Task,
-                                      fold_masks, predicts_better)
+                                      MeanLoss, Plain, SalienceFit, Solver,
+                                      Task, fold_masks, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import MOST, outside, scores_of
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, Curve
@@ -188,7 +188,9 @@ def _fit(task: Task, solver: Solver, masks: NDArray,
 def _unless_mean(task: Task, fit: Optional[SalienceFit],
                  masks: NDArray) -> SalienceFit:
     """The fit, or the mean accuracy where nothing can be learned."""
-    if fit is not None and not task.at_chance:
+    # Its priors keep the baseline from leading anywhere by noise.
+    is_baseline = fit is not None and fit.solver == MeanLoss.name
+    if fit is not None and (is_baseline or not task.at_chance):
         return fit
     # Accuracies about the chance level may be noise, and a curve through
     # noise leads anywhere.
