@@ -122,5 +122,13 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
         of_models = np.stack([rise, rise * slope * position], axis=1)
         return np.vstack([of_models, np.diag(1 / PRIOR_DEVIATION)])
 
-    found = least_squares(residuals, start, derivatives, method='lm')
+    # So close to the least cost that other versions of scipy agree.
+    found = least_squares(
+        residuals,
+        start,
+        derivatives,
+        method='lm',
+        ftol=1e-12,
+        xtol=1e-12,
+        gtol=1e-12)
     return found.x, found.cost

@@ -84,7 +84,8 @@ def fit_predictor(features: FeatureTable,
     """Fit a predictor to losses and accuracies of training models.
 
     A benchmark from which nothing can be learned (see `scaling_law.PROBLEMS`)
-    is predicted by its mean accuracy, with a note.
+    is predicted by its mean accuracy, with a note; where models are at chance,
+    the baseline `MeanLoss` is a curve none the less.
 
     Features contain every model of `accuracies`, the training models; those
     without a score on a benchmark are left out of its fit. `families` has that
