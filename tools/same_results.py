@@ -50,8 +50,8 @@ CALLS: dict[str, list[str]] = {
     'zoo_paper': ['train', *ZOO, '--method', 'paper', '--steps', '40'],
     'shipped': [*TRIAGE, f'{DEMO}/collection', '--predictor',
                 f'{DEMO}/predictor.safetensors'],
-    'shipped_all_token': [*TRIAGE, f'{DEMO}/collection', '--predictor',
-                          f'{DEMO}/predictor_uniform.safetensors'],
+    'shipped_mean_loss': [*TRIAGE, f'{DEMO}/collection', '--predictor',
+                          f'{DEMO}/predictor_mean_loss.safetensors'],
     'triage': [
         *TRIAGE, f'{DEMO}/collection/[ad]-l@[123]?.safetensors', '--history',
         f'{DEMO}/collection/[bc]-*.safetensors', '--predictor',

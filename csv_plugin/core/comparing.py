@@ -79,7 +79,7 @@ class Comparison:
             alone = replace(parts[OBSERVED, name], noises={ITEMS: pair.noise})
             predicted = parts.get((PREDICTED, name))
             # Errors fall with the square root of the number of items.
-            needed = (alone.detectable / alone.margin)**2
+            needed = (alone.size_to_detect / alone.margin)**2
             worth = predicted and (error / predicted.errors[PREDICTOR])**2
             rows.append({
                 **vars(pair), 'noise': error,
@@ -150,6 +150,11 @@ def compare(a: Optional[Losses] = None,
         measured = _measure([a, b, *same_recipe], predictor)
         found = _judge(measured, predictor, same_family, level, margin)
         notes = _notes(models, (a, b), measured.features[:2], predictor)
+        if not any(part.of_losses for part in found):
+            notes.append('one loss a model, so that its noise is unknown: '
+                         'the losses themselves are not compared. Give '
+                         'losses by text or item, or runs of one recipe with '
+                         'other seeds')
         if np.array_equal(*measured.losses[:2]):
             notes.append('A and B have the same losses. One of the two may be '
                          'a wrong file')
@@ -230,7 +235,7 @@ def _judge(measured: _Measured, predictor: Optional[Predictor],
         rows += _predicted(predictor, measured.features, same_family)
     found, unlearned = [], _unlearned(predictor) if predictor else []
     for kind, name, values, noises in rows:
-        if name in unlearned:
+        if name in unlearned or not (noises or len(values) > 2):
             continue
         if len(values) > 2:
             noises[RUNS] = run_noise(values[2:])
@@ -243,14 +248,17 @@ def _judge(measured: _Measured, predictor: Optional[Predictor],
 
 def _of_losses(measured: _Measured,
                predictor: Optional[Predictor]) -> list[_Row]:
-    """The mean loss and capability scores, with the noise of texts."""
+    """The mean loss and capability scores, with the noise of texts.
+
+    One text has no such noise. That of runs can be measured on it, and a
+    predictor has its own.
+    """
     texts, shares, losses, scores, features = measured
     values = [(LOSS, '', losses.sum(axis=1))]
     if predictor:
         values += [(SCORE, part.benchmark, part.model.scores(features))
                    for part in predictor.benchmarks]
-    # The noise of runs can be measured on a single text, too.
-    if len(texts) == 1 and len(losses) > 2:
+    if len(texts) == 1 and (len(losses) > 2 or _predicts(predictor)):
         return [(*row, {}) for row in values]
     noises = text_noise(
         np.column_stack([losses[1] - losses[0], scores]), shares,
@@ -279,6 +287,13 @@ def _predicted(predictor: Predictor, features: NDArray,
     return [(PREDICTED, name, values, {
         PREDICTOR: noise
     }) for name, values, noise in zip(named, accuracies, noises)]
+
+
+def _predicts(predictor: Optional[Predictor]) -> bool:
+    """True if differences of an accuracy can be predicted, with errors."""
+    return bool(
+        predictor and predictor.training_scores is not None
+        and len(_unlearned(predictor)) < len(predictor.names))
 
 
 def _unlearned(predictor: Predictor) -> list[str]:

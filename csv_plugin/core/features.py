@@ -22,7 +22,7 @@ class Columns:
     """Names and origin of K feature columns.
 
     `units` are unique names. `uniform`, `(K,)`, are the coefficients of the
-    all-token loss, not all 0. The *weight* of a column is its coefficient
+    mean loss, not all 0. The *weight* of a column is its coefficient
     divided by its `uniform`, so uniform salience is 1 everywhere.
     `fingerprint` is that of the validation set; see `texts.fingerprint`.
     `scored`, `(T,)`, is the mask of the tokens that the columns count; None if
@@ -153,7 +153,7 @@ class FeatureTable:
 
     @property
     def mean_loss(self) -> NDArray[np.float64]:
-        """All-token loss of each model (all weights 1), `(M,)`."""
+        """Mean loss of each model (all weights 1), `(M,)`."""
         return self.values @ self.columns.uniform
 
     def select(self, models: Sequence[str]) -> 'FeatureTable':
@@ -185,7 +185,7 @@ class FeatureTable:
 def mean_token_loss(
         table: LossTable,
         tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
-    """Return the mean loss in nats per token, `(M,)`: the all-token loss.
+    """Return the mean loss in nats per token, `(M,)`.
 
     Scored: the tokens that every model scored; of these the given ones, such
     as those of answers for the label-token loss. An `InputError` if there is

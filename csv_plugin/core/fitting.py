@@ -20,8 +20,8 @@ from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
-                                      Plain, SalienceFit, Solver, Task,
-                                      fold_masks, predicts_better)
+                                      MeanLoss, Plain, SalienceFit, Solver,
+                                      Task, fold_masks, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import MOST, outside, scores_of
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, Curve
@@ -84,7 +84,8 @@ def fit_predictor(features: FeatureTable,
     """Fit a predictor to losses and accuracies of training models.
 
     A benchmark from which nothing can be learned (see `scaling_law.PROBLEMS`)
-    is predicted by its mean accuracy, with a note.
+    is predicted by its mean accuracy, with a note; where models are at chance,
+    the baseline `MeanLoss` is a curve none the less.
 
     Features contain every model of `accuracies`, the training models; those
     without a score on a benchmark are left out of its fit. `families` has that
@@ -188,7 +189,9 @@ def _fit(task: Task, solver: Solver, masks: NDArray,
 def _unless_mean(task: Task, fit: Optional[SalienceFit],
                  masks: NDArray) -> SalienceFit:
     """The fit, or the mean accuracy where nothing can be learned."""
-    if fit is not None and not task.at_chance:
+    # Its priors keep the baseline from leading anywhere by noise.
+    is_baseline = fit is not None and fit.solver == MeanLoss.name
+    if fit is not None and (is_baseline or not task.at_chance):
         return fit
     # Accuracies about the chance level may be noise, and a curve through
     # noise leads anywhere.

@@ -18,11 +18,12 @@ _ACCURACIES = re.compile(
 #: Names that are accuracies as a whole; many evaluators say nothing else.
 _WHOLE = re.compile(r'(?:(?:total|overall|final) )?score|'
                     r'(?:naive|weighted|macro|micro) average|harmonic mean')
-#: A word of a name that is of no accuracy, whatever else is in it.
-_OTHERS = frozenset(
-    # Losses, and what is made of them.
+#: Words for losses, and for what is made of them.
+LOSSES = frozenset(
     'ppl perplexity perplexities loss losses nll logprob logprobs likelihood '
-    'entropy bits bpb bpc mink logits '
+    'entropy bits bpb bpc mink logits'.split())
+#: A word of a name that is of no accuracy, whatever else is in it.
+_OTHERS = LOSSES | frozenset(
     # Harm, of which less is better, or nothing is known.
     'toxic toxicity bias stereotype hallucination hallucinations refusal '
     # Costs.

@@ -102,8 +102,17 @@ class Difference:
             ]))
 
     @property
-    def detectable(self) -> float:
-        """Smallest difference that is found with probability `POWER`."""
+    def detectable(self) -> Optional[float]:
+        """Smallest difference that is found with probability `POWER`.
+
+        None if accuracies, which differ by 1 at most, cannot differ as much.
+        """
+        size = self.size_to_detect
+        return None if size > 1 and not self.of_losses else size
+
+    @property
+    def size_to_detect(self) -> float:
+        """As `detectable`, also where accuracies cannot differ as much."""
         return self._half_length + self._quantile(POWER)
 
     @property

@@ -195,7 +195,7 @@ class Predictor:
         """Return the salience weight of every column, `(K,)`; uniform is 1.
 
         For logarithmic scores, the slope at typical losses. NaN for columns
-        that are not part of the all-token loss, such as directions of a
+        that are not part of the mean loss, such as directions of a
         scoring LM. An `InputError` if there is no such benchmark.
         """
         uniform = self.columns.uniform

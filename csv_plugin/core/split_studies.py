@@ -9,7 +9,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import Constant, Solver, Uniform
+from csv_plugin.core.salience import Constant, MeanLoss, Solver
 from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.core.study import Study
 
@@ -87,6 +87,6 @@ def _groups(families: Mapping[str, str], models: Iterable[str]) -> list[str]:
 def _methods(solver: Solver) -> dict[str, Solver]:
     """The solver and its baselines, by name."""
     methods: dict[str, Solver] = {solver.name: solver}
-    for baseline in (Uniform(), Constant()):
+    for baseline in (MeanLoss(), Constant()):
         methods.setdefault(baseline.name, baseline)
     return methods

@@ -3,6 +3,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
@@ -18,6 +19,8 @@ class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
     Training models are left out; `width` is the mean width of the intervals.
+    `coverage` is NaN if none of them rules anything out (see
+    `Predictions.uninformative`).
     """
     n_models: int
     mse: float
@@ -32,7 +35,7 @@ class Study:
     """One method and its baselines on the same models.
 
     Predictions have the real accuracies; the method under study is first, then
-    baselines such as 'uniform' and 'constant'.
+    baselines such as 'mean-loss' and 'constant'.
     """
     predictor: Predictor
     predictions: Predictions
@@ -66,8 +69,10 @@ class Study:
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """Return errors by benchmark, without the training models."""
         table = self.predictions.select(methods=[method])
+        # Intervals that contain everything always hold.
+        says_nothing = table.uninformative(method)
         return {
-            benchmark: _errors(table, b)
+            benchmark: _errors(table, b, says_nothing[:, b])
             for b, benchmark in enumerate(table.benchmarks)
         }
 
@@ -79,16 +84,23 @@ def geometric_mean(values: Iterable[float]) -> float:
     return float(gmean(numbers)) if numbers else float('nan')
 
 
-def _errors(table: Predictions, b: int) -> BenchmarkErrors:
-    """Errors of the only method of a table, on its benchmark b."""
+def _errors(table: Predictions, b: int,
+            says_nothing: NDArray[np.bool_]) -> BenchmarkErrors:
+    """Errors of the only method of a table, on its benchmark b.
+
+    `says_nothing`, `(M,)`, is that of `Predictions.uninformative`.
+    """
     # Models without a prediction count; the measures leave them out.
     rows = ~np.isnan(table.real[:, b]) & ~table.in_sample[:, b, 0]
     real = table.real[rows, b]
     predicted, low, high = (
         part[rows, b, 0] for part in (table.values, table.low, table.high))
+    coverage = metrics.coverage(real, low, high)
+    if says_nothing[rows][~np.isnan(low)].all():
+        coverage = np.nan
     return BenchmarkErrors(
         len(real), metrics.mse(real, predicted), metrics.mae(real, predicted),
-        metrics.spearman(real, predicted), metrics.coverage(real, low, high),
+        metrics.spearman(real, predicted), coverage,
         metrics.mean_width(low, high))
 
 

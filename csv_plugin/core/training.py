@@ -15,8 +15,8 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import (Auto, Constant, NonNegative, OnColumns,
-                                      Ridge, Solver, Uniform)
+from csv_plugin.core.salience import (Auto, Constant, MeanLoss, NonNegative,
+                                      OnColumns, Ridge, Solver, Uniform)
 from csv_plugin.core.texts import TextSet
 
 #: The feature set of the label-token losses.
@@ -60,7 +60,7 @@ class FeatureSet:
 class JoinedColumns:
     """Columns of several feature sets side by side.
 
-    The first one gives the all-token loss. They have different names and
+    The first one gives the mean loss. They have different names and
     the same counted tokens.
     """
     feature_sets: Sequence[FeatureSet]
@@ -182,15 +182,15 @@ class Training:
     def baselines(self) -> dict[str, Predictor]:
         """Return the baselines by name."""
         predictors = {
-            'uniform': self.all_token_loss(),
-            'constant': self.all_token_loss(Constant()),
+            MeanLoss.name: self.mean_loss(),
+            Constant.name: self.mean_loss(Constant()),
         }
         if label := self.label_token_loss():
             predictors['label-token'] = label
         return predictors
 
-    def all_token_loss(self, solver: Solver = Uniform()) -> Predictor:
-        """Fit to the mean of all losses; by default with the weight 1."""
+    def mean_loss(self, solver: Solver = MeanLoss()) -> Predictor:
+        """Fit to the mean loss of all tokens; by default the baseline."""
         source = group_columns(self.losses,
                                ['all tokens'] * self.targets.n_tokens)
         return self._fit(source, solver).with_tokens(self.targets, source)
@@ -238,7 +238,7 @@ def on_tokens(predictor: Predictor, targets: TargetTokens,
 
     Directions of hidden states are thousands of columns, each with a number
     per token. The 1 + F capability scores of each benchmark (fit to all
-    models, then its folds) replace them. Columns of the all-token loss are
+    models, then its folds) replace them. Columns of the mean loss are
     kept.
     """
     wide = predictor.columns

@@ -17,6 +17,6 @@ TEXTS = FOLDER / 'texts.jsonl'
 SCORING_LM = ZOO / 'a' / 'l' / '100'
 SCORING_TOKENIZER = ZOO / 'a' / 'tokenizer'
 #: The predictors that the summarizer shows: the default method and the
-#: all-token baseline.
+#: mean loss, the baseline.
 PREDICTOR = FOLDER / 'predictor.safetensors'
-BASELINE = FOLDER / 'predictor_uniform.safetensors'
+BASELINE = FOLDER / 'predictor_mean_loss.safetensors'

@@ -28,8 +28,9 @@ def write_training(out: Path,
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     The first of `predictors` is the one that was trained; its baselines
-    follow. `losses` are those of all models. `remarks` are notes of the report
-    on all benchmarks. Returns the `summary` of the study, which takes `wide`.
+    follow, `mean-loss` among them. `losses` are those of all models. `remarks`
+    are notes of the report on all benchmarks. Returns the `summary` of the
+    study, which takes `wide`.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.metric_names import LOSSES, is_accuracy
+
 #: Words that name counts and settings of a training, and words beside them.
 _COUNTS = frozenset(
     'step steps iter iters iteration iterations epoch epochs update updates '
@@ -18,12 +20,11 @@ _BESIDE = frozenset(
     'sec second minute hour device throughput s b m k t billion '
     'billions million millions learning rate batch size grad norm wall clock '
     'gpu model non embedding taken ms mb gb x e 0'.split())
-#: Last words of names of accuracies and other scores.
-_SCORES = frozenset('acc accuracy match em f1 bleu rouge auroc'.split())
-#: Last words of names of measures that are no accuracies.
-_MEASURES = frozenset(
-    'loss losses nll ppl perplexity bpb bpc byte logprob loglikelihood '
-    'toxicity'.split())
+#: Last words of names of scores, beside those of accuracies.
+_SCORES = frozenset(['bleu', 'rouge', 'auroc'])
+#: Last words of names of measures. Other words for what is no accuracy, such
+#: as that of `passage_count`, are in names of benchmarks, too.
+_MEASURES = LOSSES | {'byte', 'loglikelihood', 'toxicity'}
 #: Values tell of so many models on. So few losses are whole numbers.
 _LEAST, _FEW = 4, 0.1
 #: Losses in one unit differ by less than this factor between all columns.
@@ -58,7 +59,8 @@ def no_losses(columns: Sequence[str],
     """
     found = {name: 'counts or settings' for name in columns if _is_count(name)}
     for name, column in zip(columns, values.T):
-        if _SCORES.intersection(_words(name)[-1:]) and (column <= 1).all():
+        is_score = is_accuracy(name) or _SCORES & {*_words(name)[-1:]}
+        if is_score and (column <= 1).all():
             found[name] = 'accuracies'
     if len(values) < _LEAST:
         return found

@@ -99,7 +99,8 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
             'score of ' * (part.kind == SCORE) + _name(part),
             _number(part, part.value), _interval(part),
             f'{part.probability:.3f}', part.verdict,
-            _number(part, part.detectable, ''),
+            'none' if part.detectable is None else _number(
+                part, part.detectable, ''),
             *('-' if e is None else _number(part, e, '') for e in errors)
         ])  # yapf: disable
     return rows
@@ -130,6 +131,9 @@ def _legend(comparison: Comparison) -> list[str]:
         f'{_number(part, part.margin, "")}{_unit(part)}, the margin. '
         'Detectable: found with a probability of 80 %. SE: standard error.'
     ]
+    if any(part.detectable is None for part in comparison.differences):
+        legend.append('None: no difference can be detected, as accuracies '
+                      'would have to differ by more than 100 points.')
     if comparison.of_kind(PREDICTED):
         legend.append('SE predictor: error of differences on held-out '
                       'families, with that of the texts.')

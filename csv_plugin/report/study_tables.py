@@ -7,7 +7,7 @@ from textwrap import indent
 import numpy as np
 
 from csv_plugin.core.escaping import markdown, visible
-from csv_plugin.core.formatting import number, percent
+from csv_plugin.core.formatting import ANY, number, percent
 from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -23,28 +23,31 @@ PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'expected_error')
 
 _LEGEND = """\
-MSE in 1e-3 (squared fractions), of held-out models alone. `uniform`
-(all-token loss, chance level as the floor) and `constant` (mean accuracy of
-the training models) are the baselines, and so is `label-token` (loss of a
-benchmark's own answers), where texts are named after it. MAE and the width of
-the {level:.0%} intervals are in points of accuracy (percent), `Spearman` is
-the rank correlation, `coverage` the share of scores inside of the intervals.
+MSE in 1e-3 (squared fractions), of held-out models alone. `mean-loss` (mean
+loss with a learned floor) is the baseline; `constant` (mean accuracy of the
+training models) and, where texts are named after a benchmark, `label-token`
+(loss of its own answers) stand beside it. MAE and the width of the {level:.0%}
+intervals are in points of accuracy (percent), `Spearman` is the rank
+correlation, `coverage` the share of scores inside of the intervals. ({any}):
+all intervals reach from chance, or below, to 100 %, so none can miss.
 The last row holds geometric means of the MSE and plain means of the rest over
 {n_main} main benchmarks. The leaderboard has errors of means, which are
 smaller than means of errors.
 """
 
 #: The same in short, for the terminal, and for all columns.
-_SHORT = ('error: mean absolute, in points (percent), of held-out models; of '
-          'uniform: divided by the error of uniform; coverage: real scores '
-          'inside of the {level:.0%} intervals. --wide has all columns.')
-_UNITS = (
-    'MSE in 1e-3, MAE and width of intervals in points; means of MSE are '
-    'geometric.')
+_SHORT = (
+    'error: mean absolute, in points (percent), of held-out models; of '
+    'mean loss: divided by the error of mean-loss; coverage: real scores '
+    'inside of the {level:.0%} intervals; ({any}): these reach from '
+    'chance, or below, to 100 %. --wide has all columns.')
+_UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
+          'intervals reach from chance, or below, to 100 %; means of MSE are '
+          'geometric.')
 
 #: Methods of a study, as rows and columns are called after them.
 _METHODS = {
-    'uniform': 'the baseline that predicts from the mean loss',
+    'mean-loss': 'the baseline, the mean loss with a learned floor',
     'constant': 'the mean accuracy of the training models',
     'averaged': 'the default solver',
 }
@@ -114,9 +117,9 @@ def short_table(study: Study) -> str:
     """
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
-    baseline, solver = by_method['uniform'], by_method[methods[0]]
+    baseline, solver = by_method['mean-loss'], by_method[methods[0]]
     judged = judged_benchmarks(study)
-    rows = [['benchmark', 'models', 'error', 'of uniform', 'coverage']]
+    rows = [['benchmark', 'models', 'error', 'of mean loss', 'coverage']]
     rows += [[name,
               str(errors.n_models), *_figures(solver, baseline, [name])]
              for name, errors in solver.items()]
@@ -135,12 +138,18 @@ def _figures(errors: Mapping[str, BenchmarkErrors],
         return ['-'] * 3
     error = sum(errors[name].mae for name in names)
     by_mean_loss = sum(baseline[name].mae for name in names)
-    covered = sum(errors[name].coverage for name in names)
     return [
         number(percent(error / len(names))),
         number(error / by_mean_loss if by_mean_loss else math.nan, '.2f'),
-        number(covered / len(names), '.0%')
+        _of_intervals(
+            _mean(errors[name].coverage for name in names), error, '.0%')
     ]
+
+
+def _of_intervals(value: float, error: float, digits: str) -> str:
+    """A measure of intervals; `ANY` if there are errors, but no measure."""
+    says_nothing = math.isnan(value) and not math.isnan(error)
+    return f'({ANY})' if says_nothing else number(value, digits)
 
 
 def cross_validated_line(predictor: Predictor) -> str:
@@ -175,11 +184,14 @@ def _mean_mse(errors: Mapping[str, BenchmarkErrors],
 
 def _measures(errors: Sequence[BenchmarkErrors]) -> list[str]:
     """Means of MAE, rank correlation, coverage and width."""
+    error = _mean(e.mae for e in errors)
+    width = _mean(
+        math.nan if math.isnan(e.coverage) else e.width for e in errors)
     return [
-        number(100 * _mean(e.mae for e in errors)),
+        number(100 * error),
         number(_mean(e.spearman for e in errors), '.2f'),
-        number(_mean(e.coverage for e in errors), '.2f'),
-        number(100 * _mean(e.width for e in errors))
+        _of_intervals(_mean(e.coverage for e in errors), error, '.2f'),
+        _of_intervals(100 * width, error, '.1f')
     ]
 
 
@@ -193,7 +205,7 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     table, legend = short_table(study), _SHORT
     if wide:
         table, legend = text_table(error_rows(study), width=math.inf), _UNITS
-    legend = legend.format(level=study.predictions.level)
+    legend = legend.format(level=study.predictions.level, any=ANY)
     methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
                         if name in study.predictions.methods)
     parts = [
@@ -216,7 +228,8 @@ def write_report(path: FilePath,
     are notes on all benchmarks.
     """
     n_main = len(judged_benchmarks(study))
-    legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
+    legend = _LEGEND.format(
+        level=study.predictions.level, n_main=n_main, any=ANY)
     training = *remarks, *learning_notes(study.predictor, verbose=True)
     notes = [
         f'* {markdown(note)}' for note in (*outside_notes(_of_solver(study)),

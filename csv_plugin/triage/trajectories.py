@@ -23,8 +23,8 @@ class RunTrajectory:
 
     `tokens`, `(n,)`, are training tokens in any unit, or steps; `budget` is
     their number at the end, NaN if unknown. `exponents`, `(n, B)`, are those
-    of Eq. 2, `alpha (C - beta)`: higher is better. `mean_loss`, `(n,)`, is the
-    all-token loss in nats per character.
+    of Eq. 2, `alpha (C - beta)`: higher is better. `mean_loss`, `(n,)`, is in
+    nats per character.
     """
     run: str
     checkpoints: tuple[str, ...]

@@ -1,12 +1,18 @@
 """Decisions between two models, on screen, for programs and by exit code."""
 import json
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from csv_plugin.cli.salience import main
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import SOLVERS
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import write_csv
 from tests.runs import dump, model_losses, train, write_run
 
 
@@ -102,6 +108,70 @@ def test_exit_codes_and_the_line(folder, capsys, a, b, code, verdict):
     low, value, high = (
         float(fields[name]) for name in ('low', 'difference', 'high'))
     assert low <= value <= high
+
+
+def table_predictor(folder, n_columns):
+    """Losses of models, and a predictor that was fitted to some of them."""
+    rng = np.random.default_rng(0)
+    noise = .02 * rng.normal(size=(20, n_columns))
+    losses = np.linspace(3, 1, 20)[:, None] + noise
+    features = FeatureTable.of_losses([f'm{i}' for i in range(20)],
+                                      [f'c{k}' for k in range(n_columns)],
+                                      losses)
+    score = 1 / (1 + np.exp(4 * losses.mean(axis=1) - 8))
+    fitted = features.models[:18]
+    accuracies = AccuracyTable(fitted, ('exam', ), score[:18, None],
+                               np.zeros(1), np.zeros(1, int))
+    predictor = fit_predictor(features, accuracies,
+                              [f'f{i % 6}' for i in range(18)],
+                              SOLVERS['mean-loss'])
+    save_predictor(predictor, folder / 'table.safetensors')
+    write_csv(folder / 'table.csv', ('model', *features.columns.units),
+              ((m, *row) for m, row in zip(features.models, losses.tolist())))
+
+
+@pytest.mark.parametrize('n_columns', [1, 3])
+def test_tables_and_their_predictor(folder, capsys, n_columns):
+    """A single column has no noise of texts; a predictor has its own."""
+    table_predictor(folder, n_columns)
+    tables = 'table.csv:m2', 'table.csv:m9', '--predictor', 'table.safetensors'
+    assert call(*tables, '--json') == 0
+    found = json.loads(capsys.readouterr().out)
+    decisive = found['decisive']
+    assert (decisive['kind'], decisive['verdict']) == ('predicted', 'better')
+    expected = np.diff(1 / (1 + np.exp(4 * np.linspace(3, 1, 20) - 8))[[2, 9]])
+    assert decisive['value'] == pytest.approx(expected[0], abs=.05)
+    kinds = {part['kind'] for part in found['differences']}
+    of_losses = {'loss', 'score'} if n_columns > 1 else set()
+    assert kinds == {'predicted'} | of_losses
+    unknown = any('one loss a model' in note for note in found['notes'])
+    assert unknown == (n_columns == 1)
+    assert call(*tables, '--by', 'loss') == (2 if n_columns == 1 else 0)
+
+
+def test_one_column_without_a_predictor(folder, capsys):
+    table_predictor(folder, 1)
+    tables = 'table.csv:m2', 'table.csv:m9'
+    assert call(*tables) == 2
+    assert 'two or more, found 1' in capsys.readouterr().err
+    runs = '--same-recipe', 'table.csv:m3', 'table.csv:m4', 'table.csv:m5'
+    assert call(*tables, *runs, '--line') == 5
+    assert 'noise=runs' in capsys.readouterr().out
+
+
+def test_differences_that_cannot_be_detected(folder, capsys):
+    """Three items cannot tell any two models apart."""
+    (folder / 'few.csv').write_text('model,x/1,x/2,x/3\na,1,0,0\nb,0,1,1\n')
+    grades = '--answers', 'few.csv:a', 'few.csv:b'
+    assert call(*grades) == 5
+    lines = capsys.readouterr().out.splitlines()
+    assert ' none ' in next(line for line in lines if line.startswith('x '))
+    assert 'None: no difference can be detected' in ' '.join(lines)
+    assert call(*grades, '--json') == 5
+    found = json.loads(capsys.readouterr().out)
+    assert found['decisive']['detectable'] is None
+    # More items would do.
+    assert found['answers'][0]['needed'] > 1000
 
 
 def test_level_and_margin(folder, capsys):

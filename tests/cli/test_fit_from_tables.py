@@ -264,7 +264,7 @@ def test_models_without_scores_are_predicted(tmp_path, call, capsys, tables):
     printed = capsys.readouterr().out
     assert '3 models predicted from ' in printed
     assert all(f'\n{model} ' in printed for model in new)
-    assert 'of uniform' not in printed
+    assert 'of mean loss' not in printed
 
 
 def test_families_that_look_alike(tmp_path, call, capsys):

@@ -128,7 +128,7 @@ def test_from_runs_to_a_predictor(made):
     report = (made / 'report.md').read_text('utf-8')
     assert all(
         name in report
-        for name in ('6 models predicted from 18', 'salience', 'uniform',
+        for name in ('6 models predicted from 18', 'salience', 'mean-loss',
                      'constant', 'label-token', 'salience train --runs'))
     board = (made / 'leaderboard.md').read_text('utf-8')
     assert 'd-m@100' in board and 'a-m@100' not in board

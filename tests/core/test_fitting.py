@@ -4,9 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.fitting import Fitted, fit_predictor
 from csv_plugin.core.held_out_errors import mean_unseen
-from csv_plugin.core.salience import Auto, Ridge, Task, Uniform, fold_masks
+from csv_plugin.core.salience import (Auto, MeanLoss, Ridge, Task, Uniform,
+                                      fold_masks)
 from tests.tables import small_tables
 
 
@@ -79,3 +81,19 @@ def test_back_tests_fit_to_the_worse_models_with_folds_of_one_repeat():
         np.testing.assert_allclose(
             np.sort(task.features.mean_loss)[::-1],
             worst_first[:len(task.accuracy)])
+
+
+def test_the_baseline_is_a_curve_at_chance_too(tables):
+    """Other solvers give way to the mean accuracy there."""
+    models = tables.models[:10]
+    accuracy = .24 + .01 * np.random.default_rng(0).normal(size=10)
+    accuracies = AccuracyTable(models, ('exam', ), accuracy[:, None],
+                               np.array([.25]), np.array([500]))
+    families = [tables.families[model] for model in models]
+    parts = [
+        fit_predictor(tables.features, accuracies, families, solver)
+        for solver in (MeanLoss(), Ridge())
+    ]
+    assert [p.benchmarks[0].solver for p in parts] == ['mean-loss', 'constant']
+    predicted = parts[0].predict(tables.features.select(models)).values
+    np.testing.assert_allclose(predicted[:, 0, 0], .24, atol=.02)

@@ -81,7 +81,7 @@ def test_few_columns_stay_and_unused_ones_go():
 
 
 def test_scores_take_the_place_of_many_columns():
-    """One fit and three folds; groups stay for the all-token loss."""
+    """One fit and three folds; groups stay for the mean loss."""
     whole, narrow = narrowed('texts ridge')
     assert narrow.columns.units[:4] == whole.columns.units[:4]
     assert narrow.columns.units[4:] == tuple(f'sums: score {i}'
@@ -136,17 +136,17 @@ def test_all_baselines_by_name():
         name: predictor.benchmarks[0].solver
         for name, predictor in baselines.items()
     } == {
-        'uniform': 'uniform',
+        'mean-loss': 'mean-loss',
         'constant': 'constant',
         'label-token': 'label-token loss'
     }
-    np.testing.assert_allclose(baselines['uniform'].token_weights('sums'), 1)
+    np.testing.assert_allclose(baselines['mean-loss'].token_weights('sums'), 1)
     np.testing.assert_allclose(
         predicted(baselines['constant']),
         ACCURACIES.select(FITTED).values.mean())
     renamed = replace(
         TRAINING, accuracies=replace(ACCURACIES, benchmarks=('exam', )))
-    assert list(renamed.baselines()) == ['uniform', 'constant']
+    assert list(renamed.baselines()) == ['mean-loss', 'constant']
 
 
 RNG = np.random.default_rng(0)

@@ -2,7 +2,7 @@
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ PAGES = [
 APPENDIX = sorted((ROOT / 'docs/appendix').glob('*.md'))
 #: Notebooks, whose cells the site's builder runs.
 GALLERY = sorted((ROOT / 'docs/gallery').glob('*.md'))
+EVERY_PAGE = PAGES + APPENDIX + GALLERY
 #: How a line with a command begins, after settings such as `COLUMNS=80`.
 _COMMAND = re.compile(
     r'(?:[A-Z_]+=\S* )*'
@@ -92,13 +93,12 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def all_blocks() -> list[Block]:
-    pages = PAGES + APPENDIX + GALLERY
-    return [block for page in pages for block in blocks(page)]
+    return [block for page in EVERY_PAGE for block in blocks(page)]
 
 
-def inline_commands() -> Iterator[str]:
+def inline_commands(pages: Iterable[Path]) -> Iterator[str]:
     """The commands that stand in sentences and tables."""
-    for page in PAGES + APPENDIX + GALLERY:
+    for page in pages:
         for code in re.findall(r'`([^`]+)`', page.read_text('utf-8')):
             code = ' '.join(code.split())
             if ' ' in code and _COMMAND.match(code):

@@ -5,7 +5,7 @@ import shlex
 
 import csv_plugin as cp
 from csv_plugin.cli.salience import VERBS, make_parser
-from tests.docs.blocks import (APPENDIX, PAGES, ROOT, all_blocks,
+from tests.docs.blocks import (APPENDIX, EVERY_PAGE, PAGES, ROOT, all_blocks,
                                inline_commands)
 from tests.docs.running import KINDS, can_run
 
@@ -34,7 +34,7 @@ def all_commands():
     """Those of blocks and those in sentences."""
     for block in all_blocks():
         yield from block.commands if block.kind == 'commands' else ()
-    yield from inline_commands()
+    yield from inline_commands(EVERY_PAGE)
 
 
 def test_commands_name_what_is_there():

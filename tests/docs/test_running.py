@@ -23,7 +23,7 @@ import transformers  # noqa: E402
 import csv_plugin as cp  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
 from csv_plugin.lm.loading import load_scoring_lm  # noqa: E402
-from tests.docs.blocks import ROOT, inline_commands  # noqa: E402
+from tests.docs.blocks import EVERY_PAGE, ROOT, inline_commands  # noqa: E402
 from tests.docs.running import pages_with_code, run_page  # noqa: E402
 from tests.docs.world import make_world, write_trainings  # noqa: E402
 from tests.extras.live.training import logged  # noqa: E402
@@ -171,7 +171,7 @@ class Parsed(BaseException):
 def studies():
     """Modules of the clone that sentences call, with words for their parser.
     """
-    for command in inline_commands():
+    for command in inline_commands(EVERY_PAGE):
         _, _, call = command.partition('python -m ')
         module = ROOT / call.partition(' ')[0].replace('.', '/')
         if call.startswith('tools.') and '...' not in call:

@@ -213,8 +213,8 @@ def _write_demo(folder: Path, zoo: Collection) -> None:
     losses = targets.table({model: zoo.losses[model].texts for model in known})
     training = Training(losses, zoo.texts, table.select(known), zoo.families,
                         targets)
-    for name in ('predictor', 'predictor_uniform'):
-        cp.save(training.all_token_loss(), folder / f'{name}.safetensors')
+    for name in ('predictor', 'predictor_mean_loss'):
+        cp.save(training.mean_loss(), folder / f'{name}.safetensors')
 
 
 def copy_model(folder: Path) -> None:

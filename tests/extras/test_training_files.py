@@ -4,7 +4,7 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.salience import Uniform
+from csv_plugin.core.salience import MeanLoss
 from csv_plugin.extras import training_files
 from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
@@ -18,7 +18,7 @@ SKILLS = {**FITTED, 'new-1': .3, 'new-2': 1.7}
 
 @pytest.fixture(scope='module')
 def predictors():
-    return {'salience': train(), 'uniform': train(solver=Uniform())}
+    return {'salience': train(), 'mean-loss': train(solver=MeanLoss())}
 
 
 @pytest.fixture(scope='module')
@@ -62,7 +62,7 @@ def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
                           collection(losses.models), 'python a.py --b',
                           ('mixed', ))
     assert said.startswith('2 models predicted from 16\n\nbenchmark ')
-    assert 'mean of 2 by salience' in said and 'by uniform' in said
+    assert 'mean of 2 by salience' in said and 'by mean-loss' in said
     assert sorted(path.name for path in tmp_path.rglob('*.*')) == [
         'capability.png', 'capability.svg', 'in_sample.csv', 'leaderboard.md',
         'methods.png', 'methods.svg', 'predictions.csv',
@@ -83,7 +83,7 @@ def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
         lines = (tmp_path / f'{name}.csv').read_text('utf-8').splitlines()
         assert [float(line.split(',')[4]) for line in lines[1:]] == values
         assert {line.split(',')[2] for line in lines[1:]} == {split}
-    assert drawn['methods'].methods == ('salience', 'uniform')
+    assert drawn['methods'].methods == ('salience', 'mean-loss')
     features = predictors['salience'].features(losses)
     for part, benchmark in zip(
             drawn['capability'], predictors['salience'].benchmarks,

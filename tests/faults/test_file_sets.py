@@ -17,7 +17,7 @@ import pytest
 from csv_plugin.cli import forecast_runs, salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.salience import Uniform
+from csv_plugin.core.salience import MeanLoss
 from csv_plugin.extras import pictures, training_files
 from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
@@ -71,7 +71,7 @@ def train(folder: Path, seed: int) -> None:
     names = tuple(skills)
     predictors = {
         'salience': runs.train(shift=.1 * seed),
-        'uniform': runs.train(solver=Uniform())
+        'mean-loss': runs.train(solver=MeanLoss())
     }
     losses = predictors['salience'].targets.table({
         name:

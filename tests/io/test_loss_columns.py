@@ -111,15 +111,15 @@ def test_a_table_of_counts_alone(tmp_path):
 
 
 def test_accuracies_among_losses_and_measures_among_accuracies(tmp_path):
-    scores = ['arc_acc', 'exact_match']
-    assert [*no_losses([*scores, 'wiki'], np.full((2, 3), .5))] == scores
+    scores = ['arc_acc', 'arc_acc_norm', 'exact_match', 'squad_f1', 'wmt_bleu']
+    assert [*no_losses([*scores, 'wiki'], np.full((2, 6), .5))] == scores
     # Losses of more than 1 nat are no accuracies.
     assert not no_losses(['arc_acc', 'wiki'], np.full((2, 2), 1.5))
     measures = [
         'perplexity', 'average_ppl', 'toxicity', 'bits_per_byte', 'c4_loss',
         'step', 'tokens'
     ]
-    names = [*measures, *scores, 'invppl', 'toxigen']
+    names = [*measures, *scores, 'invppl', 'toxigen', 'passage_count']
     assert sorted(no_accuracies(names)) == sorted(measures)
     path = table(tmp_path, arc=LOSSES['item'], average_ppl=LOSSES['item'])
     benchmarks = tmp_path / 'benchmarks.csv'

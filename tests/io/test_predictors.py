@@ -37,7 +37,7 @@ PREDICTORS = {
     'of two models': lambda: fitted(
         small_tables(n_models=2, n_families=2), Averaged()),
     'of tokens': make_training(
-        CHARACTERS, make_training_world(CHARACTERS)).all_token_loss
+        CHARACTERS, make_training_world(CHARACTERS)).mean_loss
 }  # yapf: disable
 
 

@@ -50,10 +50,10 @@ def test_auto_finds_the_tokens_that_matter(states):
     real = ACCURACIES.select(OTHERS).values[:, 0]
     errors = [
         np.abs(predictor.predict(DUMPS.select(OTHERS)).values[:, 0, 0] -
-               real).mean() for predictor in (train_auto(TRAINING, states),
-                                              TRAINING.all_token_loss())
+               real).mean()
+        for predictor in (train_auto(TRAINING, states), TRAINING.mean_loss())
     ]
-    assert errors[0] < .5 * errors[1]
+    assert errors[0] < .6 * errors[1]
 
 
 def test_paper_is_algorithm_2(states):

@@ -13,7 +13,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.text_sets import read_texts, write_texts
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import ROOT, inline_commands
 from tests.oc.command import opencompass
 
 NAME = 'eval_csv_paper_losses'
@@ -37,9 +37,9 @@ models = [
 
 
 def commands() -> list[str]:
-    """Those of the page's first block, but for the first, `salience texts`."""
-    first = next(blocks(ROOT / 'docs/paper_setting.md'))
-    return first.commands[1:]
+    """The page's steps 2 to 4, which name the folder of the losses."""
+    page = ROOT / 'docs/paper_setting.md'
+    return [call for call in inline_commands([page]) if 'paper_losses' in call]
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def predictors(tmp_path_factory):
     folder = tmp_path_factory.mktemp('predictors')
     save_predictor(train(), folder / 'p')
     save_predictor(train(('easy', ), Uniform()), folder / 'u')
-    return [('predicted', str(folder / 'p')), ('all-token', str(folder / 'u'))]
+    return [('predicted', str(folder / 'p')), ('mean-loss', str(folder / 'u'))]
 
 
 @pytest.fixture
@@ -104,10 +104,10 @@ def test_predictions_stand_below_the_real_scores(run, predictors):
     assert names(table) == [
         ('easy', 'accuracy'),
         ('easy', 'predicted'),
-        ('easy', 'all-token'),
+        ('easy', 'mean-loss'),
         ('hard', 'accuracy'),
         ('hard', 'predicted'),
-        ('hard', 'all-token'),
+        ('hard', 'mean-loss'),
     ]
     assert table[0][4:] == list(MODELS)
     assert table[2][1:4:2] == ['-', 'losses']
@@ -301,7 +301,7 @@ def test_benchmarks_only(run, predictors):
     reasons = [line for line in notes(board) if 'found none' in line]
     assert len(reasons) == 2
     assert reasons[0].startswith('predicted of all 4 models on all 2 bench')
-    assert reasons[1].startswith('all-token of all 4 models on easy: ')
+    assert reasons[1].startswith('mean-loss of all 4 models on easy: ')
 
 
 def test_failed_model(run, predictors):
@@ -462,5 +462,5 @@ def test_packaged_config(run, tmp_path, monkeypatch, chosen):
         'predicted': str(tmp_path / chosen)
     } if chosen else {
         'predicted': str(demo / 'predictor.safetensors'),
-        'all-token': str(demo / 'predictor_uniform.safetensors')
+        'mean-loss': str(demo / 'predictor_mean_loss.safetensors')
     }

@@ -19,7 +19,7 @@ MODELS = ('m0', 'm1', 'm2')
 UNEVEN = predict(above=0.05)
 
 
-def some_cells(n_benchmarks=2, labels=('predicted', 'all-token')):
+def some_cells(n_benchmarks=2, labels=('predicted', 'mean-loss')):
     """Real accuracies of 0.5 and predictions of 0.4."""
     benchmarks = [f'bench-{b}' for b in range(n_benchmarks)]
     cells = make_cells(MODELS, benchmarks, labels, prediction=UNEVEN)
@@ -51,12 +51,12 @@ def test_differences():
 
 def test_text():
     cells = some_cells(1)
-    cells.predicted['all-token', 'm1', 'bench-0'] = NO_DUMP
+    cells.predicted['mean-loss', 'm1', 'bench-0'] = NO_DUMP
     # What rounds to nothing has no minus.
     cells.real['m2', 'bench-0'] = UNEVEN.value + 0.0004
     assert as_text(cells.board()).splitlines() == [
         '                 bench-0',
-        'model               real     predicted   diff     all-token   diff',
+        'model               real     predicted   diff     mean-loss   diff',
         '---------------  -------  ------------  -----  ------------  -----',
         'm0                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
         'm1                  50.0  40.0 (30-45)  -10.0             -      -',
@@ -69,7 +69,7 @@ def test_text():
         'again.',
         'diff is predicted minus real; mean abs. error leaves out models '
         'marked *.',
-        'all-token of m1 on bench-0: no dump',
+        'mean-loss of m1 on bench-0: no dump',
         'predicted: 2 of 3 real scores lie outside of their interval, where '
         'about 0 would by chance: m0 on',
         '  bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, interval '
@@ -101,12 +101,12 @@ def test_all_reasons_are_given():
     cells.real['m1', 'bench-1'] = Missing('not run')
     for place in product(cells.labels, ('m0', 'm2'), cells.benchmarks):
         cells.predicted[place] = NO_DUMP
-    cells.predicted['all-token', 'm1', 'bench-0'] = Missing('unknown')
+    cells.predicted['mean-loss', 'm1', 'bench-0'] = Missing('unknown')
     _, _, *lines, far, remark = cells.board().notes
     assert lines == [
         'real of m1 on bench-1: not run',
-        'predicted, all-token of m0, m2 on all 2 benchmarks: no dump',
-        'all-token of m1 on bench-0: unknown',
+        'predicted, mean-loss of m0, m2 on all 2 benchmarks: no dump',
+        'mean-loss of m1 on bench-0: unknown',
         'Rank 1 is the largest mean.',
         'No mean where a number on one of the benchmarks is missing; ranks '
         'count only models that have a real and a predicted one.',
@@ -123,7 +123,7 @@ def test_nothing_known():
     cells = some_cells(1)
     cells.predicted = dict.fromkeys(cells.predicted, NO_DUMP)
     note, = cells.board().notes
-    assert note == 'predicted, all-token of all 3 models on bench-0: no dump'
+    assert note == 'predicted, mean-loss of all 3 models on bench-0: no dump'
 
 
 def test_possible_ranks():
@@ -162,8 +162,8 @@ def test_possible_ranks():
 def test_files(tmp_path):
     cells = some_cells()
     cells.real['m1', 'bench-1'] = NO_DUMP
-    cells.predicted['all-token', 'm1', 'bench-1'] = Missing('unknown')
-    cells.predicted['all-token', 'm0', 'bench-0'] = predict(
+    cells.predicted['mean-loss', 'm1', 'bench-1'] = Missing('unknown')
+    cells.predicted['mean-loss', 'm0', 'bench-0'] = predict(
         0.25, 0.1, 0.05, extrapolated=True)
     board = cells.board()
     write_leaderboard(tmp_path / 'leader.board', board)
@@ -175,14 +175,14 @@ def test_files(tmp_path):
     header, _, row, *_ = ([cell.strip() for cell in line.split('|')[1:-1]]
                           for line in markdown.splitlines())
     i = header.index('bench-0 real')
-    assert header[i + 1:i + 5] == ['predicted', 'diff', 'all-token', 'diff']
+    assert header[i + 1:i + 5] == ['predicted', 'diff', 'mean-loss', 'diff']
     assert row[i:i + 3] == ['50.0', '40.0 (30-45)', '-10.0']
     content = json.loads(data)
     rows = content.pop('rows')
     assert content == {
         'models': list(MODELS),
         'benchmarks': ['bench-0', 'bench-1'],
-        'predictors': ['predicted', 'all-token'],
+        'predictors': ['predicted', 'mean-loss'],
         'chance': {'bench-0': 25, 'bench-1': 25},
         'folders': board.folders,
         'notes': list(board.notes)
@@ -191,10 +191,10 @@ def test_files(tmp_path):
     assert [(r['model'], r['benchmark'], r['predictor']) for r in rows
             ] == [*product(MODELS, cells.benchmarks, cells.labels)]
     assert rows[1] == dict(
-        zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
+        zip(FIELDS, ('m0', 'bench-0', 'mean-loss', 50, 25, 15,
                      pytest.approx(30), -25, 1, 0, '', 0, 0, None)))
     assert rows[7] == dict(
-        zip(FIELDS, ('m1', 'bench-1', 'all-token', None, None, None, None,
+        zip(FIELDS, ('m1', 'bench-1', 'mean-loss', None, None, None, None,
                      None, None, None, 'no dump; unknown', None, None, None)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None

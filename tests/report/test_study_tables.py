@@ -8,7 +8,7 @@ import pytest
 
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.salience import Uniform
+from csv_plugin.core.salience import MeanLoss
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.io.tables import ModelInfo
@@ -33,7 +33,7 @@ def study_with(main, tables) -> Study:
         tables.accuracies,
         outside_means=tuple(name for name in names if name not in main))
     return split_study(tables.features, accuracies, tables.families,
-                       tables.models[:10], Uniform())
+                       tables.models[:10], MeanLoss())
 
 
 def cells(line: str) -> list[str]:
@@ -57,12 +57,12 @@ def test_predictions(tmp_path, tables, study):
         'extrapolated', 'in_sample', 'at_chance', 'expected_error')
     assert [(row['model'], row['benchmark']) for row in rows] == [
         (m, b) for m in tables.models for b in tables.accuracies.benchmarks
-        if not study.predictions.at(m, b, 'uniform').in_sample
+        if not study.predictions.at(m, b, 'mean-loss').in_sample
     ]
     assert len({row['model'] for row in fitted}) == 10
     for row in rows + fitted:
         model, benchmark = row['model'], row['benchmark']
-        cell = study.predictions.at(model, benchmark, 'uniform')
+        cell = study.predictions.at(model, benchmark, 'mean-loss')
         observed = tables.accuracies.column(benchmark)[tables.models.index(
             model)]  # yapf: disable
         flags = cell.extrapolated, cell.in_sample, cell.at_chance
@@ -78,11 +78,11 @@ def test_predictions(tmp_path, tables, study):
 def test_error_rows(study):
     header, *rows, _ = error_rows(study)
     assert header == [
-        'benchmark', 'models', 'MSE uniform', 'MSE constant', 'MAE',
+        'benchmark', 'models', 'MSE mean-loss', 'MSE constant', 'MAE',
         'Spearman', 'coverage', 'width'
     ]
     constant = study.errors('constant')
-    for row, (benchmark, e) in zip(rows, study.errors('uniform').items()):
+    for row, (benchmark, e) in zip(rows, study.errors('mean-loss').items()):
         numbers = [(1e3 * e.mse, 2), (1e3 * constant[benchmark].mse, 2),
                    (100 * e.mae, 1), (e.spearman, 2), (e.coverage, 2),
                    (100 * e.width, 1)]
@@ -96,18 +96,51 @@ def test_means(tables, main):
     """Geometric of the MSE, plain of the rest; without what is unknown."""
     study = study_with(main, tables)
     last = error_rows(study)[-1]
-    n_judged = sum(study.errors('uniform')[b].n_models > 0 for b in main)
+    n_judged = sum(study.errors('mean-loss')[b].n_models > 0 for b in main)
     expected = [f'mean of {n_judged}', '']
-    for method in ('uniform', 'constant'):
+    for method in ('mean-loss', 'constant'):
         errors = study.errors(method)
         mse = geometric_mean(errors[b].mse for b in main)
         expected.append(f'{1e3 * mse:.2f}')
-    errors = study.errors('uniform')
+    errors = study.errors('mean-loss')
     for name, scale, digits in (('mae', 100, 1), ('spearman', 1, 2),
                                 ('coverage', 1, 2), ('width', 100, 1)):
         mean = np.nanmean([getattr(errors[b], name) for b in main])
         expected.append(f'{scale * mean:.{digits}f}')
     assert last == expected
+
+
+def test_intervals_that_contain_everything_have_no_coverage(tmp_path, tables):
+    """Too few models, so that no interval can miss."""
+    study = split_study(tables.features,
+                        tables.accuracies.select(benchmarks=MAIN),
+                        tables.families, tables.models[:5], MeanLoss())
+    for errors in study.errors('mean-loss').values():
+        assert np.isnan(errors.coverage) and errors.width == 1
+    table, legend = summary(study, 'Title').split('\n\n')[1:3]
+    cells = [line.split()[-1] for line in table.splitlines()[2:]]
+    assert cells == ['(any)'] * len(cells) and len(cells) == 4
+    assert '(any): these reach from chance' in ' '.join(legend.split())
+    for row in error_rows(study)[1:]:
+        assert row[-2:] == ['(any)', '(any)']
+    write_report(tmp_path / 'r.md', study, 'A title', 'x')
+    report = ' '.join((tmp_path / 'r.md').read_text('utf-8').split())
+    assert '(any): all intervals reach from chance' in report
+
+
+def test_means_are_over_intervals_that_say_something(study):
+    """Of two benchmarks, one with intervals of 0 to 100 %."""
+    low, high = (
+        part.copy()
+        for part in (study.predictions.low, study.predictions.high))
+    easy = study.predictions.benchmarks.index('easy')
+    low[:, easy], high[:, easy] = 0, 1
+    changed = replace(
+        study, predictions=replace(study.predictions, low=low, high=high))
+    hard = study.errors('mean-loss')['hard']
+    *_, coverage, width = error_rows(changed)[-1]
+    assert (coverage, width) == (f'{hard.coverage:.2f}',
+                                 f'{100 * hard.width:.1f}')
 
 
 def test_report(tmp_path, study):
@@ -125,7 +158,7 @@ def test_report(tmp_path, study):
         assert cells(row)[1:] == [*map(markdown, part.error_cells)]
     assert 'over 2 main benchmarks.' in ' '.join(text.split())
     far, *notes = text.partition('## Notes\n\n')[2].splitlines()
-    assert far.startswith('* uniform: far from the training models (>): ')
+    assert far.startswith('* mean-loss: far from the training models (>): ')
     assert notes == [
         f'* {note}.' for note in learning_notes(study.predictor, verbose=True)
     ]
@@ -135,15 +168,15 @@ def test_summary(study):
     title, table, legend, validated, *_ = summary(study, 'Title').split('\n\n')
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
-    assert header.split() == ['benchmark', 'models', 'error', 'of', 'uniform',
-                              'coverage']  # yapf: disable
+    assert header.split() == ['benchmark', 'models', 'error', 'of', 'mean',
+                              'loss', 'coverage']  # yapf: disable
     by_method = {
         method: study.errors(method)
         for method in study.predictions.methods
     }
     solver, *_ = by_method.values()
     for name, row in zip(study.predictions.benchmarks, rows):
-        mean_loss = by_method['uniform'][name].mae
+        mean_loss = by_method['mean-loss'][name].mae
         ratio = solver[name].mae / mean_loss if mean_loss else math.nan
         figures = [
             f'{100 * solver[name].mae:.1f}', f'{ratio:.2f}',
@@ -163,8 +196,8 @@ def test_summary(study):
         assert row.split()[:6] == [*words, f'{100 * mean:.1f}']
         assert row.split()[-1] == f'{covered:.0%}'
     assert ' '.join(validated.split()) == cross_validated_line(study.predictor)
-    assert ('uniform: the baseline that predicts from the mean loss; constant:'
-            in ' '.join(legend.split()))
+    assert ('mean-loss: the baseline, the mean loss with a learned floor; '
+            'constant:' in ' '.join(legend.split()))
     assert 'averaged' not in legend
     wide = summary(study, 'Title', wide=True)
     assert text_table(error_rows(study), width=math.inf) in wide
@@ -190,7 +223,7 @@ def test_leaderboard(study):
     models = study.predictions.models[:2][::-1]
     board = leaderboard(study, models)
     assert board.predictions.models == models
-    assert board.predictions.methods == ('uniform', )
+    assert board.predictions.methods == ('mean-loss', )
 
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):
@@ -198,7 +231,7 @@ def test_a_method_without_some_benchmarks_has_no_mean(study):
     table = replace(study.predictions, outside_means=())
     names = table.benchmarks
     tables = {name: table.select(methods=[name]) for name in table.methods}
-    part = table.select(benchmarks=names[:1], methods=['uniform'])
+    part = table.select(benchmarks=names[:1], methods=['mean-loss'])
     more = Predictions.side_by_side({
         **tables, 'part': part
     }, table.models, names)

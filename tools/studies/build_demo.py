@@ -7,7 +7,10 @@
 
 These are the held-out models, the exams, the dumps, accuracies and label
 losses of the whole zoo, and two predictors fitted to the same models: the
-default method and the all-token baseline.
+default method and the mean loss, the baseline. The baseline alone, from the
+collection that ships:
+
+    python -m tools.studies.build_demo --baseline
 """
 import argparse
 import sys
@@ -34,22 +37,31 @@ from tools.studies.zoo import building
 def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument(
+        '--baseline',
+        action='store_true',
+        help='make the predictor of the baseline alone (default: all files)')
+    parser.add_argument(
         '--zoo',
-        required=True,
         type=Path,
         metavar='DIR',
-        help='folder of the trained zoo (required)')
+        help='folder of the trained zoo (required without --baseline)')
     parser.add_argument(
         '--runs',
-        required=True,
         nargs='+',
         type=Path,
         metavar='DIR',
-        help="time-stamped folders of the zoo's evaluation\n(required)")
-    return parser.parse_args(argv)
+        help="time-stamped folders of the zoo's evaluation\n"
+        '(required without --baseline)')
+    args = parser.parse_args(argv)
+    if not args.baseline and not (args.zoo and args.runs):
+        parser.error('expected --zoo and --runs, or --baseline')
+    return args
 
 
 def run(args: argparse.Namespace) -> None:
+    if args.baseline:
+        save_predictor(shipped_training().mean_loss(), shipped.BASELINE)
+        return
     texts = world.validation_texts()
     write_texts(shipped.TEXTS, texts)
     building.write_exams(shipped.EXAMS)
@@ -60,23 +72,30 @@ def run(args: argparse.Namespace) -> None:
     train()
 
 
-def train() -> None:
-    """Fit both predictors to the collection that ships."""
+def shipped_training() -> Training:
+    """Return the training models of the collection that ships."""
     collection = read_collection(shipped.COLLECTION)
-    scoring_lm, tokenizer = load_scoring_lm(shipped.SCORING_LM,
-                                            shipped.SCORING_TOKENIZER)
+    _, tokenizer = load_scoring_lm(shipped.SCORING_LM,
+                                   shipped.SCORING_TOKENIZER)
     targets = target_tokens(tokenizer, collection.texts)
-    states = hidden_states(scoring_lm, tokenizer, collection.texts.texts)
     models = models_in(('train', 'validation'), tuple(collection.info),
                        collection.info)
     losses = targets.table(
         {model: collection.losses[model].texts
          for model in models})
-    training = Training(losses, collection.texts, collection.accuracies,
-                        collection.families, targets)
+    return Training(losses, collection.texts, collection.accuracies,
+                    collection.families, targets)
+
+
+def train() -> None:
+    """Fit both predictors to the collection that ships."""
+    training = shipped_training()
+    scoring_lm, tokenizer = load_scoring_lm(shipped.SCORING_LM,
+                                            shipped.SCORING_TOKENIZER)
+    states = hidden_states(scoring_lm, tokenizer, training.texts.texts)
     predictor = train_auto(training, states, progress=fit_bars())
     save_predictor(predictor, shipped.PREDICTOR)
-    save_predictor(training.all_token_loss(), shipped.BASELINE)
+    save_predictor(training.mean_loss(), shipped.BASELINE)
     for benchmark in predictor.benchmarks:
         print(f'{benchmark.benchmark}: {benchmark.notes[-1]}')
 

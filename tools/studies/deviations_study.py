@@ -298,10 +298,10 @@ def optimiser(zoo: Zoo) -> Iterator[Variant]:
     """Learning rates and numbers of steps."""
     train = zoo.models_in('train')
     yield Variant(
-        f'all-token loss, {len(zoo.models_in(*FITTED))} models',
+        f'mean loss, floor at chance, {len(zoo.models_in(*FITTED))} models',
         zoo.errors(zoo.solve(Uniform())),
         is_reference=True)
-    yield Variant(f'all-token loss, {len(train)} models',
+    yield Variant(f'mean loss, floor at chance, {len(train)} models',
                   zoo.errors(zoo.solve(Uniform(), train)))
     mean = replace(PAPER, learning_rate=PAPER.learning_rate / len(train))
     for name, settings in (
@@ -387,7 +387,9 @@ def scoring_lm(zoo: Zoo) -> Iterator[Variant]:
 def compute(zoo: Zoo) -> Iterator[Variant]:
     """Fig. 1: accuracy from the logarithm of the training compute."""
     yield Variant(
-        'all-token loss', zoo.errors(zoo.solve(Uniform())), is_reference=True)
+        'mean loss, floor at chance',
+        zoo.errors(zoo.solve(Uniform())),
+        is_reference=True)
     manifest = json.loads((shipped.ZOO / 'manifest.json').read_text('utf-8'))
     flops = []
     for model in zoo.accuracies.models:
@@ -426,7 +428,7 @@ def own_series(zoo: Zoo) -> Iterator[Variant]:
         both = train + late[validation]
         heads = zoo.train(CHOSEN, train=train, validation=late[validation])
         for name, predicted in (
-            ('all-token loss', zoo.solve(Uniform(), both)),
+            ('mean loss, floor at chance', zoo.solve(Uniform(), both)),
             ('head, learning rate 1', heads.predict(zoo.states,
                                                     zoo.study.table)),
             ('groups, ridge', zoo.solve(Ridge(), both)),
@@ -435,8 +437,8 @@ def own_series(zoo: Zoo) -> Iterator[Variant]:
                               []).append(zoo.errors(predicted, late[test]))
         groups += [zoo.group_of(model) for model in late[test]]
     for name, parts in errors.items():
-        yield Variant(name, np.vstack(parts), '', name == 'all-token loss',
-                      groups)
+        yield Variant(name, np.vstack(parts), '',
+                      name == 'mean loss, floor at chance', groups)
 
 
 def floor(material: Material) -> Iterator[Variant]:

@@ -22,7 +22,7 @@ from tools.studies.results_pictures import THEMES, save_themes
 EXAM, SERIES = 'chinese', 'series d'
 PREDICTORS = {
     'mean loss, nats per character':
-    shipped.FOLDER / 'predictor_uniform.safetensors',
+    shipped.FOLDER / 'predictor_mean_loss.safetensors',
     'capability score, nats per character': shipped.PREDICTOR
 }
 

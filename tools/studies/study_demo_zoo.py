@@ -106,7 +106,7 @@ def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
         key=lambda name: -geometric_mean(squares[name][kinds['both']].mean(
             axis=0)))
     header = [
-        'method', *(cell for kind in kinds for cell in (kind, 'of all-token')),
+        'method', *(cell for kind in kinds for cell in (kind, 'of mean loss')),
         'of label-token'
     ]
     return tabulate([[name, *row(squares[name])] for name in worst_first],

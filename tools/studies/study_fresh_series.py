@@ -38,7 +38,7 @@ from tools.studies.zoo.recipes import (CHECKPOINTS, SIZES, Series,
                                        TrainingRecipe, fresh_series)
 from tools.studies.zoo.zoo_training import train_models
 
-BASELINE = 'all-token loss'
+BASELINE = 'mean loss'
 _CONFIG = """\
 '''Accuracies and token losses of fresh series.'''
 from mmengine.config import read_base

@@ -28,7 +28,7 @@ from csv_plugin.cli.options import TABLES, add_shared
 from csv_plugin.core import metrics
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Ridge, Solver, Uniform
+from csv_plugin.core.salience import MeanLoss, Ridge, Solver
 from csv_plugin.extras.pictures import save
 from csv_plugin.extras.pictures.style import Look, look, panels, picture
 from csv_plugin.io.model_tables import ModelTables
@@ -36,7 +36,7 @@ from csv_plugin.io.tables import write_csv
 from tools.studies.options import add_number, parser_of, tables_of
 
 #: The solver under study and the baseline beside it.
-METHODS: dict[str, Solver] = {'ridge': Ridge(), 'uniform': Uniform()}
+METHODS: dict[str, Solver] = {'ridge': Ridge(), 'mean-loss': MeanLoss()}
 #: Numbers of models of all families.
 NUMBERS = (6, 9, 12, 24, 48)
 #: Number of models of some families, as many of each.

@@ -18,7 +18,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.features import answer_groups, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TargetTokens, TextLosses
-from csv_plugin.core.salience import Ridge, Solver, Uniform
+from csv_plugin.core.salience import MeanLoss, Ridge, Solver
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
@@ -35,7 +35,7 @@ FIXED = 50
 METHODS: dict[str, tuple[str, Solver]] = {
     'groups, ridge': ('groups', Ridge()),
     'texts, ridge': ('texts', Ridge()),
-    BASELINE: ('groups', Uniform()),
+    BASELINE: ('groups', MeanLoss()),
 }
 
 

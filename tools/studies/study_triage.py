@@ -276,7 +276,7 @@ def table_case(tables: ModelTables, checkpoints: Mapping[str, Checkpoint],
     known = accuracies.select(fit)
     predictors = [
         fit_predictor(tables.features, known, runs, SOLVERS[solver])
-        for solver in (DEFAULT_SOLVER, 'uniform')
+        for solver in (DEFAULT_SOLVER, 'mean-loss')
     ]
     features = dict.fromkeys(predictors, tables.features)
     return _case(features, fit, accuracies.select([*fit, *predict]),
@@ -294,7 +294,7 @@ def zoo_case(zoo: ZooStudy, runs: Sequence[str],
     training = zoo.training(fitted)
     blocks = feature_sets(training.losses, training.texts, training.targets,
                           zoo.states)
-    predictors = (training.fit(blocks), training.all_token_loss())
+    predictors = (training.fit(blocks), training.mean_loss())
     new = [name for name in run_of if run_of[name].run in runs]
     names = [*fitted, *new]
     return _case(

@@ -14,8 +14,8 @@ from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.fitting import Fitted
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
-                                      fold_masks)
+from csv_plugin.core.salience import (Auto, Constant, MeanLoss, Solver, Task,
+                                      Uniform, fold_masks)
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.training import JoinedColumns, Training
 from csv_plugin.io.collection import Collection, read_collection
@@ -36,7 +36,7 @@ HEAD = HeadSettings(learning_rate=1.)
 #: The series of the studies that fit dozens of times, for speed.
 FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
-BASELINE, LABEL = 'all-token loss', 'label-token loss'
+BASELINE, LABEL = 'mean loss', 'label-token loss'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
 
 
@@ -123,7 +123,7 @@ class ZooStudy:
         offered = [source.solvers(exam) for exam in exams]
         methods: dict[str, Sequence[Solver]] = {
             'constant': [Constant()] * len(exams),
-            BASELINE: [Uniform()] * len(exams),
+            BASELINE: [MeanLoss()] * len(exams),
             **{
                 _name(solvers): solvers
                 for solvers in zip(*offered)
@@ -194,7 +194,7 @@ class ZooStudy:
         """Errors on a series of which no model takes part in a fit.
 
         Mean squared errors of the B exams by what they are, `(B,)`. Those of
-        the all-token loss, the label-token loss and `auto` are found on the
+        the mean loss, the label-token loss and `auto` are found on the
         series. 'cross-validated' is the error that `auto` expects, 'of the
         typical series' the one that half of the fitted series stay below, and
         'chosen by' is the cross-validated error of what it chose.
@@ -220,7 +220,7 @@ class ZooStudy:
             for name, error in _expected(fit).items():
                 expected.setdefault(name, []).append(error)
         tested = {
-            BASELINE: self._predict(features, [Uniform()] * len(exams),
+            BASELINE: self._predict(features, [MeanLoss()] * len(exams),
                                     fitted),
             LABEL: self._label_token_loss(fitted),
             'auto': predicted,

@@ -16,6 +16,6 @@ summarizer = dict(
     type=PredictedSummarizer,
     predictors=[('predicted', abspath(chosen))] if chosen else [
         ('predicted', join(demo, 'predictor.safetensors')),
-        ('all-token', join(demo, 'predictor_uniform.safetensors')),
+        ('mean-loss', join(demo, 'predictor_mean_loss.safetensors')),
     ])
 del chosen

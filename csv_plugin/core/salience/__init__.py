@@ -5,6 +5,7 @@ from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
                                            fold_masks)
 from csv_plugin.core.salience.choice import (Auto, Constant, OnColumns,
                                              predicts_better)
+from csv_plugin.core.salience.mean_loss import MeanLoss
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Plain, Ridge, Uniform
 
@@ -12,6 +13,7 @@ from csv_plugin.core.salience.ridge import Plain, Ridge, Uniform
 SOLVERS: dict[str, Solver] = {
     'auto': Auto(),
     'averaged': Averaged(),
+    'mean-loss': MeanLoss(),
     'nonnegative': NonNegative(),
     'plain': Plain(),
     'ridge': Ridge(),
@@ -22,6 +24,7 @@ DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
     'Auto', 'Averaged', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
-    'JointSolver', 'NonNegative', 'OnColumns', 'Plain', 'Ridge', 'SOLVERS',
-    'SalienceFit', 'Solver', 'Task', 'Uniform', 'fold_masks', 'predicts_better'
+    'JointSolver', 'MeanLoss', 'NonNegative', 'OnColumns', 'Plain', 'Ridge',
+    'SOLVERS', 'SalienceFit', 'Solver', 'Task', 'Uniform', 'fold_masks',
+    'predicts_better'
 ]

@@ -27,7 +27,7 @@ Made = TypeVar('Made')
 class SharedFeatures:
     """Feature columns `(n, K)` of n models, with a cache of derived values.
 
-    `uniform` are the coefficients of the all-token loss, `(K,)`.
+    `uniform` are the coefficients of the mean loss, `(K,)`.
     """
 
     def __init__(self, values: NDArray, uniform: NDArray) -> None:
@@ -63,7 +63,7 @@ class SharedFeatures:
 
     @property
     def mean_loss(self) -> NDArray:
-        """The all-token loss, `(n,)`."""
+        """The mean loss, `(n,)`."""
         return self.once(_mean_loss)
 
     def select(self, rows: NDArray) -> 'SharedFeatures':
@@ -121,7 +121,7 @@ class Task:
 
     @property
     def uniform(self) -> NDArray:
-        """Coefficients of the all-token loss, `(K,)`."""
+        """Coefficients of the mean loss, `(K,)`."""
         return self.features.uniform
 
     def select(self, rows: NDArray) -> 'Task':

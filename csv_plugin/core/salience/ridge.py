@@ -2,7 +2,7 @@
 
 `min mean_m (A_m - Ahat_m)^2 + penalty min_a |c - a u|^2` over the coefficients
 `c`, with `u` the uniform ones: the mean loss keeps its own unpenalised
-coefficient, so without evidence the answer is the all-token baseline. Penalty
+coefficient, so without evidence the answer is the mean loss. Penalty
 and floor come from family-grouped cross-validation.
 
 The penalised coefficients of a regression on n models are a sum of the models'
@@ -53,7 +53,7 @@ MANY_MODELS = 400
 
 @dataclass(frozen=True)
 class Uniform:
-    """All-token baseline: every weight 1, the curve fitted to the loss.
+    """Every weight is 1, and the curve is fitted to the mean loss.
 
     Args:
         learn_floor (bool): Choose the floor in [0, chance] by cross-validation

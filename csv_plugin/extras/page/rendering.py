@@ -152,8 +152,9 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     found = (f'{counted(int(cells.any(axis=1).sum()), "model")} on '
              f'{counted(int(cells.any(axis=0).sum()), "benchmark")}')
     if errors['n_cells']:
-        found += (f': {MEAN_ERROR} {points(100 * errors["overall"])} points, '
-                  f'{errors["n_inside"]} of {errors["n_cells"]} inside')
+        found += f': {MEAN_ERROR} {points(100 * errors["overall"])} points'
+    if errors['n_judged']:
+        found += f', {errors["n_inside"]} of {errors["n_judged"]} inside'
     return found
 
 
@@ -200,16 +201,19 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
     """Errors of one predictor on held-out models.
 
     Mean absolute differences over all cells and by benchmark, fractions, NaN
-    if no model was held out; and how many of the intervals contain the real
-    accuracy.
+    if no model was held out; and how many of the intervals that leave
+    something out contain the real accuracy.
     """
-    sizes = np.abs(predictions.difference(label))[predictions.held_out(label)]
+    held_out = predictions.held_out(label)
+    judged = held_out & ~predictions.uninformative(label)
+    sizes = np.abs(predictions.difference(label))[held_out]
     return dict(
         label=label,
         overall=sizes.mean() if len(sizes) else math.nan,
         by_benchmark=dict(
             zip(predictions.benchmarks, predictions.mean_difference(label))),
-        n_inside=int(predictions.covered(label).sum()),
+        n_inside=int((predictions.covered(label) & judged).sum()),
+        n_judged=int(judged.sum()),
         n_cells=len(sizes))
 
 

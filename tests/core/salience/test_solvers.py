@@ -4,14 +4,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.salience import (Auto, Averaged, Constant, NonNegative,
-                                      Plain, Ridge, Uniform, fold_masks)
+from csv_plugin.core.salience import (Auto, Averaged, Constant, MeanLoss,
+                                      NonNegative, Plain, Ridge, Uniform,
+                                      fold_masks)
 from csv_plugin.core.scaling_law import PROBLEMS
 from tests.core.worlds import make_world
 
 FEW = NonNegative(penalties=(1.0, 0.1, 0.01))
 LEARNERS = [Uniform(), Uniform(learn_floor=True), Ridge(), FEW, Plain()]
-ALL = [*LEARNERS, Constant()]
+ALL = [*LEARNERS, Constant(), MeanLoss()]
 PLANTED = make_world(
     n=28, n_families=5, salience=(5, 1, 0, 0), noise=0.03, floor=0.2)
 

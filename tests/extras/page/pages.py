@@ -23,7 +23,7 @@ EVIL = '\'"></td></script><script>alert(1)</script><b onclick="alert(2)">&lt;'
 def page_cells(
         models=('m0', 'm1', 'm2'),
         benchmarks=('b0', 'b1'),
-        labels=('predicted', 'all-token')) -> Cells:
+        labels=('predicted', 'mean-loss')) -> Cells:
     """Real accuracies of 0.5, 0.51, ... by model, predictions of 0.4."""
     real = [0.5 + m % 50 / 100 for m in range(len(models))]
     return make_cells(models, benchmarks, labels, real)

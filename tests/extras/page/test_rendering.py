@@ -44,6 +44,20 @@ def test_numbers_and_marks():
         make_page(plain.board()))
 
 
+def test_intervals_that_contain_everything_do_not_count():
+    """They would be inside, all of them."""
+    cells = page_cells()
+    cells.predicted['predicted', 'm1', 'b0'] = predict(.4)
+    for place in cells.predicted:
+        if place != ('predicted', 'm1', 'b0'):
+            cells.predicted[place] = predict(.4, .4, .6)
+    html = render(make_page(cells.board()))
+    assert 'points, 0 of 1 inside</h1>' in html
+    assert '<td>0 of 1</td>' in html and '<td>any</td>' in html
+    cells.predicted['predicted', 'm1', 'b0'] = predict(.4, .4, .6)
+    assert ' inside</h1>' not in render(make_page(cells.board()))
+
+
 def rows_of(html: str) -> list[str]:
     """Words of all rows of models: of the means, and by predictor."""
     rows = re.findall(r'<tr><th scope="row"><bdi>m\d.*?</tr>', html, re.S)
@@ -80,7 +94,7 @@ def test_agreement_of_ranks():
         cells.predicted['predicted', model, benchmark] = predict(0.9 - i / 50)
     words = ' '.join(Reader(render(make_page(cells.board()))).words.split())
     assert 'by “predicted” agree with the real ones to −1.00 (Spear' in words
-    assert 'by “all-token” agree' not in words  # the same of all models
+    assert 'by “mean-loss” agree' not in words  # the same of all models
 
 
 def test_provenance_of_a_predictor():

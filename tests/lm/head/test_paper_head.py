@@ -133,7 +133,7 @@ def test_it_learns_and_says_what_it_did(head, heads):
         assert notes[0] == f'the validation models chose step {best}'
         assert len(notes) == n_notes
     real = ACCURACIES.column('exam')
-    baseline = training().all_token_loss()
+    baseline = training().mean_loss()
     errors = [
         np.abs(predictor.predict(DUMPS).values[20:, 0, 0] - real[20:]).mean()
         for predictor in (head, baseline)

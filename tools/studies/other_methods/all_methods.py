@@ -115,7 +115,6 @@ def _on_scores(evidence: Evidence, benchmark: str) -> Part:
 #: Methods by the names that command lines and tables use.
 METHODS: dict[str, Method] = {
     'constant': _on_losses(Constant(), 'nothing'),
-    'mean-loss': _on_losses(Uniform(learn_floor=True)),
     'own-units': Method('own losses', _on_own_units),
     'perplexity-correlations': _on_losses(PerplexityCorrelations()),
     'pca': _on_losses(PrincipalComponents()),

@@ -72,9 +72,9 @@ def text_methods(models: RealModels) -> dict[str, Method]:
         'constant':
         method_on(models, mean_of(texts), Constant()),
         'loss on Wikipedia':
-        method_on(models, mean_of(wikipedia), SOLVERS['uniform']),
+        method_on(models, mean_of(wikipedia), SOLVERS['mean-loss']),
         'mean loss':
-        method_on(models, mean_of(texts), SOLVERS['uniform']),
+        method_on(models, mean_of(texts), SOLVERS['mean-loss']),
         'label-token loss':
         _by_benchmark(models),
         'texts':

@@ -209,7 +209,9 @@ def rows_of(names):
 
 
 @pytest.mark.parametrize('names', [
-    ['constant', 'loss on Wikipedia', 'mean loss', 'label-token loss'],
+    pytest.param(
+        ['constant', 'loss on Wikipedia', 'mean loss', 'label-token loss'],
+        marks=pytest.mark.slow),
     pytest.param(['texts', 'answers alone'], marks=pytest.mark.long),
 ])
 def test_the_page_has_these_figures(names):

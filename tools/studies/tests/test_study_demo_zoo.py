@@ -18,7 +18,7 @@ STUDY = SimpleNamespace(
         accuracies=SimpleNamespace(benchmarks=('x', 'y'))))
 SQUARES = {
     'auto': np.array([[1., 4.], [1., 4.], [9., 1.], [9., 1.]]) / 1000,
-    BASELINE: np.full((4, 2), .016),
+    BASELINE: np.full((4, 2), .02),
     LABEL: np.full((4, 2), .004),
 }
 
@@ -34,11 +34,11 @@ def test_methods_by_their_errors():
     rows = cells(script.table(STUDY, SQUARES))
     assert list(rows)[2:] == [BASELINE, LABEL, 'auto']
     assert rows[BASELINE] == [
-        '16.00', '1', '16.00', '1', '16.00', '1', '4.00 (4.00 - 4.00)'
+        '20.00', '1', '20.00', '1', '20.00', '1', '5.00 (5.00 - 5.00)'
     ]
     # The root of 1 x 4, of 9 x 1, and of 5 x 2.5.
     assert rows['auto'][::2][:3] == ['2.00', '3.00', '3.54']
-    assert rows['auto'][1] == '0.12 (0.12 - 0.12)'
+    assert rows['auto'][1] == '0.10 (0.10 - 0.10)'
     assert rows['auto'][-1].startswith('0.88 (')
 
 
