@@ -5,9 +5,9 @@
         --out outputs/yard
 
 Every trial draws models and loss columns from one collection, fits each method
-to some of the models, and predicts others of families that it never saw. The
-draws hang on the seed alone: one seed serves to choose, others to judge. The
-table has a row for each method and group of trials:
+to some of the models, and predicts others, mostly of families that it never
+saw. The draws hang on the seed alone: one seed serves to choose, others to
+judge. The table has a row for each method and group of trials:
 
     error     squared error over that of the first method: geometric mean over
               the benchmarks of a trial, then over the trials
@@ -19,6 +19,9 @@ table has a row for each method and group of trials:
 `--out` keeps the figures of every trial in CSV files, one for each method;
 trials that are there are not run again. How each method differs from the first
 one follows, with standard errors over the trials.
+
+`before` is the default of an earlier commit, whose figures are kept for the
+seeds 0 and 1.
 
 Collections: those of ../shared/real, the three public ones of
 tools/studies/public_tables.py, the demonstration that ships (by text), and
@@ -47,6 +50,8 @@ from csv_plugin.demo import shipped
 from tools.studies.options import TABLES, parser_of, tables_in
 from tools.studies.real_models.tables import LOSSES, RealModels
 
+#: Kept figures of `before`, the default of commit fef2aa0d.
+BEFORE, KEPT = 'before', Path(__file__).with_name('yard_before')
 #: Trials of larger collections take a random part of these sizes.
 MOST_FITTED, MOST_PREDICTED, MOST_COLUMNS = 150, 60, 400
 #: A benchmark whose fitted models exceed chance by less than this is flat.
@@ -66,14 +71,13 @@ class Models:
 
     `losses` are `(M, K)` in any unit, `accuracies` `(M, B)` in 0..1 or NaN;
     `families` has M names; `chance` and `n_items` are `(B,)`, 0 items if
-    unknown. `end` marks the models at the end of their training, `(M,)`.
+    unknown.
     """
     losses: NDArray
     accuracies: NDArray
     families: NDArray
     chance: NDArray
     n_items: NDArray
-    end: NDArray
 
     @property
     def quality(self) -> NDArray:
@@ -86,8 +90,7 @@ class Models:
             self,
             losses=self.losses[rows],
             accuracies=self.accuracies[rows],
-            families=self.families[rows],
-            end=self.end[rows])
+            families=self.families[rows])
 
     def columns(self, places: NDArray) -> 'Models':
         """Some of the loss columns."""
@@ -124,9 +127,7 @@ def collection(name: str, shared: Path, public: Path) -> Models:
         return _demonstration()
     if name == 'real models':
         real = RealModels.read()
-        return _models(
-            real.part(LOSSES), real.accuracies, real.families,
-            np.ones(len(real.models), bool))
+        return _models(real.part(LOSSES), real.accuracies, real.families)
     if name == 'bits per character':
         stem = str(resources.files('csv_plugin') / 'data/bits_per_character_')
         tables = cp.read_model_tables(*(f'{stem}{part}.csv'
@@ -138,16 +139,15 @@ def collection(name: str, shared: Path, public: Path) -> Models:
             path for path in (shared / name, public / name) if path.exists())
         tables = tables_in(folder)
     families = [tables.families[model] for model in tables.accuracies.models]
-    return _models(tables.features, tables.accuracies, families,
-                   np.ones(len(families), bool))
+    return _models(tables.features, tables.accuracies, families)
 
 
 def _models(losses: cp.FeatureTable, accuracies: cp.AccuracyTable,
-            families: Sequence[str], end: NDArray) -> Models:
+            families: Sequence[str]) -> Models:
     main = [accuracies.benchmarks.index(name) for name in accuracies.main]
     return Models(losses.values, accuracies.values[:,
                                                    main], np.array(families),
-                  accuracies.chance[main], accuracies.n_items[main], end)
+                  accuracies.chance[main], accuracies.n_items[main])
 
 
 def _demonstration() -> Models:
@@ -162,8 +162,7 @@ def _demonstration() -> Models:
     models = features.models
     accuracies = whole.accuracies.select(models)
     return _models(features, accuracies,
-                   [whole.families[name] for name in models],
-                   np.array([name.endswith('@100') for name in models]))
+                   [whole.families[name] for name in models])
 
 
 # ---- trials
@@ -217,10 +216,12 @@ class Draw:
 
     def _families_out(self) -> Iterator[Trial]:
         """A third of the families from the others."""
-        for name in ('public models', 'public models', 'dclm', 'dclm',
-                     'mixtures', 'ladder', 'gemstones', 'bits per character',
-                     'demonstration'):
-            yield self._families('families out', name, 0.67)
+        draws = [('public models', 2), ('dclm', 2), ('mixtures', 1),
+                 ('ladder', 1), ('gemstones', 1), ('bits per character', 1),
+                 ('demonstration', 1)]
+        for name, times in draws:
+            for again in range(times):
+                yield self._families('families out', name, 0.67, again=again)
 
     def _few_families(self) -> Iterator[Trial]:
         """Two to four families, with all of their checkpoints."""
@@ -232,11 +233,12 @@ class Draw:
 
     def _broken_rows(self) -> Iterator[Trial]:
         """One or two fitted models with broken losses or accuracies."""
-        for kind, name in (('losses', 'public models'), ('losses', 'dclm'),
-                           ('losses', 'mixtures'), ('accuracies', 'dclm'),
-                           ('accuracies', 'public models'), ('losses',
-                                                             'gemstones')):
-            trial = self._families('broken rows', name, 0.5)
+        draws = [('losses', 'public models', 0), ('losses', 'dclm', 0),
+                 ('losses', 'mixtures', 0), ('accuracies', 'dclm', 1),
+                 ('accuracies', 'public models', 1),
+                 ('losses', 'gemstones', 0)]
+        for kind, name, again in draws:
+            trial = self._families('broken rows', name, 0.5, again=again)
             yield replace(
                 trial,
                 name=f'{trial.name}, {kind}',
@@ -291,10 +293,10 @@ class Draw:
                   group: str,
                   name: str,
                   part: float,
-                  k: int = 0) -> Trial:
+                  k: int = 0,
+                  again: int = 0) -> Trial:
         """Some families, a share or a number; predicted are the others."""
-        count = self._next((group, name, part, k))
-        models, rng = self._start(group, name, part, k, count)
+        models, rng = self._start(group, name, part, k, again)
         models = _some_columns(models, k, rng)
         families = rng.permutation(np.unique(models.families))
         n = part if part >= 1 else round(len(families) * part)
@@ -326,15 +328,6 @@ class Draw:
         else:
             accuracies[rows] = models.chance * rng.uniform(0, 0.5)
         return replace(models, losses=losses, accuracies=accuracies)
-
-    def _next(self, key: object) -> int:
-        """How many trials with this key were drawn before."""
-        count = _COUNTS.get((self.seed, key), 0)
-        _COUNTS[self.seed, key] = count + 1
-        return count
-
-
-_COUNTS: dict[object, int] = {}
 
 
 def _some_columns(models: Models, k: int, rng: np.random.Generator) -> Models:
@@ -621,8 +614,12 @@ def run(methods: Sequence[str],
     trials = [trial for trial in draw.trials() if trial.group in groups]
     found = []
     for method in methods:
-        path = out / f'{method}_{draw.seed}.csv'
+        folder = KEPT if method == BEFORE else out
+        path = folder / f'{method}_{draw.seed}.csv'
         kept = read(path)
+        if method == BEFORE:
+            found += [row for row in kept if row.group in groups]
+            continue
         done = {(row.group, row.trial) for row in kept}
         for trial in tqdm(_unique(trials), desc=f'{method}, {draw.seed}'):
             if (trial.group, trial.name) not in done:
@@ -649,7 +646,7 @@ def main() -> None:
     parser.add_argument('--shared', type=Path, default='../shared/real')
     parser.add_argument('--public', type=Path, default='outputs')
     parser.add_argument(
-        '--methods', nargs='+', default=[*METHODS], choices=[*METHODS])
+        '--methods', nargs='+', default=[*METHODS], choices=[BEFORE, *METHODS])
     parser.add_argument('--seed', nargs='+', type=int, default=[0])
     parser.add_argument('--groups', nargs='+', default=GROUPS, choices=GROUPS)
     parser.add_argument('--out', type=Path, default='outputs/yard')
