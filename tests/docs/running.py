@@ -18,11 +18,20 @@ _SALIENCE = ('from csv_plugin.cli.salience import main; '
 KINDS = ('commands', 'examples', 'python', 'script')
 #: A study of the clone that takes seconds.
 STUDY = 'python -m tools.studies.compare_methods '
+#: Commands that run for minutes, and the lines of `.ci/run` that run them.
+_IN_CI = {'make demo': 'run make demo', 'make test': 'run make test-all'}
 
 
 def can_run(command):
-    """Whether a command of a block of commands can be run here."""
-    return is_setting(command) or command.startswith(('salience ', STUDY))
+    """Whether a command of a block of commands is run here or by `.ci/run`."""
+    return (is_setting(command) or command.startswith(('salience ', STUDY))
+            or runs_in_ci(command))
+
+
+def runs_in_ci(command):
+    """Whether `.ci/run` runs a command."""
+    steps = (ROOT / '.ci' / 'run').read_text('utf-8').splitlines()
+    return _IN_CI.get(command) in steps
 
 
 def pages_with_code():
@@ -78,12 +87,14 @@ def run_examples(block, where, names):
 
 
 def run_commands(block):
-    """Run the commands of a block, one after the other."""
+    """Run the commands of a block but for those of `.ci/run`."""
     settings = ''
     for command in block.commands:
         assert can_run(command), command
         if is_setting(command):
             settings += command + '\n'
+        elif runs_in_ci(command):
+            continue
         elif command.startswith('salience '):
             run_command(command, settings)
         else:
