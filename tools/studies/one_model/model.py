@@ -8,10 +8,8 @@ from tools.studies.one_model.posterior import Posterior, curve
 from tools.studies.one_model.settings import Settings
 from tools.studies.yard import Forecast, Models
 
-#: Degrees of freedom and logarithms of scales that calibration chooses from.
-DEGREES = (3., 4., 6., 10., 30.)
+#: Grid of logarithms of scales that calibration chooses from: a half to twice.
 SCALES = np.linspace(-.7, .7, 29)
-LEAST_DEGREES = 2.5
 
 
 class OneModel:
@@ -83,7 +81,7 @@ class OneModel:
         part = self.posterior
         errors, _ = part.standardised(*part.families_out())
         best = np.inf, 0., 0.
-        for degrees in DEGREES:
+        for degrees in self.settings.degrees:
             norm = (
                 gammaln(degrees / 2) - gammaln(
                     (degrees + 1) / 2) + .5 * np.log(degrees))
@@ -93,7 +91,8 @@ class OneModel:
                 total = float(np.nansum(part.weight * cost))
                 best = min(best, (total, degrees, np.exp(log_scale)))
         n_families = len(np.unique(part.place.family))
-        self.degrees = max(min(best[1], n_families - 1.), LEAST_DEGREES)
+        self.degrees = max(
+            min(best[1], n_families - 1.), self.settings.least_degrees)
         self.stretch = best[2]
 
     def exponents(self, losses: NDArray) -> tuple[NDArray, NDArray]:

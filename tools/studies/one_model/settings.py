@@ -1,4 +1,7 @@
-"""Every number of the trial that is set by hand, with its meaning."""
+"""Numbers of the trial's method that are set by hand, with their meaning.
+
+Those of its numerics, such as tolerances, stand where they are used.
+"""
 from dataclasses import dataclass
 
 
@@ -32,6 +35,9 @@ class Settings:
         groups: Clusters of units whose mean loss a benchmark may follow.
         group_least: Least share of the units in a cluster.
         most: Models that hyper-parameters are fitted to.
+        degrees: Degrees of freedom of errors that calibration chooses from;
+            at most the number of families less 1.
+        least_degrees: Fewer degrees are not taken, whatever the families.
     """
     level: tuple[float, float] = (-1., 2.)
     spread: tuple[float, float] = (-.7, .5)
@@ -53,3 +59,5 @@ class Settings:
     groups: int = 0
     group_least: float = .1
     most: int = 150
+    degrees: tuple[float, ...] = (3., 4., 6., 10., 30.)
+    least_degrees: float = 2.5
