@@ -101,6 +101,20 @@ def test_tokenizers_may_differ():
     assert other.errors == pytest.approx(found.errors)
 
 
+def test_versions_that_differ_are_noted():
+    """A version may read the files of a model differently."""
+    old, new = (replace(losses, info=replace(losses.info, versions=versions))
+                for losses, versions in ((A, {
+                    'transformers': '4.57.6'
+                }), (B, {
+                    'transformers': '5.24.0'
+                })))
+    same = replace(B, info=replace(B.info, versions=old.info.versions))
+    notes = '; '.join(compare(old, new).notes)
+    assert 'transformers 4.57.6 (A); transformers 5.24.0 (B)' in notes
+    assert 'transformers' not in '; '.join(compare(old, same).notes)
+
+
 def test_runs_of_one_recipe_add_their_noise():
     runs = [table(f'r{i}', losses_of(0.2 * i, i)) for i in range(4)]
     a, b = table('a', losses_of(0, 8)), table('b', losses_of(-0.1, 9))
