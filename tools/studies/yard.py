@@ -71,13 +71,14 @@ class Models:
 
     `losses` are `(M, K)` in any unit, `accuracies` `(M, B)` in 0..1 or NaN;
     `families` has M names; `chance` and `n_items` are `(B,)`, 0 items if
-    unknown.
+    unknown. `sources` has K names, '' for columns that are no texts.
     """
     losses: NDArray
     accuracies: NDArray
     families: NDArray
     chance: NDArray
     n_items: NDArray
+    sources: NDArray
 
     @property
     def quality(self) -> NDArray:
@@ -94,7 +95,8 @@ class Models:
 
     def columns(self, places: NDArray) -> 'Models':
         """Some of the loss columns."""
-        return replace(self, losses=self.losses[:, places])
+        return replace(
+            self, losses=self.losses[:, places], sources=self.sources[places])
 
 
 class Forecast(NamedTuple):
@@ -127,7 +129,9 @@ def collection(name: str, shared: Path, public: Path) -> Models:
         return _demonstration()
     if name == 'real models':
         real = RealModels.read()
-        return _models(real.part(LOSSES), real.accuracies, real.families)
+        losses = real.part(LOSSES)
+        sources = [unit.rsplit('/', 1)[0] for unit in losses.columns.units]
+        return _models(losses, real.accuracies, real.families, sources)
     if name == 'bits per character':
         stem = str(resources.files('csv_plugin') / 'data/bits_per_character_')
         tables = cp.read_model_tables(*(f'{stem}{part}.csv'
@@ -143,11 +147,15 @@ def collection(name: str, shared: Path, public: Path) -> Models:
 
 
 def _models(losses: cp.FeatureTable, accuracies: cp.AccuracyTable,
-            families: Sequence[str]) -> Models:
+            families: Sequence[str],
+            sources: Sequence[str] | None = None) -> Models:
+    if sources is None:
+        sources = [''] * len(losses.columns.units)
     main = [accuracies.benchmarks.index(name) for name in accuracies.main]
     return Models(losses.values, accuracies.values[:,
                                                    main], np.array(families),
-                  accuracies.chance[main], accuracies.n_items[main])
+                  accuracies.chance[main], accuracies.n_items[main],
+                  np.array(sources))
 
 
 def _demonstration() -> Models:
@@ -162,7 +170,8 @@ def _demonstration() -> Models:
     models = features.models
     accuracies = whole.accuracies.select(models)
     return _models(features, accuracies,
-                   [whole.families[name] for name in models])
+                   [whole.families[name] for name in models],
+                   [text.source for text in whole.losses.texts.texts])
 
 
 # ---- trials
@@ -399,7 +408,7 @@ def one_model_groups(fitted: Models, predicted: Models) -> Forecast:
     """The same, where benchmarks may follow clusters of units."""
     from tools.studies.one_model.model import OneModel
     from tools.studies.one_model.settings import Settings
-    return OneModel(fitted, Settings(groups=12)).predict(predicted.losses)
+    return OneModel(fitted, Settings()).predict(predicted.losses)
 
 
 def logit_ridge(fitted: Models, predicted: Models) -> Forecast:

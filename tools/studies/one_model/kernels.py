@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 
-from tools.studies.one_model.settings import Settings
+from tools.studies.one_model.settings import Settings, View
 
 #: Parts of the covariance; each has a standard deviation of its own.
 PARTS = ('spread', 'units', 'bend', 'family', 'own')
@@ -34,8 +34,9 @@ class Place:
 class Scale:
     """Places models by their losses `(M, K)`; learned from fitted models."""
 
-    def __init__(self, losses: NDArray, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, losses: NDArray, sources: NDArray, view: View,
+                 settings: Settings) -> None:
+        self.view, self.settings, self.sources = view, settings, sources
         self.typical = np.median(losses, axis=0)
         self.reliability = np.ones(losses.shape[1])
         if losses.shape[1] > 2:
@@ -65,6 +66,8 @@ class Scale:
 
     def _logs(self, losses: NDArray) -> NDArray:
         ratios = np.maximum(losses / self.typical, self.settings.least)
+        if self.view.power:
+            return ratios**self.view.power * self.reliability
         return np.log(ratios) * self.reliability
 
     def _standardised(self, losses: NDArray) -> NDArray:
@@ -83,7 +86,11 @@ class Scale:
         """Shares of K units in C groups, `(K, C)`; the first has all."""
         n_units = logs.shape[1]
         groups = [np.full(n_units, 1 / n_units)]
-        if self.settings.groups and n_units > 2:
+        if self.view.groups and (self.sources != '').all():
+            for source in np.unique(self.sources):
+                of_source = self.sources == source
+                groups.append(of_source / of_source.sum())
+        elif self.view.groups and n_units > 2:
             alike = self._deviations(logs)
             alike = alike / (alike.std(axis=0) + 1e-9)
             members = [[unit] for unit in range(n_units)]
@@ -92,7 +99,7 @@ class Scale:
             least = self.settings.group_least * n_units
             # The clusters that were joined last, without that of all units.
             last = members[:n_units - 1:-1][1:]
-            for cluster in last[:self.settings.groups]:
+            for cluster in last[:self.view.groups]:
                 if len(cluster) >= least:
                     group = np.zeros(n_units)
                     group[cluster] = 1 / len(cluster)

@@ -49,8 +49,10 @@ class Posterior:
     """
 
     def __init__(self, place: Place, accuracies: NDArray, n_items: NDArray,
-                 floor: NDArray, settings: Settings) -> None:
+                 floor: NDArray, straight: float,
+                 settings: Settings) -> None:
         self.settings, self.place, self.floor = settings, place, floor
+        self.straight = straight
         self.accuracies = accuracies
         self.seen = ~np.isnan(accuracies)
         self.filled = np.nan_to_num(accuracies)
@@ -65,6 +67,7 @@ class Posterior:
         same = place.family[:, None] == place.family
         size = same.sum(axis=1)[:, None]
         self.weight = self.seen / size**settings.family_size
+        self.held_out = self._held_out_sets()
         self.more = np.zeros(self.shape)
         self.dual = np.zeros(self.shape[::-1])
         n_benchmarks = self.shape[1]
@@ -105,7 +108,7 @@ class Posterior:
 
     def line(self) -> Line:
         """Linearise the curve at the exponents."""
-        end = self.settings.straight
+        end = self.straight
         near = np.clip(self.exponents, -end, end)
         share = expit(near)
         slopes = (1 - self.floor) * share * (1 - share)
@@ -241,11 +244,10 @@ class Posterior:
         kernel = self._apply(hyper)
         dual, inverse, _ = self._solve(kernel, line)
         by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
-        for name in np.unique(self.place.family):
-            rows = np.flatnonzero(self.place.family == name)
+        for rows, part in self.held_out:
             errors, matrix = self._left_out(rows, dual, inverse)
             variance = np.diagonal(matrix, axis1=1, axis2=2)
-            weight = self.weight[rows].T
+            weight = part * self.weight[rows].T
             ratio = errors**2 / (4 * variance)
             cost += (weight *
                      (.5 * np.log(variance) + 2.5 * np.log1p(ratio))).sum()
@@ -315,6 +317,21 @@ class Posterior:
         self.more = np.where(self.seen, deviation**2 * beyond, 0)
 
     # ---- held-out predictions
+
+    def _held_out_sets(self) -> list[tuple[NDArray, float]]:
+        """Models that are left out together, and their weights.
+
+        These are families, and the best models.
+        """
+        sets = []
+        for name in np.unique(self.place.family):
+            sets.append((np.flatnonzero(self.place.family == name), 1.))
+        order = np.argsort(self.place.mean, kind='stable')
+        for share in self.settings.better:
+            best = order[:round(share * len(order))]
+            if 0 < len(best) < len(order):
+                sets.append((np.sort(best), self.settings.better_weight))
+        return sets
 
     def families_out(self) -> tuple[NDArray, NDArray]:
         """Means and variances of exponents `(M, B)`, families left out."""

@@ -6,6 +6,19 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class View:
+    """One way to see losses.
+
+    `power` 0 stands for logarithms of losses, 1 for losses. Beyond exponents
+    of `straight` the fitted curve is a straight line. With `groups`,
+    benchmarks may follow that many clusters of units.
+    """
+    power: float = 0.
+    straight: float = 3.5
+    groups: int = 0
+
+
+@dataclass(frozen=True)
 class Settings:
     """Priors of the model, and limits.
 
@@ -25,20 +38,19 @@ class Settings:
         noise: Logarithm of the noise over that of a quarter of the items:
             mean, deviation of all benchmarks together, and of each.
         floors: Floors that are tried, as shares of chance.
-        straight: Exponent beyond which the fitted curve is a straight line.
         sound: Mean losses further off set no scale.
         outlier: Mean squared error, over its variance, from which a model
             counts less.
         least: Losses below this share of the typical one count as it.
         reliable: Least noise of a unit, as a share of its deviation.
         family_size: A family of k models weighs `k ** (1 - family_size)`.
-        groups: Clusters of units whose mean loss a benchmark may follow.
         group_least: Least share of the units in a cluster.
         most: Models that hyper-parameters are fitted to.
         degrees: Degrees of freedom of errors that calibration chooses from;
             at most the number of families less 1.
         least_degrees: Fewer degrees are not taken, whatever the families.
     """
+    views: tuple[View, ...] = (View(), View(straight=6.), View(groups=12))
     level: tuple[float, float] = (-1., 2.)
     spread: tuple[float, float] = (-.7, .5)
     units: tuple[float, float] = (-1., 1.)
@@ -50,14 +62,14 @@ class Settings:
     scale: float = .7
     noise: tuple[float, float, float] = (1., 1., 1.)
     floors: tuple[float, ...] = (.95, .8, .5, 0.)
-    straight: float = 3.5
     sound: float = 6.
     outlier: float = 9.
     least: float = .05
     reliable: float = .3
     family_size: float = .5
-    groups: int = 0
     group_least: float = .1
     most: int = 150
+    better: tuple[float, ...] = ()
+    better_weight: float = 1.
     degrees: tuple[float, ...] = (3., 4., 6., 10., 30.)
     least_degrees: float = 2.5
