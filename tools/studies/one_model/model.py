@@ -3,7 +3,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
-from tools.studies.one_model.kernels import Scale, covariances, variances
+from tools.studies.one_model.kernels import (Answers, Scale, covariances,
+                                             variances)
 from tools.studies.one_model.posterior import Posterior, curve
 from tools.studies.one_model.settings import Settings
 from tools.studies.yard import Forecast, Models
@@ -16,13 +17,14 @@ class OneModel:
     """One Gaussian process of the accuracies of all models.
 
     Losses are `(M, K)` in any unit, accuracies `(M, B)` in 0..1 or NaN,
-    families M names, chance levels and numbers of items `(B,)`, 0 if unknown.
+    families M names, chance levels and numbers of items `(B,)`, 0 if unknown;
+    of benchmarks with own answers, losses of their tokens (see `Answers`).
     """
 
     def __init__(self, fitted: Models, settings: Settings = Settings()):
         self.settings, self.chance = settings, fitted.chance
-        self.scale = Scale(fitted.losses, settings)
-        place = self.scale(fitted.losses, fitted.families)
+        self.scale = Scale(fitted.losses, settings, fitted.answers)
+        place = self.scale(fitted.losses, fitted.families, fitted.answers)
         n_models = len(place.mean)
         rows = np.argsort(place.mean, kind='stable')
         if n_models > settings.most:
@@ -64,13 +66,20 @@ class OneModel:
         n_groups, n_benchmarks = part.shares.shape
         if n_groups == 1:
             return
-        scores = []
-        for group in range(n_groups):
+        every, own = np.arange(n_benchmarks), self.scale.own
+        choices = [
+            np.full(n_benchmarks, group)
+            for group in range(n_groups - np.count_nonzero(own))
+        ]
+        if own.any():
+            choices.append(own)
+        scores = np.full((n_groups, n_benchmarks), np.inf)
+        for groups in choices:
             shares = np.zeros((n_groups, n_benchmarks))
-            shares[group] = 1
+            shares[groups, every] = 1
             part.follow(shares)
             part.find_mode()
-            scores.append(part.scores())
+            scores[groups, every] = part.scores()
         weights = np.exp(np.min(scores, axis=0) - scores)
         part.follow(weights / weights.sum(axis=0))
         part.learn(1)
@@ -95,10 +104,13 @@ class OneModel:
             min(best[1], n_families - 1.), self.settings.least_degrees)
         self.stretch = best[2]
 
-    def exponents(self, losses: NDArray) -> tuple[NDArray, NDArray]:
+    def exponents(
+        self, losses: NDArray,
+        answers: Answers = ()) -> tuple[NDArray, NDArray]:
         """Means and variances of exponents of models of new families."""
         part, settings = self.posterior, self.settings
-        new = self.scale(losses, [f'new {i}' for i in range(len(losses))])
+        new = self.scale(losses, [f'new {i}' for i in range(len(losses))],
+                         answers)
         means = (new.groups @ part.shares).T
         kernel = self._mixed(
             covariances(new, part.place, means, part.means, part.worst,
@@ -120,10 +132,13 @@ class OneModel:
                     for amount, part in zip(self.posterior.amounts, parts))
         return np.broadcast_to(total, (len(self.chance), *total.shape[1:]))
 
-    def predict(self, losses: NDArray, level: float = .9) -> Forecast:
+    def predict(self,
+                losses: NDArray,
+                level: float = .9,
+                answers: Answers = ()) -> Forecast:
         """Predicted accuracies and intervals, `(M, B)` each."""
         part = self.posterior
-        mean, variance = self.exponents(losses)
+        mean, variance = self.exponents(losses, answers)
         values, _ = part.moments(mean, variance)
         quantile = stdtrit(self.degrees, (1 + level) / 2) * self.stretch
         middle, ends = curve(mean, part.floor), []
