@@ -35,6 +35,8 @@ class OneModel:
         part = Posterior(
             place.take(rows), fitted.accuracies[rows], fitted.n_items, floor,
             settings)
+        if self.scale.own.any():
+            part.follow(_shares(self.scale.own, place.groups.shape[1]))
         part.learn(3)
         self._choose_floors(part)
         part.tune()
@@ -67,17 +69,13 @@ class OneModel:
         if n_groups == 1:
             return
         every, own = np.arange(n_benchmarks), self.scale.own
-        choices = [
-            np.full(n_benchmarks, group)
-            for group in range(n_groups - np.count_nonzero(own))
-        ]
+        n_common = n_groups - np.count_nonzero(own)
+        choices = [np.full(n_benchmarks, i) for i in range(n_common)]
         if own.any():
             choices.append(own)
         scores = np.full((n_groups, n_benchmarks), np.inf)
         for groups in choices:
-            shares = np.zeros((n_groups, n_benchmarks))
-            shares[groups, every] = 1
-            part.follow(shares)
+            part.follow(_shares(groups, n_groups))
             part.find_mode()
             scores[groups, every] = part.scores()
         weights = np.exp(np.min(scores, axis=0) - scores)
@@ -104,9 +102,8 @@ class OneModel:
             min(best[1], n_families - 1.), self.settings.least_degrees)
         self.stretch = best[2]
 
-    def exponents(
-        self, losses: NDArray,
-        answers: Answers = ()) -> tuple[NDArray, NDArray]:
+    def exponents(self, losses: NDArray,
+                  answers: Answers) -> tuple[NDArray, NDArray]:
         """Means and variances of exponents of models of new families."""
         part, settings = self.posterior, self.settings
         new = self.scale(losses, [f'new {i}' for i in range(len(losses))],
@@ -149,3 +146,8 @@ class OneModel:
             half = np.sqrt((end - middle)**2 + noise)
             ends.append(np.clip(middle + sign * half, 0, 1))
         return Forecast(values, *ends)
+
+
+def _shares(groups: NDArray, n_groups: int) -> NDArray[np.float64]:
+    """Each benchmark follows one group, `(B,)`; shares are `(C, B)`."""
+    return (np.arange(n_groups)[:, None] == groups).astype(float)
