@@ -71,7 +71,9 @@ class Models:
 
     `losses` are `(M, K)` in any unit, `accuracies` `(M, B)` in 0..1 or NaN;
     `families` has M names; `chance` and `n_items` are `(B,)`, 0 items if
-    unknown. `sources` has K names, '' for columns that are no texts.
+    unknown. `sources` has K names, '' for columns that are no texts. `answers`
+    has the losses of T tokens of a benchmark's own answers, `(M, T)` for each
+    of B benchmarks, T = 0 for those without, or is empty.
     """
     losses: NDArray
     accuracies: NDArray
@@ -79,6 +81,7 @@ class Models:
     chance: NDArray
     n_items: NDArray
     sources: NDArray
+    answers: tuple[NDArray, ...] = ()
 
     @property
     def quality(self) -> NDArray:
@@ -91,7 +94,8 @@ class Models:
             self,
             losses=self.losses[rows],
             accuracies=self.accuracies[rows],
-            families=self.families[rows])
+            families=self.families[rows],
+            answers=tuple(part[rows] for part in self.answers))
 
     def columns(self, places: NDArray) -> 'Models':
         """Some of the loss columns."""

@@ -3,7 +3,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
-from tools.studies.one_model.kernels import Scale, covariances, variances
+from tools.studies.one_model.kernels import (Answers, Scale, covariances,
+                                             variances)
 from tools.studies.one_model.posterior import Posterior, curve
 from tools.studies.one_model.settings import Settings, View
 from tools.studies.yard import Forecast, Models
@@ -18,8 +19,9 @@ class FittedView:
     def __init__(self, fitted: Models, view: View, settings: Settings,
                  floor: NDArray | None) -> None:
         self.settings = settings
-        self.scale = Scale(fitted.losses, fitted.sources, view, settings)
-        place = self.scale(fitted.losses, fitted.families)
+        self.scale = Scale(fitted.losses, fitted.sources, view, settings,
+                           fitted.answers)
+        place = self.scale(fitted.losses, fitted.families, fitted.answers)
         n_models = len(place.mean)
         rows = np.argsort(place.mean, kind='stable')
         if n_models > settings.most:
@@ -30,6 +32,8 @@ class FittedView:
         part = Posterior(
             place.take(rows), fitted.accuracies[rows], fitted.n_items, start,
             view.straight, settings)
+        if self.scale.own.any():
+            part.follow(_shares(self.scale.own, place.groups.shape[1]))
         part.learn(3)
         if floor is None:
             self._choose_floors(part, fitted.chance)
@@ -61,21 +65,26 @@ class FittedView:
         n_groups, n_benchmarks = part.shares.shape
         if n_groups == 1:
             return
-        scores = []
-        for group in range(n_groups):
-            shares = np.zeros((n_groups, n_benchmarks))
-            shares[group] = 1
-            part.follow(shares)
+        every, own = np.arange(n_benchmarks), self.scale.own
+        n_common = n_groups - np.count_nonzero(own)
+        choices = [np.full(n_benchmarks, i) for i in range(n_common)]
+        if own.any():
+            choices.append(own)
+        scores = np.full((n_groups, n_benchmarks), np.inf)
+        for groups in choices:
+            part.follow(_shares(groups, n_groups))
             part.find_mode()
-            scores.append(part.scores())
+            scores[groups, every] = part.scores()
         part.follow(shares_by(scores))
         part.learn(1)
         part.tune()
 
-    def exponents(self, losses: NDArray) -> tuple[NDArray, NDArray]:
+    def exponents(self, losses: NDArray,
+                  answers: Answers) -> tuple[NDArray, NDArray]:
         """Means and variances of exponents of models of new families."""
         part, settings = self.posterior, self.settings
-        new = self.scale(losses, [f'new {i}' for i in range(len(losses))])
+        new = self.scale(losses, [f'new {i}' for i in range(len(losses))],
+                         answers)
         means = (new.groups @ part.shares).T
         kernel = self._mixed(
             covariances(new, part.place, means, part.means, part.worst,
@@ -152,14 +161,20 @@ class OneModel:
             min(best[1], n_families - 1.), self.settings.least_degrees)
         self.stretch = best[2]
 
-    def exponents(self, losses: NDArray) -> tuple[NDArray, NDArray]:
+    def exponents(self,
+                  losses: NDArray,
+                  answers: Answers = ()) -> tuple[NDArray, NDArray]:
         """Means and variances of exponents of models of new families."""
-        return self._joined([view.exponents(losses) for view in self.views])
+        return self._joined(
+            [view.exponents(losses, answers) for view in self.views])
 
-    def predict(self, losses: NDArray, level: float = .9) -> Forecast:
+    def predict(self,
+                losses: NDArray,
+                level: float = .9,
+                answers: Answers = ()) -> Forecast:
         """Predicted accuracies and intervals, `(M, B)` each."""
         floor = self.posterior.floor
-        mean, variance = self.exponents(losses)
+        mean, variance = self.exponents(losses, answers)
         values, _ = moments(mean, variance, floor, self.noise)
         quantile = stdtrit(self.degrees, (1 + level) / 2) * self.stretch
         middle, ends = curve(mean, floor), []
@@ -189,3 +204,8 @@ def moments(mean: NDArray, variance: NDArray, floor: NDArray,
     spread = (values - middle[..., None])**2 @ weights
     share = np.clip(middle, .01, .99)
     return middle, np.sqrt(spread + noise * share * (1 - share))
+
+
+def _shares(groups: NDArray, n_groups: int) -> NDArray[np.float64]:
+    """Each benchmark follows one group, `(B,)`; shares are `(C, B)`."""
+    return (np.arange(n_groups)[:, None] == groups).astype(float)

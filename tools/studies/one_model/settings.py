@@ -22,8 +22,8 @@ class View:
 class Settings:
     """Priors of the model, and limits.
 
-    Pairs are the mean and the standard deviation of a normal prior; those of
-    `spread` to `own` and `typical` are of logarithms of standard deviations.
+    Pairs are the mean and the standard deviation of a normal prior; from
+    `spread` to `answers`, and `typical`, of logarithms of deviations.
 
     Attributes:
         level: Exponent of the typical model on a benchmark.
@@ -32,6 +32,8 @@ class Settings:
         bend: The curve bends so much toward better models.
         family: Models of one family lie so far off together.
         own: A model lies so far off by itself.
+        answers: Salience weights of the tokens of a benchmark's own answers
+            depart so much from equal ones.
         tilt: Variance of a family's slope over that of its level.
         typical: Logarithm of the scale of exponents, over all benchmarks.
         scale: Standard deviation of that logarithm between benchmarks.
@@ -42,6 +44,8 @@ class Settings:
         outlier: Mean squared error, over its variance, from which a model
             counts less.
         least: Losses below this share of the typical one count as it.
+        knee: Loss in nats from which `log(1 + loss / knee)` of a token of an
+            own answer grows like the logarithm.
         reliable: Least noise of a unit, as a share of its deviation.
         family_size: A family of k models weighs `k ** (1 - family_size)`.
         group_least: Least share of the units in a cluster.
@@ -57,6 +61,7 @@ class Settings:
     bend: tuple[float, float] = (-2., 1.)
     family: tuple[float, float] = (-1.75, 1.)
     own: tuple[float, float] = (-1.75, 1.)
+    answers: tuple[float, float] = (-1., 1.)
     tilt: float = .1
     typical: tuple[float, float] = (-.4, 1.)
     scale: float = .7
@@ -65,6 +70,7 @@ class Settings:
     sound: float = 6.
     outlier: float = 9.
     least: float = .05
+    knee: float = .1
     reliable: float = .3
     family_size: float = .5
     group_least: float = .1
