@@ -33,7 +33,7 @@ class FittedView:
             place.take(rows), fitted.accuracies[rows], fitted.n_items, start,
             view.straight, settings)
         if self.scale.own.any():
-            part.follow(_shares(self.scale.own, place.groups.shape[1]))
+            part.follow(one_each(self.scale.own, place.groups.shape[1]))
         part.learn(3)
         if floor is None:
             self._choose_floors(part, fitted.chance)
@@ -72,7 +72,7 @@ class FittedView:
             choices.append(own)
         scores = np.full((n_groups, n_benchmarks), np.inf)
         for groups in choices:
-            part.follow(_shares(groups, n_groups))
+            part.follow(one_each(groups, n_groups))
             part.find_mode()
             scores[groups, every] = part.scores()
         part.follow(shares_by(scores))
@@ -206,6 +206,6 @@ def moments(mean: NDArray, variance: NDArray, floor: NDArray,
     return middle, np.sqrt(spread + noise * share * (1 - share))
 
 
-def _shares(groups: NDArray, n_groups: int) -> NDArray[np.float64]:
+def one_each(groups: NDArray, n_groups: int) -> NDArray[np.float64]:
     """Each benchmark follows one group, `(B,)`; shares are `(C, B)`."""
     return (np.arange(n_groups)[:, None] == groups).astype(float)
