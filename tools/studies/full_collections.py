@@ -59,6 +59,8 @@ from tools.studies.yard import (BEFORE, KEPT, LEVEL, METHODS, Forecast, Models,
 #: Families are left out in at most so many groups.
 PARTS = 8
 DEMONSTRATION, REAL_MODELS = 'demonstration', 'real models'
+#: Splits of `read_models`, which calls `val` `validation` too.
+TRAINING = ('train', 'validation')
 #: Start of the names of the tables of bits per character in the package.
 BITS = str(resources.files('csv_plugin') / 'data/bits_per_character_')
 
@@ -114,13 +116,15 @@ def of_model_tables(tables: ModelTables) -> Full:
 
 
 def of_real_models(by_kind: bool) -> Full:
-    """The kept real models; kinds of degradations may stand for families.
+    """The kept real models, whose splits are their kinds of degradations.
 
-    The models themselves have the kind ''.
+    The kind of models without a degradation is ''. Kinds may stand for
+    families: then models of one kind are never separated by cross-validation.
     """
     real = RealModels.read()
-    groups = real.kinds if by_kind else real.families
-    return of_tables(real.losses, real.accuracies, groups, real.kinds)
+    kinds = [kind or 'as it is' for kind in real.kinds]
+    return of_tables(real.losses, real.accuracies,
+                     kinds if by_kind else real.families, real.kinds)
 
 
 def of_dumps(dumps: Dumps) -> Full:
@@ -174,6 +178,11 @@ class Protocol:
 def by_split(name: str, full: Full, fitted: Sequence[str],
              predicted: str) -> Protocol:
     """Predict the models of a split from those of others."""
+    for split in (*fitted, predicted):
+        if split not in full.splits:
+            raise cp.InputError(name, f'models of the split {split!r}',
+                                f'those of {sorted(set(full.splits))}',
+                                'Name splits of its models.csv.')
     pair = np.isin(full.splits, fitted), full.splits == predicted
     return Protocol(name, full, (pair, ))
 
@@ -189,13 +198,13 @@ def families_out(name: str, full: Full) -> Protocol:
 
 
 def degradations_out(name: str, full: Full) -> Protocol:
-    """Predict each kind of degradation from the others.
+    """Predict each kind of degradation, a split, from the others.
 
-    Models without a degradation are always fitted to.
+    Models without a degradation, of the split '', are always fitted to.
     """
     fits = []
-    for kind in np.unique(full.values.families):
-        predicted = full.values.families == kind
+    for kind in np.unique(full.splits):
+        predicted = full.splits == kind
         if kind:
             fits.append((~predicted, predicted))
     return Protocol(name, full, tuple(fits))
@@ -204,12 +213,12 @@ def degradations_out(name: str, full: Full) -> Protocol:
 def protocols(shared: Path, public: Path) -> Iterator[Protocol]:
     """All protocols; those that take longest come last."""
     full = of_model_tables(tables_in(shared))
-    yield by_split('public models, split', full, ['train', 'val'], 'test')
+    yield by_split('public models, split', full, TRAINING, 'test')
     yield families_out('public models, families out', full)
     full = of_model_tables(tables_in(shared / 'dclm'))
-    yield by_split('dclm, 7B', full, ['train', 'val'], 'test')
+    yield by_split('dclm, 7B', full, TRAINING, 'test')
     # Models of 1.4B with five times the tokens, from all with fewer.
-    yield by_split('dclm, over', full, ['train'], 'val')
+    yield by_split('dclm, over', full, ['train'], 'validation')
     yield families_out('dclm, families out', full)
     full = of_model_tables(tables_in(shared / 'bigscience'))
     yield families_out('bigscience, families out', full)
@@ -217,7 +226,7 @@ def protocols(shared: Path, public: Path) -> Iterator[Protocol]:
         cp.read_model_tables(*(f'{BITS}{part}.csv' for part in TABLES)))
     yield families_out('bits per character, families out', full)
     full = of_model_tables(tables_in(public / 'ladder'))
-    yield by_split('ladder, split', full, ['train', 'validation'], 'test')
+    yield by_split('ladder, split', full, TRAINING, 'test')
     for name in ('mixtures', 'overtrained'):
         full = of_model_tables(tables_in(public / name))
         yield by_split(f'{name}, split', full, ['train'], 'test')
@@ -225,10 +234,9 @@ def protocols(shared: Path, public: Path) -> Iterator[Protocol]:
     yield degradations_out('real models, degradations out',
                            of_real_models(True))
     full = of_model_tables(tables_in(shared / 'gemstones'))
-    yield by_split('gemstones, split', full, ['train', 'val'], 'test')
+    yield by_split('gemstones, split', full, TRAINING, 'test')
     full = of_dumps(Dumps.shipped())
-    yield by_split('demonstration, split', full, ['train', 'validation'],
-                   'test')
+    yield by_split('demonstration, split', full, TRAINING, 'test')
     yield families_out('demonstration, series out', full)
 
 

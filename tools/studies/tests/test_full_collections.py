@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import csv_plugin as cp
 from tools.studies import full_collections as full
 from tools.studies.yard import METHODS, Forecast, Models
 
@@ -58,6 +59,11 @@ def test_a_split_is_predicted_from_the_others(collection: full.Full) -> None:
     assert [*trial.judged] == [0, 1]
 
 
+def test_splits_without_models_are_refused(collection: full.Full) -> None:
+    with pytest.raises(cp.InputError, match="'validation'"):
+        full.by_split('x', collection, full.TRAINING, 'test')
+
+
 def test_families_are_left_out_in_balanced_groups(
         collection: full.Full) -> None:
     protocol = full.families_out('x', collection)
@@ -71,7 +77,7 @@ def test_families_are_left_out_in_balanced_groups(
 def test_models_without_a_degradation_are_always_fitted_to() -> None:
     protocol = full.degradations_out('x', full.of_real_models(True))
     check_apart(protocol)
-    kinds = protocol.full.values.families
+    kinds = protocol.full.splits
     assert len(protocol.fits) == 5
     for fitted, predicted in protocol.fits:
         assert fitted[kinds == ''].all()
