@@ -1,0 +1,161 @@
+"""One model of the accuracies of all models on all benchmarks.
+
+A mixture of a few Gaussian processes (core.member), which see losses in unlike
+forms. Every benchmark weighs them by how well they predict families left out.
+All that is said of accuracies is a view of the joint distribution that
+`AccuracyModel.joint` returns.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.calibration import (Tails, fit_correlation, fit_tails,
+                                         model_errors)
+from csv_plugin.core.curve import moments
+from csv_plugin.core.joint import Joint
+from csv_plugin.core.kernels import Losses, Place, families_by_number
+from csv_plugin.core.member import Member, shares_by
+from csv_plugin.core.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Accuracies of M fitted models on B benchmarks.
+
+    `accuracies` are `(M, B)` in 0..1, NaN where there is none; every benchmark
+    and every model has one. `families` has M names. `chance` and `n_items` are
+    `(B,)`, 0 items if unknown.
+    """
+    accuracies: NDArray[np.float64]
+    families: Sequence[str]
+    chance: NDArray[np.float64]
+    n_items: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Predictions of fitted models by the other families, `(M, B)`.
+
+    Accuracies and standard deviations, in 0..1, NaN where none is observed;
+    `errors` are observed minus predicted, over the deviation.
+    """
+    accuracies: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+
+class AccuracyModel:
+    """The fitted model.
+
+    Attributes:
+        members: The fitted forms.
+        shares: Their shares by benchmark, `(F, B)`.
+        floor: Accuracy of a model that knows nothing, `(B,)`.
+        noise: Noise of accuracies over p (1 - p), `(B,)`.
+        left_out: Predictions of the fitted models by the other families.
+        tails: How far errors go, in posterior deviations.
+        between: Correlation of a model's exponents between benchmarks.
+    """
+
+    def __init__(self,
+                 losses: Losses,
+                 observed: Observed,
+                 settings: Settings = Settings()) -> None:
+        self.settings, self.observed = settings, observed
+        families = families_by_number(observed.families)
+        self.members: list[Member] = []
+        floor = None
+        for form in settings.forms:
+            member = Member(losses, observed.accuracies, families,
+                            observed.chance, observed.n_items, floor, form,
+                            settings)
+            floor = member.posterior.floor
+            self.members.append(member)
+        self.floor = self.members[0].posterior.floor
+        self.shares = shares_by(
+            np.array([member.learned.scores() for member in self.members]))
+        self.noise = sum(share * member.posterior.noise
+                         for share, member in zip(self.shares, self.members))
+        mean, variance = self.mixed(
+            [member.posterior.families_left_out() for member in self.members])
+        middle, deviation = moments(mean, variance, self.floor, self.noise)
+        errors = (observed.accuracies - middle) / deviation
+        self.left_out = LeftOut(middle, deviation, errors)
+        _, without_noise = moments(mean, variance, self.floor, 0 * self.noise)
+        weight = self.members[0].posterior.weight
+        self.tails: Tails = fit_tails(errors, weight, families.max() + 1,
+                                      settings.degrees)
+        self.between = fit_correlation(errors, (without_noise / deviation)**2,
+                                       weight)
+
+    def mixed(
+            self, parts: Sequence[tuple[NDArray,
+                                        NDArray]]) -> tuple[NDArray, NDArray]:
+        """Return the mean and the variance of the mixture, `(M, B)` each.
+
+        Parts are those of the members.
+        """
+        mean = sum(share * part for share, (part, _) in zip(
+            self.shares, parts))  # yapf: disable
+        variance = sum(share * (own + (part - mean)**2)
+                       for share, (part, own) in zip(self.shares, parts))
+        return mean, variance
+
+    @property
+    def model_errors(self) -> NDArray[np.float64]:
+        """Root mean squared errors of fitted models by the other families.
+
+        In deviations that are expected, `(M,)`.
+        """
+        return model_errors(self.left_out.errors)
+
+    @property
+    def outliers(self) -> NDArray[np.bool_]:
+        """True for fitted models that lie far off, and count less, `(M,)`."""
+        return self.model_errors > self.settings.outlier
+
+    def joint(self,
+              losses: Losses,
+              families: Optional[Sequence[str]] = None) -> Joint:
+        """Return the joint distribution of the accuracies of new models.
+
+        Families are names, equal for models that lie off together; by default
+        every model is of a new family of its own. Names of fitted families
+        are new ones, too.
+        """
+        names = range(len(losses.units)) if families is None else families
+        numbers = families_by_number(names) + self._first_new
+        places = [member.scale(losses, numbers) for member in self.members]
+        return Joint(self, places, *self.exponents(places))
+
+    @property
+    def _first_new(self) -> int:
+        return len(self.observed.families)
+
+    def exponents(self, places: Sequence[Place]) -> tuple[NDArray, NDArray]:
+        """Return means and variances of exponents, `(M, B)` each.
+
+        Places are those of the members.
+        """
+        return self.mixed([
+            member.exponents(place)
+            for member, place in zip(self.members, places)
+        ])
+
+    def covariance(self, places: Sequence[Place]) -> NDArray[np.float64]:
+        """Return covariances of exponents between models, `(B, M, M)`."""
+        parts = [
+            member.exponents(place)[0]
+            for member, place in zip(self.members, places)
+        ]
+        middle = sum(share * mean for share, mean in zip(self.shares, parts))
+        total = np.zeros(())
+        for share, member, place, mean in zip(self.shares, self.members,
+                                              places, parts):
+            away = (mean - middle).T
+            own = member.covariance(place) + away[:, :, None] * away[:, None]
+            total = total + share[:, None, None] * own
+        return total

@@ -1,0 +1,275 @@
+"""Views of one joint distribution of accuracies.
+
+Exponents of M models on B benchmarks have means and deviations, and these
+correlations: R_b between models on benchmark b, from the posterior; and a part
+`between` of what a model deviates by is the same on all benchmarks:
+
+    within benchmark b    (1 - between) R_b + between R
+    between benchmarks    between R,  R the mean of all R_b
+
+Accuracies follow by the curve (Eq. 2) and the noise of a benchmark's items.
+An interval of a single accuracy has the ends of its exponent's, and the noise
+beside them. Intervals of sums and differences have half widths of the root of
+
+    sum over cells i, j of  w_i w_j correlation_ij half_i half_j
+
+with the half of each accuracy on the side to which it would move the sum
+(recovery of variance estimates; Zou and Donner, Statistics in Medicine 27(10),
+2008). So no difference goes further than both of its sides do.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from csv_plugin.core.curve import (accuracy_of, item_variance, line_at,
+                                   moments)
+from csv_plugin.core.kernels import Place
+
+if TYPE_CHECKING:
+    from csv_plugin.core.accuracy_model import AccuracyModel
+
+#: Linearisations of the curve, given known accuracies.
+GIVEN_STEPS = 5
+#: Draws of ranks and of what is best, and their seed.
+DRAWS, SEED = 4000, 0
+#: Added to variances of draws, so that equal models have a Cholesky factor.
+JITTER = 1e-9
+
+
+class Halves(NamedTuple):
+    """Half widths of intervals of accuracies, below and above, `(M, B)`.
+
+    `down` and `up` are those of the exponents, the others of the noise.
+    """
+    down: NDArray[np.float64]
+    up: NDArray[np.float64]
+    noise_down: NDArray[np.float64]
+    noise_up: NDArray[np.float64]
+
+
+class Sum(NamedTuple):
+    """A weighted sum of accuracies.
+
+    `positive` is the probability that it is above 0.
+    """
+    value: float
+    low: float
+    high: float
+    positive: float
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """The joint distribution of the accuracies of M models on B benchmarks.
+
+    `mean` and `variance`, `(M, B)`, are those of exponents. `blocks` are
+    covariances `(B, m, m)` of the exponents of some models, by their rows,
+    which known accuracies have changed.
+    """
+    model: 'AccuracyModel'
+    places: Sequence[Place]
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    blocks: tuple[tuple[NDArray[np.int64], NDArray[np.float64]], ...] = ()
+
+    # ---- single accuracies
+
+    @cached_property
+    def _moments(self) -> tuple[NDArray, NDArray]:
+        return moments(self.mean, self.variance, self.model.floor,
+                       self.model.noise)
+
+    @property
+    def accuracies(self) -> NDArray[np.float64]:
+        """Expected accuracies in 0..1, `(M, B)`."""
+        return self._moments[0]
+
+    @property
+    def expected_errors(self) -> NDArray[np.float64]:
+        """Root mean square errors to expect, fractions, `(M, B)`."""
+        return self.model.tails.stretch * self._moments[1]
+
+    def halves(self, level: float) -> Halves:
+        """Return half widths of intervals about `accuracies`."""
+        model = self.model
+        quantile = model.tails.quantile(level)
+        middle = accuracy_of(self.mean, model.floor)
+        away = quantile * np.sqrt(self.variance)
+        parts = []
+        for sign in (-1, 1):
+            end = accuracy_of(self.mean + sign * away, model.floor)
+            noise = quantile * np.sqrt(model.noise * item_variance(end))
+            parts.append((np.abs(end - middle), noise))
+        (down, noise_down), (up, noise_up) = parts
+        return Halves(down, up, noise_down, noise_up)
+
+    def intervals(self, level: float) -> tuple[NDArray, NDArray]:
+        """Return the ends of intervals of accuracies, `(M, B)` each."""
+        half = self.halves(level)
+        low = self.accuracies - np.hypot(half.down, half.noise_down)
+        high = self.accuracies + np.hypot(half.up, half.noise_up)
+        return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+    # ---- several at once
+
+    def take(self, rows: NDArray) -> 'Joint':
+        """Return the distribution of some of the models."""
+        blocks = []
+        for old, block in self.blocks:
+            kept = np.flatnonzero(np.isin(rows, old))
+            places = [int(np.flatnonzero(old == row)[0]) for row in rows[kept]]
+            if len(kept):
+                part = block[:, places][:, :, places]
+                blocks.append((kept, part))
+        return replace(
+            self,
+            places=[place.take(rows) for place in self.places],
+            mean=self.mean[rows],
+            variance=self.variance[rows],
+            blocks=tuple(blocks))
+
+    @cached_property
+    def correlations(self) -> NDArray[np.float64]:
+        """Correlations of exponents between models, R_b, `(B, M, M)`."""
+        covariance = self.model.covariance(self.places)
+        deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        found = covariance / (deviation[:, :, None] * deviation[:, None])
+        for rows, block in self.blocks:
+            own = np.sqrt(np.diagonal(block, axis1=1, axis2=2))
+            every = np.ix_(np.arange(len(found)), rows, rows)
+            found[every] = block / (own[:, :, None] * own[:, None])
+        return np.clip(found, -1, 1)
+
+    def sum(self, weights: NDArray, level: float) -> Sum:
+        """Return a weighted sum of accuracies, with weights `(M, B)`.
+
+        Such as a difference of two models, or one of their means.
+        """
+        value = float((weights * self.accuracies).sum())
+        half = self.halves(level)
+        ends = []
+        for sign in (-1, 1):
+            rises = sign * weights > 0
+            exponent = weights * np.where(rises, half.up, half.down)
+            noise = weights * np.where(rises, half.noise_up, half.noise_down)
+            ends.append(np.sqrt(self._square(exponent) + (noise**2).sum()))
+        quantile = self.model.tails.quantile(level) / self.model.tails.stretch
+        side = ends[0] if value > 0 else ends[1]
+        positive = .5
+        if side > 0:
+            positive = float(
+                stdtr(self.model.tails.degrees, value / side * quantile))
+        return Sum(value, value - ends[0], value + ends[1], positive)
+
+    def _square(self, halves: NDArray) -> float:
+        """Square of the half width of a sum, from those of its cells."""
+        between, rows = self.model.between, halves.any(axis=1)
+        if rows.sum() == 1:
+            own = halves[rows][0]
+            return float((1 - between) * (own**2).sum() +
+                         between * own.sum()**2)
+        correlations = self.correlations
+        within = np.einsum('ib,bij,jb->', halves, correlations, halves)
+        total = halves.sum(axis=1)
+        common = total @ correlations.mean(axis=0) @ total
+        return float((1 - between) * within + between * common)
+
+    def means(self, benchmarks: NDArray,
+              level: float) -> tuple[NDArray, NDArray, NDArray]:
+        """Return mean accuracies over benchmarks, and their ends, `(M,)` each.
+
+        `benchmarks` are places.
+        """
+        half, n = self.halves(level), len(benchmarks)
+        between, ends = self.model.between, []
+        for exponent, noise in ((half.down, half.noise_down),
+                                (half.up, half.noise_up)):
+            exponent = exponent[:, benchmarks] / n
+            noise = noise[:, benchmarks] / n
+            square = ((1 - between) * (exponent**2).sum(axis=1) +
+                      between * exponent.sum(axis=1)**2)
+            ends.append(np.sqrt(square + (noise**2).sum(axis=1)))
+        middle = self.accuracies[:, benchmarks].mean(axis=1)
+        return middle, middle - ends[0], middle + ends[1]
+
+    def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
+        """Return n draws of all accuracies, with noise, `(n, M, B)`."""
+        model, rng = self.model, np.random.default_rng(SEED)
+        n_models, n_benchmarks = self.mean.shape
+        correlations = self.correlations
+        common = rng.standard_normal((n, n_models)) @ _root(
+            correlations.mean(axis=0))
+        tails = np.sqrt(
+            rng.chisquare(model.tails.degrees, n) / model.tails.degrees)
+        found = np.empty((n, n_models, n_benchmarks))
+        for b in range(n_benchmarks):
+            own = rng.standard_normal((n, n_models)) @ _root(correlations[b])
+            away = (
+                np.sqrt(model.between) * common +
+                np.sqrt(1 - model.between) * own)
+            away *= model.tails.stretch / tails[:, None]
+            exponents = self.mean[:, b] + np.sqrt(self.variance[:, b]) * away
+            drawn = accuracy_of(exponents, model.floor[b])
+            noise = np.sqrt(model.noise[b] * item_variance(drawn))
+            noise *= model.tails.stretch
+            found[:, :, b] = drawn + noise * rng.standard_normal(drawn.shape)
+        return found
+
+    # ---- known accuracies
+
+    def given(self, observed: NDArray) -> 'Joint':
+        """Return the distribution, given accuracies of some of the models.
+
+        Observed are `(M, B)` in 0..1, NaN where unknown. They change models of
+        the same family, and these alone.
+        """
+        seen = ~np.isnan(observed)
+        mean, variance = self.mean.copy(), self.variance.copy()
+        blocks, families = [], self.places[0].families
+        for family in np.unique(families[seen.any(axis=1)]):
+            rows = np.flatnonzero(families == family)
+            part = self.take(rows)
+            mean[rows], block = part._conditioned(observed[rows])
+            variance[rows] = np.diagonal(block, axis1=1, axis2=2).T
+            blocks.append((rows, block))
+        return replace(
+            self, mean=mean, variance=variance, blocks=tuple(blocks))
+
+    def _conditioned(self, observed: NDArray) -> tuple[NDArray, NDArray]:
+        """Means `(M, B)` and covariances `(B, M, M)`, given accuracies."""
+        model, (n, n_benchmarks) = self.model, self.mean.shape
+        between, correlations = model.between, self.correlations
+        full = np.tile(between * correlations.mean(axis=0),
+                       (n_benchmarks, n_benchmarks))
+        for b in range(n_benchmarks):
+            own = slice(b * n, (b + 1) * n)
+            full[own, own] += (1 - between) * correlations[b]
+        deviation = np.sqrt(self.variance).T.ravel()
+        full *= np.outer(deviation, deviation)
+        prior = self.mean.T.ravel()
+        cells = np.flatnonzero(~np.isnan(observed.T.ravel()))
+        mean = prior
+        for _ in range(GIVEN_STEPS):
+            line = line_at(
+                mean.reshape(n_benchmarks, n).T, np.nan_to_num(observed),
+                model.floor, model.settings.forms[0].straight)
+            noise = model.noise * item_variance(observed) / line.slopes**2
+            matrix = full[np.ix_(cells, cells)]
+            matrix = matrix + np.diag(noise.T.ravel()[cells])
+            gain = np.linalg.solve(matrix, full[cells]).T
+            mean = prior + gain @ (line.targets.T.ravel() - prior)[cells]
+        covariance = full - gain @ full[cells]
+        blocks = [covariance[b * n:(b + 1) * n, b * n:(b + 1) * n]
+                  for b in range(n_benchmarks)]
+        return mean.reshape(n_benchmarks, n).T, np.array(blocks)
+
+
+def _root(correlations: NDArray) -> NDArray[np.float64]:
+    """A matrix whose transpose times itself is the correlations, `(M, M)`."""
+    values, vectors = np.linalg.eigh(correlations)
+    return (np.sqrt(np.maximum(values, JITTER)) * vectors).T

@@ -1,0 +1,175 @@
+"""One form of the model, fitted: a Gaussian process of exponents.
+
+The model of accuracies (core.accuracy_model) is a mixture of a few of them.
+"""
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.kernels import (Losses, Place, Scale, covariances,
+                                     variances)
+from csv_plugin.core.posterior import LEAST_VARIANCE, Posterior
+from csv_plugin.core.settings import Form, Settings
+
+#: Rounds of evidence: before floors are chosen, after that, and after shares.
+FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
+#: Models are predicted so many at a time, to save memory.
+AT_ONCE = 200
+
+
+class Member:
+    """A fitted form.
+
+    `floor`, `(B,)`, is that of the other members; None to choose it, by the
+    score of families left out.
+    """
+
+    def __init__(self, losses: Losses, accuracies: NDArray, families: NDArray,
+                 chance: NDArray, n_items: NDArray, floor: Optional[NDArray],
+                 form: Form, settings: Settings) -> None:
+        self.settings = settings
+        self.scale = Scale(losses, form, settings)
+        place = self.scale(losses, families)
+        rows = spread_out(place.means[:, 0], settings.most)
+        part = Posterior(
+            place.take(rows), accuracies[rows], n_items,
+            settings.floors[0] * chance if floor is None else floor,
+            form.straight, settings)
+        part.follow(self._first_choice(part))
+        part.learn(FIRST_ROUNDS)
+        if floor is None:
+            self._choose_floor(part, chance)
+        part.learn(NEXT_ROUNDS)
+        part.choose_amounts()
+        self._choose_means(part)
+        #: On the models that hyper-parameters were fitted to.
+        self.learned = part
+        self.posterior = part
+        if len(rows) < len(place):
+            self.posterior = Posterior(place, accuracies, n_items, part.floor,
+                                       form.straight, settings)
+            self.posterior.follow(part.shares)
+            self.posterior.hyper = part.hyper
+            self.posterior.find_mode()
+
+    def _first_choice(self, part: Posterior) -> NDArray:
+        """Shares by which benchmarks follow their own answers, or all units.
+        """
+        shares = np.zeros_like(part.shares)
+        shares[0] = 1
+        for b, place in self.scale.own.items():
+            shares[:, b] = np.arange(len(shares)) == place
+        return shares
+
+    def _choose_floor(self, part: Posterior, chance: NDArray) -> None:
+        """The floor by which families left out are predicted best."""
+        floors = np.outer(self.settings.floors, chance)
+        scores = []
+        for floor in floors:
+            part.floor = floor
+            part.find_mode()
+            scores.append(part.scores())
+        best = np.argmin(scores, axis=0)
+        part.floor = floors[best, np.arange(len(best))]
+
+    def _choose_means(self, part: Posterior) -> None:
+        """Weigh the mean losses that benchmarks may follow.
+
+        Own answers are open to their benchmark alone.
+        """
+        n_means, n_benchmarks = part.shares.shape
+        if n_means == 1:
+            return
+        own = self.scale.own
+        scores = np.full((n_means, n_benchmarks), np.inf)
+        for place in range(n_means - len(own)):
+            shares = np.zeros((n_means, n_benchmarks))
+            shares[place] = 1
+            part.follow(shares)
+            part.find_mode()
+            scores[place] = part.scores()
+        if own:
+            part.follow(self._first_choice(part))
+            part.find_mode()
+            for (b, place), score in zip(own.items(), part.scores()[[*own]]):
+                scores[place, b] = score
+        part.follow(shares_by(scores))
+        part.learn(LAST_ROUNDS)
+        part.choose_amounts()
+
+    # ---- new models
+
+    def exponents(self, place: Place) -> tuple[NDArray, NDArray]:
+        """Return means and variances of exponents, `(M, B)` each.
+
+        A model's own deviation is part of the variance.
+        """
+        found = [
+            self._exponents(place.take(rows)) for rows in np.split(
+                np.arange(len(place)), range(AT_ONCE, len(place), AT_ONCE))
+        ]
+        mean, variance = (np.concatenate(part) for part in zip(*found))
+        return mean, variance
+
+    def _exponents(self, place: Place) -> tuple[NDArray, NDArray]:
+        part, settings = self.posterior, self.settings
+        means = (place.means @ part.shares).T
+        cross = self._cross(place, means)
+        prior = self._prior(
+            variances(place, means, part.worst, settings.tilt))
+        mean = (
+            settings.level - part.scales * means.T +
+            np.einsum('bij,bj->ib', cross, part.dual))
+        known = [(c @ inverse * c).sum(axis=1)
+                 for c, inverse in zip(cross, part.solution.inverse)]
+        variance = (prior - known).T
+        return mean, np.maximum(variance, LEAST_VARIANCE)
+
+    def covariance(self, place: Place) -> NDArray[np.float64]:
+        """Return covariances of exponents between models, `(B, M, M)`."""
+        part = self.posterior
+        means = (place.means @ part.shares).T
+        parts = covariances(place, place, means, means, part.worst,
+                            self.settings.tilt)
+        parts[-1] = np.eye(len(place))[None]
+        cross = self._cross(place, means)
+        known = [c @ inverse @ c.T
+                 for c, inverse in zip(cross, part.solution.inverse)]
+        return self._prior(parts) - known
+
+    def _cross(self, place: Place, means: NDArray) -> NDArray:
+        """Covariances of exponents with those of fitted models, `(B, M, n)`.
+        """
+        part = self.posterior
+        return self._prior(
+            covariances(place, part.place, means, part.means, part.worst,
+                        self.settings.tilt))
+
+    def _prior(self, parts: list[NDArray]) -> NDArray:
+        """Covariances of exponents before any accuracy, of those of parts."""
+        part = self.posterior
+        kernel = sum(amount * each
+                     for amount, each in zip(part.amounts, parts))
+        scales = part.scales.reshape(-1, *[1] * (kernel.ndim - 1))
+        return self.settings.level_width**2 + scales**2 * kernel
+
+
+def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
+    """Return places of at most so many of the values, from all of their range.
+    """
+    rows = np.argsort(values, kind='stable')
+    if len(rows) > most:
+        rows = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
+    return np.sort(rows)
+
+
+def shares_by(scores: NDArray) -> NDArray[np.float64]:
+    """Return shares of C candidates by their scores `(C, B)`.
+
+    Scores are minus logarithms, so small is good: each candidate has the share
+    of its likelihood (pseudo-Bayesian model averaging; Yao et al., Bayesian
+    Analysis 13(3), 2018).
+    """
+    shares = np.exp(np.min(scores, axis=0) - scores)
+    return shares / shares.sum(axis=0)

@@ -1,0 +1,394 @@
+"""The posterior of exponents given accuracies, and families left out.
+
+For benchmark b and model m, with the mean loss u that the benchmark follows:
+
+    f = level_b + scale_b g_b,  level_b ~ N(level, level_width^2)
+    g_b ~ GP(-u, kernel)        (kernels.PARTS, each with its amount)
+    accuracy = floor_b + (1 - floor_b) sigmoid(f) + noise
+    noise has the variance noise_b p (1 - p)
+
+Benchmarks are independent given the amounts of the kernel's parts, which they
+share. The posterior of the exponents is normal at its mode, about which the
+curve is taken as a line (Laplace's method; Rasmussen and Williams, Gaussian
+Processes for Machine Learning, 2006, chapter 3). Everything is written in the
+`dual`, the inverse covariance of the line's targets times what these exceed
+the prior mean by, so that a table may have any number of columns.
+
+Hyper-parameters are logarithms: the amounts (as standard deviations), the
+typical scale, and by benchmark its scale and its noise. Their gradients are
+exact, both of the evidence and of the score of families left out.
+"""
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, lapack
+from scipy.optimize import minimize
+
+from csv_plugin.core.curve import Line, item_variance, line_at, moments
+from csv_plugin.core.kernels import PARTS, Place, covariances
+from csv_plugin.core.settings import Settings
+
+N_PARTS = len(PARTS)
+#: Scales of benchmarks begin here among the hyper-parameters.
+SCALES = N_PARTS + 1
+#: Degrees of freedom of Student's t in the score of families left out, so that
+#: single outliers do not decide.
+DEGREES = 4
+#: Numbers of items, where no benchmark has any.
+USUAL_ITEMS = 1000.
+#: Newton steps to a mode, and halvings of a step that does not lead down.
+NEWTON_STEPS, HALVINGS = 30, 9
+#: A mode is found when a step gains less than so many nats.
+GAIN = 1e-3
+#: Steps of hyper-parameters before the curve is linearised again, and their
+#: largest change in these.
+HYPER_STEPS, HYPER_CHANGE = 15, 1.5
+#: Least variance of an exponent.
+LEAST_VARIANCE = 1e-8
+
+Cost = Callable[[NDArray], tuple[float, NDArray]]
+
+
+class Solution(NamedTuple):
+    """Solution of the linearised model.
+
+    `dual` is `(B, M)`. `inverse`, `(B, M, M)`, is the inverse covariance of
+    the targets, 0 where there is no accuracy. `evidence` is a logarithm.
+    """
+    dual: NDArray[np.float64]
+    inverse: NDArray[np.float64]
+    evidence: float
+
+
+class Posterior:
+    """Exponents of M fitted models on B benchmarks.
+
+    Accuracies are `(M, B)` in 0..1, NaN where there is none; `n_items` are
+    `(B,)`, 0 if unknown; `floor` is `(B,)`.
+
+    Attributes:
+        hyper: Hyper-parameters, see above.
+        shares: Shares of the mean losses that benchmarks follow, `(C, B)`.
+        means: What they follow, `(B, M)`.
+        solution: That at the mode.
+        line: The curve there.
+        doubt: Variance of accuracies that nobody else explains, `(M, B)`.
+    """
+
+    def __init__(self, place: Place, accuracies: NDArray, n_items: NDArray,
+                 floor: NDArray, straight: float, settings: Settings) -> None:
+        self.settings, self.place, self.floor = settings, place, floor
+        self.straight = straight
+        self.accuracies = accuracies
+        self.seen = ~np.isnan(accuracies)
+        self.filled = np.nan_to_num(accuracies)
+        self.rows = [np.flatnonzero(column) for column in self.seen.T]
+        n_models, n_benchmarks = accuracies.shape
+        known = n_items[n_items > 0]
+        usual = np.median(known) if len(known) else USUAL_ITEMS
+        items = np.where(n_items > 0, n_items, usual)
+        self.binomial = np.log(.25 / items)
+        share = np.where(self.seen, accuracies, .5)
+        self.item_variance = item_variance((share * items + 2) / (items + 4))
+        self.doubt = np.zeros((n_models, n_benchmarks))
+        self.families = [
+            np.flatnonzero(place.families == family)
+            for family in np.unique(place.families)
+        ]
+        # A family of k models counts as the root of k: its models are alike.
+        self.weight = self.seen.astype(float)
+        for rows in self.families:
+            self.weight[rows] /= np.sqrt(len(rows))
+        amounts = [getattr(settings, part) for part in PARTS]
+        self.hyper = np.concatenate([
+            amounts,
+            np.full(1 + n_benchmarks, settings.typical),
+            self.binomial + settings.noise
+        ])
+        self.dual = np.zeros((n_benchmarks, n_models))
+        first = np.zeros((place.means.shape[1], n_benchmarks))
+        first[0] = 1
+        self.follow(first)
+
+    def follow(self, shares: NDArray) -> None:
+        """Let benchmarks follow mean losses, in shares `(C, B)`."""
+        self.shares = shares
+        self.means = (self.place.means @ shares).T
+        sound = np.abs(self.place.means[:, 0]) <= self.settings.sound
+        self.worst = self.means[:, sound].max(axis=1)
+        self.parts = covariances(self.place, self.place, self.means,
+                                 self.means, self.worst, self.settings.tilt)
+        self.parts[-1] = np.eye(len(self.place))[None]
+        self.dual = np.zeros_like(self.dual)
+
+    # ---- the mode
+
+    def _apply(self, hyper: NDArray) -> NDArray:
+        """Take hyper-parameters; return the kernel, `(B, M, M)`."""
+        n_benchmarks = len(self.dual)
+        self.amounts = np.exp(2 * hyper[:N_PARTS])
+        self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        kernel = sum(amount * part
+                     for amount, part in zip(self.amounts, self.parts))
+        return np.broadcast_to(kernel, (n_benchmarks, *kernel.shape[1:]))
+
+    @property
+    def _prior_mean(self) -> NDArray:
+        return self.settings.level - self.scales * self.means.T
+
+    def _line(self) -> Line:
+        return line_at(self.exponents, self.filled, self.floor, self.straight)
+
+    def _cost(self, kernel: NDArray, dual: NDArray) -> NDArray:
+        """Minus log posterior by benchmark, `(B,)`; sets the exponents."""
+        above = (
+            self.settings.level_width**2 * dual.sum(axis=1) +
+            self.scales**2 * np.einsum('bij,bj->ib', kernel, dual))
+        self.exponents = self._prior_mean + above
+        errors = np.where(self.seen, self.filled - self._line().heights, 0)
+        variance = self.noise * self.item_variance + self.doubt
+        return .5 * (errors**2 / variance + dual.T * above).sum(axis=0)
+
+    def find_mode(self) -> None:
+        """Find the exponents of the highest posterior density.
+
+        Newton steps on the dual, each as long as it leads down.
+        """
+        kernel, dual = self._apply(self.hyper), self.dual
+        now = self._cost(kernel, dual)
+        from_zero = self._cost(kernel, 0 * dual)
+        dual = np.where((from_zero < now)[:, None], 0, dual)
+        now = np.minimum(from_zero, now)
+        for _ in range(NEWTON_STEPS):
+            self._cost(kernel, dual)
+            step = self._solve(kernel, self._line(), False).dual - dual
+            length, old = np.ones(len(dual)), now
+            for _ in range(HALVINGS):
+                now = self._cost(kernel, dual + length[:, None] * step)
+                length = np.where(now < old, length, length / 2)
+                if (now < old).all():
+                    break
+            length = np.where(now < old, length, 0)
+            dual = dual + length[:, None] * step
+            now = np.minimum(now, old)
+            if (old - now).sum() < GAIN:
+                break
+        self._cost(kernel, dual)
+        self.line = self._line()
+        self.solution = self._solve(kernel, self.line)
+        self.dual = self.solution.dual
+
+    def _solve(self,
+               kernel: NDArray,
+               line: Line,
+               inverse: bool = True) -> Solution:
+        """Solve the linear model, one Cholesky factor for each benchmark."""
+        n_benchmarks, n_models = self.dual.shape
+        duals = np.zeros((n_benchmarks, n_models))
+        inverses = np.zeros(
+            (n_benchmarks if inverse else 0, n_models, n_models))
+        evidence = 0.
+        above = line.targets - self._prior_mean
+        for b, rows in enumerate(self.rows):
+            block = np.ix_(rows, rows)
+            matrix = (
+                self.settings.level_width**2 +
+                self.scales[b]**2 * kernel[b][block])
+            variance = (
+                self.noise[b] * self.item_variance[rows, b] +
+                self.doubt[rows, b])
+            matrix[np.diag_indices(len(rows))] += (
+                variance / line.slopes[rows, b]**2)
+            factor = cho_factor(matrix, lower=True, check_finite=False)
+            duals[b, rows] = cho_solve(factor, above[rows, b])
+            evidence -= np.log(np.diag(factor[0])).sum()
+            evidence -= .5 * above[rows, b] @ duals[b, rows]
+            if inverse:
+                lower = np.tril(lapack.dpotri(factor[0], lower=1)[0])
+                inverses[b][block] = lower + np.tril(lower, -1).T
+        return Solution(duals, inverses, evidence)
+
+    # ---- hyper-parameters
+
+    def _prior(self, hyper: NDArray) -> tuple[float, NDArray]:
+        """Minus log prior of hyper-parameters, and its gradient."""
+        settings, n = self.settings, len(self.dual)
+        amounts = np.array([getattr(settings, part) for part in PARTS])
+        parts = (hyper[:N_PARTS] - amounts) / settings.width
+        typical = hyper[N_PARTS] - settings.typical
+        scales = hyper[SCALES:SCALES + n] - hyper[N_PARTS]
+        scales = scales / settings.scale_width
+        noise = hyper[SCALES + n:] - self.binomial - settings.noise
+        common = noise.mean() / settings.noise_width
+        each = (noise - noise.mean()) / settings.noise_width
+        gradient = np.concatenate([
+            parts / settings.width,
+            [typical - scales.sum() / settings.scale_width],
+            scales / settings.scale_width,
+            (each + common / n) / settings.noise_width
+        ])
+        squares = (
+            parts @ parts + typical**2 + scales @ scales + each @ each +
+            common**2)
+        return .5 * squares, gradient
+
+    def _gradient(self, hyper: NDArray, kernel: NDArray, line: Line,
+                  by_matrix: NDArray, by_above: NDArray) -> NDArray:
+        """Gradient by hyper-parameters of a cost.
+
+        Given are its derivatives by the covariances of targets, `(B, M, M)`,
+        and by what targets exceed the prior mean by, `(B, M)`.
+        """
+        n = len(self.dual)
+        gradient = np.zeros_like(hyper)
+        scaled = self.scales[:, None, None]**2 * by_matrix
+        gradient[:N_PARTS] = [
+            2 * amount * (part * scaled).sum()
+            for amount, part in zip(self.amounts, self.parts)
+        ]
+        gradient[SCALES:SCALES + n] = (
+            2 * (scaled * kernel).sum(axis=(1, 2)) + self.scales *
+            (by_above * self.means).sum(axis=1))
+        spread = np.where(self.seen, self.item_variance / line.slopes**2, 0)
+        diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
+        gradient[SCALES + n:] = self.noise * (diagonal * spread.T).sum(axis=1)
+        return gradient
+
+    def evidence_cost(self, hyper: NDArray,
+                      line: Line) -> tuple[float, NDArray]:
+        """Return minus log of evidence times prior, and its gradient."""
+        cost, gradient = self._prior(hyper)
+        kernel = self._apply(hyper)
+        dual, inverse, evidence = self._solve(kernel, line)
+        by_matrix = .5 * (inverse - dual[:, :, None] * dual[:, None])
+        return cost - evidence, gradient + self._gradient(
+            hyper, kernel, line, by_matrix, dual)
+
+    def left_out_cost(self, hyper: NDArray,
+                      line: Line) -> tuple[float, NDArray]:
+        """Return minus log score of families left out, and its gradient.
+
+        The prior is part of it. Errors of the targets of a family that is left
+        out are `E dual`, with the covariance `E`, the inverse of the family's
+        block of the inverse covariance. Scores are of Student's t.
+        """
+        cost, gradient = self._prior(hyper)
+        kernel = self._apply(hyper)
+        dual, inverse, _ = self._solve(kernel, line)
+        by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
+        power = (DEGREES + 1) / 2
+        for rows in self.families:
+            errors, matrix = self._left_out(rows, dual, inverse)
+            variance = np.diagonal(matrix, axis1=1, axis2=2)
+            weight = self.weight[rows].T
+            ratio = errors**2 / (DEGREES * variance)
+            terms = .5 * np.log(variance) + power * np.log1p(ratio)
+            cost += (weight * terms).sum()
+            by_error = (
+                weight * 2 * power / (1 + ratio) * errors /
+                (DEGREES * variance))
+            by_variance = weight * (.5 - power * ratio /
+                                    (1 + ratio)) / variance
+            by_block = by_error[:, :, None] * dual[:, None, rows]
+            places = np.arange(len(rows))
+            by_block[:, places, places] += by_variance
+            by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
+            every = np.ix_(np.arange(len(dual)), rows, rows)
+            by_inverse[every] -= matrix @ by_block @ matrix
+        by_inverse = (by_inverse + by_inverse.transpose(0, 2, 1)) / 2
+        by_above = np.einsum('bij,bj->bi', inverse, by_dual)
+        mixed = by_above[:, :, None] * dual[:, None]
+        by_matrix = (-inverse @ by_inverse @ inverse -
+                     (mixed + mixed.transpose(0, 2, 1)) / 2)
+        return cost, gradient + self._gradient(hyper, kernel, line, by_matrix,
+                                               by_above)
+
+    def _left_out(self, rows: NDArray, dual: NDArray,
+                  inverse: NDArray) -> tuple[NDArray, NDArray]:
+        """Errors `(B, m)` and covariances of models left out together."""
+        block = inverse[:, rows][:, :, rows]
+        unseen = ~self.seen[rows].T
+        block = block + np.eye(len(rows)) * unseen[:, :, None]
+        matrix = np.linalg.inv(block)
+        return np.einsum('bij,bj->bi', matrix, dual[:, rows]), matrix
+
+    def learn(self, rounds: int) -> None:
+        """Find hyper-parameters of the most evidence, and the mode, in turns.
+        """
+        for _ in range(rounds):
+            self.find_mode()
+            self._find_doubt()
+            self.hyper = self._least(self.evidence_cost, len(self.hyper))
+        self.find_mode()
+
+    def choose_amounts(self) -> None:
+        """Choose the amounts by the score of families left out.
+
+        The evidence explains too much by families, and too little by weights.
+        """
+        self.hyper = self._least(self.left_out_cost, N_PARTS)
+        self.find_mode()
+        self._find_doubt()
+        self.find_mode()
+
+    def _least(self, cost: Callable, n: int) -> NDArray:
+        """Hyper-parameters of least cost, the first n of which are free."""
+        line, start = self._line(), self.hyper.copy()
+
+        def part(free: NDArray) -> tuple[float, NDArray]:
+            value, gradient = cost(np.append(free, start[n:]), line)
+            return value, gradient[:n]
+
+        bounds = [(value - HYPER_CHANGE, value + HYPER_CHANGE)
+                  for value in start[:n]]
+        found = minimize(
+            part,
+            start[:n],
+            jac=True,
+            method='L-BFGS-B',
+            bounds=bounds,
+            options={'maxiter': HYPER_STEPS})
+        return np.append(found.x, start[n:])
+
+    def _find_doubt(self) -> None:
+        """Give models that nobody else explains a larger variance."""
+        errors, deviation = self._left_out_errors()
+        n_seen = np.maximum(self.seen.sum(axis=1), 1)
+        squares = np.nansum(errors**2, axis=1) / n_seen
+        beyond = np.maximum(squares - self.settings.outlier**2, 0)
+        self.doubt = np.where(self.seen, deviation**2 * beyond[:, None], 0)
+
+    # ---- families left out
+
+    def families_left_out(self) -> tuple[NDArray, NDArray]:
+        """Return means and variances of exponents without a model's family.
+
+        `(M, B)`, NaN where there is no accuracy. In closed form; equal to fits
+        to the other families with the same hyper-parameters and line.
+        """
+        mean, variance = np.full((2, *self.seen.shape), np.nan)
+        of_noise = self.noise * self.item_variance + self.doubt
+        of_noise = of_noise / self.line.slopes**2
+        for rows in self.families:
+            errors, matrix = self._left_out(rows, self.dual,
+                                            self.solution.inverse)
+            mean[rows] = self.line.targets[rows] - errors.T
+            total = np.diagonal(matrix, axis1=1, axis2=2).T
+            variance[rows] = np.maximum(total - of_noise[rows], LEAST_VARIANCE)
+        mean[~self.seen] = variance[~self.seen] = np.nan
+        return mean, variance
+
+    def _left_out_errors(self) -> tuple[NDArray, NDArray]:
+        """Errors of families left out over their deviations, and these."""
+        middle, deviation = moments(*self.families_left_out(), self.floor,
+                                    self.noise)
+        return (self.accuracies - middle) / deviation, deviation
+
+    def scores(self) -> NDArray[np.float64]:
+        """Return minus log scores of families left out, `(B,)`."""
+        errors, deviation = self._left_out_errors()
+        power = (DEGREES + 1) / 2
+        cost = np.log(deviation) + power * np.log1p(errors**2 / DEGREES)
+        return np.nansum(self.weight * cost, axis=0)
