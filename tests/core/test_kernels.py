@@ -11,52 +11,53 @@ from csv_plugin.core.settings import Settings
 from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
 
 SETTINGS = Settings()
-FORMS = SETTINGS.forms[1:]
+#: Whether values are logarithms.
+FORMS = True, False
 NUMBERS = families_by_number(FAMILIES)
 
 
-def placed(losses, form):
-    return Scale(losses, form, SETTINGS)(losses, NUMBERS)
+def placed(losses, logarithms):
+    return Scale(losses, logarithms, SETTINGS)(losses, NUMBERS)
 
 
 def test_families_are_numbered_in_their_order():
     assert families_by_number(['b', 'a', 'b', 'c']).tolist() == [0, 1, 0, 2]
 
 
-@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize('logarithms', FORMS)
 @pytest.mark.parametrize('kind', ['plain', 'sources'])
-def test_units_of_losses_change_nothing(kind, form):
+def test_units_of_losses_change_nothing(kind, logarithms):
     losses = KINDS[kind]()
-    first = placed(losses, form)
-    second = placed(replace(losses, units=3.7 * losses.units), form)
+    first = placed(losses, logarithms)
+    second = placed(replace(losses, units=3.7 * losses.units), logarithms)
     np.testing.assert_array_equal(first.means, second.means)
     np.testing.assert_array_equal(first.units, second.units)
 
 
-@pytest.mark.parametrize('form', FORMS)
-def test_better_models_have_lower_mean_losses(form):
+@pytest.mark.parametrize('logarithms', FORMS)
+def test_better_models_have_lower_mean_losses(logarithms):
     losses = plain()
-    scale = Scale(losses, form, SETTINGS)
+    scale = Scale(losses, logarithms, SETTINGS)
     better = scale(replace(losses, units=.8 * losses.units), NUMBERS)
     assert (better.means < scale(losses, NUMBERS).means).all()
 
 
-@pytest.mark.parametrize('form', FORMS)
-def test_a_broken_model_does_not_set_the_scale(form):
+@pytest.mark.parametrize('logarithms', FORMS)
+def test_a_broken_model_does_not_set_the_scale(logarithms):
     """However far off it is, others are as far apart, or half as far."""
     losses = plain()
     broken = losses.units.copy()
-    usual = np.ptp(placed(losses, form).means[:, 0])
+    usual = np.ptp(placed(losses, logarithms).means[:, 0])
     for loss in (1e2, 1e4):
         broken[0] = loss
-        found = placed(replace(losses, units=broken), form)
+        found = placed(replace(losses, units=broken), logarithms)
         assert .4 < np.ptp(found.means[1:, 0]) / usual < 1.1
         assert found.means[0, 0] > SETTINGS.sound
 
 
 @pytest.mark.parametrize('kind', ['plain', 'sources'])
 def test_groups_are_sources_or_units_that_go_together(kind):
-    scale = Scale(KINDS[kind](), FORMS[0], SETTINGS)
+    scale = Scale(KINDS[kind](), True, SETTINGS)
     np.testing.assert_allclose(scale.groups.sum(axis=0), 1)
     members = [tuple(np.flatnonzero(group)) for group in scale.groups.T]
     assert (0, 1, 2, 3) in members and (4, 5, 6, 7) in members
@@ -65,7 +66,7 @@ def test_groups_are_sources_or_units_that_go_together(kind):
 
 def test_one_unit_is_enough():
     one = Losses.of(plain().units[:, :1])
-    place = placed(one, FORMS[0])
+    place = placed(one, True)
     assert place.means.shape == (N_MODELS, 1)
     assert not place.units.any()
 
@@ -93,7 +94,7 @@ def test_the_bend_is_a_wiener_process_integrated_once():
 @pytest.mark.parametrize('kind', KINDS)
 def test_variances_are_diagonals_of_covariances(kind):
     losses = KINDS[kind]()
-    place = placed(losses, FORMS[0])
+    place = placed(losses, True)
     means = np.stack(
         [place.means[:, 0],
          place.means.mean(axis=1), place.means[:, -1]])
@@ -119,8 +120,8 @@ def test_own_answers_are_seen_by_token():
 def test_models_are_taken_in_all_their_parts():
     losses = KINDS['answers']()
     rows = np.array([5, 2])
-    place = Scale(losses, FORMS[0], SETTINGS)(losses, NUMBERS)
-    part = Scale(losses, FORMS[0], SETTINGS)(losses.take(rows), NUMBERS[rows])
+    place = Scale(losses, True, SETTINGS)(losses, NUMBERS)
+    part = Scale(losses, True, SETTINGS)(losses.take(rows), NUMBERS[rows])
     taken = place.take(rows)
     assert len(taken) == 2
     np.testing.assert_allclose(taken.means, part.means)

@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.kernels import Losses
+from csv_plugin.core.kernels import Losses, Scale
 from csv_plugin.core.member import Member, shares_by, spread_out
-from csv_plugin.core.settings import Form, Settings
+from csv_plugin.core.settings import Settings
 from tests.core.worlds import KINDS, N_MODELS, fitted, observed
 
 #: A family that was not fitted to.
@@ -36,15 +36,16 @@ def test_own_answers_that_say_nothing_are_not_followed():
     rng = np.random.default_rng(0)
     losses = KINDS['answers']()
     noise = {b: rng.permutation(part) for b, part in losses.answers.items()}
-    member = Member(
-        replace(losses, answers=noise),
-        observed().accuracies,
-        np.arange(N_MODELS) // 4,
-        observed().chance,
-        observed().n_items, None,
-        Settings().forms[0], Settings())
+    member = fit(replace(losses, answers=noise))
     shares, own = member.posterior.shares, member.scale.own
     assert shares[own[0], 0] < .2 and shares[own[2], 2] < .2
+
+
+def fit(losses, settings=Settings()):
+    form = settings.forms[1]
+    scale = Scale(losses, form.logarithms, settings)
+    place = scale(losses, np.arange(N_MODELS) // 4)
+    return Member(scale, place, observed(), None, form, settings)
 
 
 def exponent(member, losses, b):
@@ -114,12 +115,7 @@ def test_many_models_are_predicted_as_alone():
 
 def test_hyper_parameters_are_those_of_some_of_the_models():
     """The posterior is that of all of them."""
-    settings = Settings(most=12)
-    member = Member(KINDS['plain'](),
-                    observed().accuracies,
-                    np.arange(N_MODELS) // 4,
-                    observed().chance,
-                    observed().n_items, None, Form(True, 6.), settings)
+    member = fit(KINDS['plain'](), Settings(most=12))
     assert len(member.learned.place) == 12
     assert len(member.posterior.place) == N_MODELS
     np.testing.assert_array_equal(member.posterior.hyper, member.learned.hyper)
@@ -138,11 +134,7 @@ def test_likelier_candidates_have_larger_shares():
 
 def test_one_column_is_followed():
     one = Losses.of(KINDS['plain']().units[:, :1])
-    member = Member(one,
-                    observed().accuracies,
-                    np.arange(N_MODELS) // 4,
-                    observed().chance,
-                    observed().n_items, None, Form(True, 6.), Settings())
+    member = fit(one)
     np.testing.assert_array_equal(member.posterior.shares, np.ones((1, 3)))
     better = replace(one, units=.9 * one.units)
     found = [
