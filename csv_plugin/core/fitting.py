@@ -75,13 +75,14 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
     features = features.select(accuracies.models)
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     known = ~np.isnan(accuracies.values).all(axis=1)
-    if known.sum() < LEAST_MODELS:
-        raise InputError(
-            'fit', f'{LEAST_MODELS} models or more with losses '
-            'and an accuracy', f'{known.sum()}', 'Fit to more models.')
     if units is None:
         units = Units.of(features.columns)
     rows = _in_order(features.values, accuracies.values, known, units.columns)
+    if len(rows) < LEAST_MODELS:
+        raise InputError(
+            'fit', f'{LEAST_MODELS} models or more with losses '
+            'and an accuracy', f'{len(rows)}',
+            'Fit to more models; those that are the same count once.')
     units = units.without_twins(features.values[rows])
     observed = Observed(accuracies.values[rows],
                         tuple(families[row] for row in rows),
