@@ -38,8 +38,9 @@ def train_paper_head(table: LossTable,
     States of a scoring LM at the target tokens, `(T, H)`, are standardised
     first, so that one learning rate serves all directions. Models of
     `validation` choose the step; the others are fitted to. Errors to expect,
-    and intervals, are those of the validation models. A benchmark from which
-    nothing can be learned is predicted by its mean accuracy, with a note.
+    and intervals, are those of the validation models, or of all models where
+    none of these has an accuracy. A benchmark from which nothing can be
+    learned is predicted by its mean accuracy, with a note.
 
     Columns are the loss per character, and the capability score of each
     benchmark (Eq. 1). Accuracies are of the models of the table, and families
@@ -70,7 +71,10 @@ def train_paper_head(table: LossTable,
         score.get(name, 0) for name in accuracies.benchmarks
     ]]
     left_out = accuracy_of(curves.exponents(scores), curves.floor)
-    left_out[np.isnan(accuracies.values) | ~chosen[:, None]] = np.nan
+    known = ~np.isnan(accuracies.values)
+    judged = known & chosen[:, None]
+    judged = np.where(judged.any(axis=0), judged, known)
+    left_out[~judged] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
     units = Units(
