@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
@@ -12,7 +13,7 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
-from tests.tables import small_tables
+from tests.tables import CHANCE, small_tables
 
 UNITS = [f'{source}/{i}' for source in ('code', 'web') for i in range(6)]
 
@@ -171,28 +172,35 @@ def test_errors_that_a_family_shares_cancel(predictor):
     assert compare(old, new, predictor).differences == found.differences
 
 
-@pytest.fixture(scope='module')
-def far_tables():
-    """Many models, some of them far beyond the fitted ones, by one fit."""
-    world = small_tables(n_models=30, n_units=6).only('easy', 'hard')
+@pytest.fixture(scope='module', params=[1000, 5])
+def far_tables(request):
+    """Models beyond those that a predictor was fitted to, and these.
+
+    Of 5 items, accuracies have much noise, and intervals end at 0 or 1.
+    """
+    world, n_items = small_tables(n_models=30, n_units=6), request.param
+    accuracies = world.accuracies.select(benchmarks=['easy', 'hard'])
+    values = (accuracies.values - CHANCE).clip(0) / (1 - CHANCE)
+    values = np.round(values * n_items) / n_items
     # The worse half.
-    order = np.argsort(-world.features.mean_loss)
-    fitted = [world.models[row] for row in order[:15]]
-    families = [world.families[model] for model in fitted]
-    return world.features, fit_predictor(world.features,
-                                         world.accuracies.select(fitted),
-                                         families)
+    rows = np.argsort(-world.features.mean_loss)[:15]
+    models = tuple(world.models[row] for row in rows)
+    fitted = AccuracyTable(models, accuracies.benchmarks, values[rows],
+                           np.zeros(2), np.full(2, n_items))
+    families = [world.families[model] for model in models]
+    return world.features, fit_predictor(world.features, fitted, families)
 
 
 def test_no_difference_goes_further_than_both_intervals(far_tables):
+    """Nor does any sum, and its probability agrees with its interval."""
     features, predictor = far_tables
     joint = predictor.joint(features)
     rng = np.random.default_rng(0)
-    for _ in range(100):
+    sides = []
+    for _ in range(200):
         pair = joint.take(rng.permutation(30)[:2])
-        level = rng.uniform(.5, .99)
+        level = rng.uniform(.3, .99)
         low, high = pair.intervals(level)
-        # Any sum of both models on both benchmarks.
         weights = rng.normal(size=(2, 2)) * rng.integers(0, 2, (2, 2))
         found = pair.sum(weights, level)
         least = np.where(weights > 0, weights * low, weights * high).sum()
@@ -200,6 +208,12 @@ def test_no_difference_goes_further_than_both_intervals(far_tables):
         assert found.value == pytest.approx((weights * pair.accuracies).sum())
         assert least <= found.low + 1e-12 and found.high <= most + 1e-12
         assert found.low <= found.value <= found.high
+        # An end at 0, as that of an accuracy may be, leaves 0 in.
+        limit = (1 + level) / 2 + 1e-9
+        assert (found.low > 0) == (found.positive > limit)
+        assert (found.high < 0) == (found.positive < 1 - limit)
+        sides.append((found.low > 0) - int(found.high < 0))
+    assert {*sides} == {-1, 0, 1}
 
 
 @pytest.mark.parametrize('level', [.5, .9, .95])
