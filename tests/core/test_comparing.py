@@ -254,7 +254,7 @@ def test_the_mean_is_over_main_benchmarks_that_are_above_chance(change, kinds):
         for name in ('easy', 'hard', 'mean'))
     assert mean.value == pytest.approx((easy.value + hard.value) / 2)
     assert mean.errors['runs'] < max(easy.errors['runs'], hard.errors['runs'])
-    assert ('side: all training models are at chance'
+    assert ('side: not predictable yet'
             in ' '.join(found.notes)) == ('at_chance' in change)
 
 
