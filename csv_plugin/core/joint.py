@@ -237,18 +237,21 @@ class Joint:
 
     # ---- uncertain losses
 
-    def with_errors(self, covariance: NDArray) -> 'Joint':
+    def with_errors(self, covariance: NDArray, common: NDArray) -> 'Joint':
         """Return the distribution where exponents are off by more.
 
         Such as by what losses that are extrapolated are off. Covariances of
-        these errors are `(M, B, B)`, between the benchmarks of each model;
-        models are independent.
+        these errors are `(M, B, B)`, between the benchmarks of each model. All
+        models lie off together by a part of them, `common` of the variance,
+        `(M,)`.
         """
         n_models, n_benchmarks = self.mean.shape
         added = np.diagonal(covariance, axis1=1, axis2=2)
         deviation, variance = np.sqrt(self.variance), self.variance + added
         block = self.correlations * (
             deviation.T[:, :, None] * deviation.T[:, None])
+        together = np.sqrt(common[:, None] * added).T
+        block += together[:, :, None] * together[:, None]
         rows = np.arange(n_models)
         block[:, rows, rows] = variance.T
         shared = self.between

@@ -22,7 +22,7 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
 from csv_plugin.triage.forecasting import Backtest, Forecast, Forecaster
 from csv_plugin.triage.loss_errors import (LEVEL, log_losses, typical_losses,
                                            with_loss_errors)
-from csv_plugin.triage.ranking import (TOO_FAR, Expectation, Ranking, rank_all)
+from csv_plugin.triage.ranking import TOO_FAR, Expectation, Ranking, rank_all
 from csv_plugin.triage.trajectories import RunTrajectory
 
 #: Name of the ranking by the mean over the benchmarks.
@@ -245,11 +245,24 @@ def judge(
     forecaster = Forecaster(earlier)
     triage = _judge_runs(predictor, features, typical, runs, forecaster,
                          measure, known)
-    return replace(
-        triage,
-        notes=(*(f'{name} is left out: {why}'
-                 for name, why in refused.items()),
-               *_notes(measure, runs, chosen, forecaster, triage.expected)))
+    notes = [f'{name} is left out: {why}' for name, why in refused.items()]
+    notes += _notes(measure, runs, chosen, forecaster, triage.expected)
+    scored = _scored(runs, predictor, known)
+    if scored:
+        notes.append(f'{", ".join(scored)}: the known scores of checkpoints '
+                     'count in predictions and forecasts.')
+    return replace(triage, notes=tuple(notes))
+
+
+def _scored(runs: Sequence[RunTrajectory], predictor: Predictor,
+            known: Optional[AccuracyTable]) -> list[str]:
+    """Names of runs with a known accuracy on a benchmark of the predictor."""
+    if known is None:
+        return []
+    return [
+        run.run for run in runs if not np.isnan(
+            known.spread(run.checkpoints, predictor.names).values).all()
+    ]
 
 
 def _check_measures(chosen: Mapping[str, Checkpoint],
@@ -286,16 +299,14 @@ def _judge_runs(predictor: Predictor, features: FeatureTable, typical: NDArray,
     table = FeatureTable.concatenate(tables)
     joint = predictor.joint(table, families)
     if known is not None:
-        joint = joint.given(
-            known.spread(table.models, predictor.names).values)
+        joint = joint.given(known.spread(table.models, predictor.names).values)
     predictions = predictor.predictions(
         joint.take(np.arange(len(names))), names, LEVEL)
     made = [part for part in forecasts if part.run in ends]
     last = [ends[part.run] for part in made]
     at_ends = with_loss_errors(
         joint.take(np.array(places(last, table.models), int)), predictor,
-        table.select(last), [part.errors for part in made],
-        [part.freedom for part in made])
+        table.select(last), [part.errors for part in made])
     main = _in_mean(predictor.names, predictor.main)
     marks = _extrapolated(
         predictions.select([run.checkpoints[-1] for run in runs]), main)
@@ -311,8 +322,8 @@ def _judge_runs(predictor: Predictor, features: FeatureTable, typical: NDArray,
         expected=expected,
         rankings=dict(zip((*predictor.names, OVERALL), rankings)),
         errors={
-            part.run:
-            _error_to_expect(predictor, features, typical, part.backtest)
+            part.run: _error_to_expect(predictor, features, typical,
+                                       part.backtest)
             for part in forecasts if part.share != 1 and part.backtest.runs
         },
         notes=())
@@ -331,10 +342,9 @@ def _expected(predictor: Predictor, runs: Sequence[RunTrajectory],
     means = np.clip(at_ends.means(np.array(main), LEVEL), 0, 1)
     parts = {}
     for r, part in enumerate(made):
-        value, low, high = (
-            np.append(cube[r, :, 0], mean[r])
-            for cube, mean in zip((table.values, table.low,
-                                   table.high), means))
+        value, low, high = (np.append(cube[r, :, 0], mean[r])
+                            for cube, mean in zip((table.values, table.low,
+                                                   table.high), means))
         if not part.errors_known:
             low, high = np.full((2, len(value)), np.nan)
         parts[part.run] = value, low, high
@@ -369,8 +379,8 @@ def _error_to_expect(predictor: Predictor, features: FeatureTable,
     """Errors of a back-test in accuracies."""
     actual, forecasts, now = (
         predictor.joint(
-            FeatureTable(test.runs, features.columns, typical *
-                         np.exp(logs))).accuracies
+            FeatureTable(test.runs, features.columns,
+                         typical * np.exp(logs))).accuracies
         for logs in (test.actual, test.forecast, test.now))
     return ErrorToExpect(test.runs,
                          np.abs(actual - forecasts).mean(axis=0),

@@ -24,7 +24,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.loss_errors import (LEVEL, log_losses, typical_losses,
+from csv_plugin.triage.loss_errors import (LEVEL, LossErrors, log_losses, typical_losses,
                                            with_loss_errors, worse_and_better)
 
 #: Power of parameters and of tokens.
@@ -50,8 +50,7 @@ def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 
 
 class LossLaw:
-    """The law of K losses, fitted to logarithms of those of n models, `(n, K)`.
-    """
+    """The law of K losses, fitted to their logarithms, `(n, K)`."""
 
     def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
         powers = amounts_of(models)**-POWER
@@ -95,14 +94,13 @@ def forecast_sizes(predictor: Predictor, features: FeatureTable,
                        for row in new}
     }
     errors = [
-        growth * tests[row.family not in families]
+        LossErrors(growth * tests[row.family not in families], len(known) - 2)
         for row, growth in zip(new, _growth(new, known))
     ]
     joint = with_loss_errors(
-        predictor.joint(table), predictor, table, errors,
-        [len(known) - 2] * len(new))
+        predictor.joint(table), predictor, table, errors)
     found = predictor.predictions(joint, table.models, LEVEL)
-    unknown = np.array([not len(part) for part in errors])[:, None, None]
+    unknown = np.array([not len(part.errors) for part in errors])[:, None, None]
     return replace(
         found,
         low=np.where(unknown, 0, found.low),

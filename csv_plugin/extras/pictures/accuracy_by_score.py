@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_known
+from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Losses, Predictor
-from csv_plugin.core.scaling_law import Curve
 from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
                                               looks, pad, panels, picture,
                                               show_empty, wrapped)
@@ -32,10 +33,11 @@ _CHANCE: dict[str, Any] = dict(color=GREY, lw=0.9, ls=':')
 class CapabilityPoints:
     """M models on one benchmark.
 
-    Capability scores in `unit`, accuracies, NaN where not run, and training
-    models, bool, are `(M,)`. `fitted_range` has the lowest and highest score
-    of all training models, not only of these; `(inf, -inf)` of none. `curve`
-    is the scaling law of the benchmark (Eq. 2).
+    Capability scores, accuracies, NaN where not run, and training models,
+    bool, are `(M,)`. The score is the exponent of Eq. 2 by the losses alone:
+    high is good. `fitted_range` has the lowest and highest score of all
+    training models, not only of these. `floor` is the accuracy of a model that
+    knows nothing, that of the curve.
     """
     benchmark: str
     models: tuple[str, ...]
@@ -44,9 +46,8 @@ class CapabilityPoints:
     accuracies: NDArray
     fitted: NDArray[np.bool_]
     fitted_range: tuple[float, float]
-    curve: Curve
+    floor: float
     chance: float
-    unit: str
 
     @property
     def drawn(self) -> NDArray[np.bool_]:
@@ -74,19 +75,22 @@ def capability_points(predictor: Predictor, losses: Losses,
                          'accuracies on a benchmark of the predictor',
                          f'only {list(table.benchmarks)}',
                          'Give accuracies on its benchmarks.')
-    unit = ('unit of the losses'
-            if features.columns.scored is None else 'nats per character')
+    joint = predictor.joint(features)
+    fitted = FeatureTable(predictor.fit_models, features.columns,
+                          predictor.fit.losses)
+    fitted_scores = predictor.joint(fitted).mean
     points = []
     for name in common:
-        part = predictor.benchmark(name)
+        part, b = predictor.benchmark(name), predictor.names.index(name)
+        own = fitted_scores[np.isin(predictor.fit_models, part.fit_models), b]
         points.append(
             CapabilityPoints(
                 name, features.models,
                 tuple(families[model] for model in features.models),
-                part.model.scores(features.values), table.column(name),
-                np.isin(features.models, part.fit_models),
-                (part.intervals.score_low, part.intervals.score_high),
-                part.model.curve, part.chance, unit))
+                joint.mean[:, b], table.column(name),
+                np.isin(features.models,
+                        part.fit_models), (float(own.min()), float(own.max())),
+                float(predictor.model.floor[b]), part.chance))
     return points
 
 
@@ -94,17 +98,15 @@ def capability_points(predictor: Predictor, losses: Losses,
 def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     """Accuracy against capability score, one panel per benchmark.
 
-    Filled points are training models, open ones are held out. The score is a
-    loss; its axis is reversed, so that better models stand to the right.
+    Filled points are training models, open ones are held out.
     """
     look = looks(chain.from_iterable(part.families for part in points))
     figure, (row, ) = panels(len(points))
     for axes, part in zip(row, points):
         _draw_points(axes, part, look)
         axes.set_title(wrapped(part.benchmark))
-    explain(figure,
-            f'capability score ({points[0].unit}, better to the right)',
-            'accuracy', _handles(look))
+    explain(figure, 'capability score (exponent of Eq. 2)', 'accuracy',
+            _handles(look))
     return figure
 
 
@@ -112,14 +114,13 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                  look: Mapping[str, Look]) -> None:
     drawn = points.drawn
     if not drawn.any():
-        axes.invert_xaxis()
         show_empty(axes)
         return
     x, y = points.scores, points.accuracies
     axes.axhline(points.chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
         score = np.linspace(*ends, 400)
-        axes.plot(score, points.curve.accuracies(score), **_LINES[name])
+        axes.plot(score, accuracy_of(score, points.floor), **_LINES[name])
     families = np.array(points.families, dtype=object)
     for family in dict.fromkeys(points.families):
         for fitted in (True, False):
@@ -131,8 +132,7 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     y[chosen],
                     label=one_line(family),
                     **_marker(look[family], fitted))
-    low, high = pad(x[drawn])
-    axes.set_xlim(high, low)
+    axes.set_xlim(*pad(x[drawn]))
     axes.set_ylim(*pad(y[drawn], np.array([points.chance])))
 
 
