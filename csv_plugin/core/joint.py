@@ -109,13 +109,13 @@ class Joint:
         """Return half widths of intervals about `accuracies`."""
         model = self.model
         quantile = model.tails.quantile(level)
-        middle = accuracy_of(self.mean, model.floor)
         away = quantile * np.sqrt(self.variance)
         parts = []
         for sign in (-1, 1):
             end = accuracy_of(self.mean + sign * away, model.floor)
             noise = quantile * np.sqrt(model.noise * item_variance(end))
-            parts.append((np.abs(end - middle), noise))
+            half = np.maximum(sign * (end - self.accuracies), 0)
+            parts.append((half, noise))
         (down, noise_down), (up, noise_up) = parts
         return Halves(down, up, noise_down, noise_up)
 

@@ -18,22 +18,21 @@ from csv_plugin.core.predictor import Predictor
 
 #: Level of all intervals and ranges of ranks.
 LEVEL = 0.9
-#: Smaller losses count as this share of the typical one.
-LEAST_RATIO = 0.05
 #: Better models are forecast from these shares of all models, the worst.
 WORSE = (1 / 2, 2 / 3, 5 / 6)
-#: Smallest typical loss.
+#: Smallest loss of which there is a logarithm.
 TINY = 1e-150
 
 
-def typical_losses(losses: NDArray) -> NDArray[np.float64]:
-    """Return medians over models of losses `(M, K)`; they are not 0."""
-    return np.maximum(np.median(losses, axis=0), TINY)
+def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
+    """Return logarithms of losses `(M, K)`.
 
-
-def log_losses(losses: NDArray, typical: NDArray) -> NDArray[np.float64]:
-    """Return logarithms of losses `(M, K)` over typical ones, `(K,)`."""
-    return np.log(np.maximum(losses / typical, LEAST_RATIO))
+    Losses that are too small to matter to the predictor, next to the typical
+    ones of the fitted models, count as the smallest that do.
+    """
+    typical = np.median(predictor.fit.losses, axis=0)
+    least = np.maximum(predictor.model.settings.least * typical, TINY)
+    return np.log(np.maximum(losses, least))
 
 
 def worse_and_better(
@@ -78,8 +77,8 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
             np.vstack([part.errors, -part.errors]))
         moves = _exponents(predictor, table, values) - joint.mean[m]
         scale = (
-            stdtrit(part.freedom, (1 + LEVEL) / 2) /
-            joint.model.tails.quantile(LEVEL))
+            stdtrit(part.freedom,
+                    (1 + LEVEL) / 2) / joint.model.tails.quantile(LEVEL))
         covariance[m] = scale**2 * moves.T @ moves / len(moves)
     return joint.with_errors(covariance,
                              np.array([part.common for part in errors]))
