@@ -316,6 +316,6 @@ class Joint:
 
 
 def _root(correlations: NDArray) -> NDArray[np.float64]:
-    """A matrix whose transpose times itself is the correlations, `(M, M)`."""
+    """The symmetric root of correlations, `(M, M)`."""
     values, vectors = np.linalg.eigh(correlations)
-    return (np.sqrt(np.maximum(values, JITTER)) * vectors).T
+    return vectors * np.sqrt(np.maximum(values, JITTER)) @ vectors.T
