@@ -1,6 +1,6 @@
 """Studies: predictions of models, and their errors by the real accuracies."""
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 
@@ -42,9 +43,11 @@ class Study:
 
     Predictions have the real accuracies; the method under study is first, then
     baselines such as 'mean-loss'. The predictor is that of the method.
+    `joints` are joint distributions of all accuracies, by method, where known.
     """
     predictor: Predictor
     predictions: Predictions
+    joints: Mapping[str, NamedJoint] = field(default_factory=dict)
 
     @classmethod
     def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
@@ -61,14 +64,16 @@ class Study:
         first = next(iter(predictors.values()))
         if not isinstance(losses, (FeatureTable, LossTable)):
             losses = first.loss_table(losses)
-        by_method = {
-            method: predictor.predict(losses)
-            for method, predictor in predictors.items()
-        }
+        by_method: dict[str, Predictions] = {}
+        joints: dict[str, NamedJoint] = {}
+        for method, predictor in predictors.items():
+            table, joint = predictor.predict_jointly(losses)
+            by_method[method] = table
+            joints[method] = NamedJoint(table.models, predictor.names, joint)
         models = next(iter(by_method.values())).models
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
-        return cls(first, predictions.with_real(observed))
+        return cls(first, predictions.with_real(observed), joints)
 
     __repr__ = short_repr
 
