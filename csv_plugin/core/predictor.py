@@ -372,23 +372,39 @@ class Predictor:
         Raises:
             InputError: As in `features`, or the level is not in (0, 1).
         """
+        table, _ = self.predict_jointly(losses, level, families, known)
+        return table
+
+    def predict_jointly(
+        self,
+        losses: Losses,
+        level: float = 0.9,
+        families: Optional[Mapping[str, str]] = None,
+        known: Optional[AccuracyTable] = None
+    ) -> tuple[Predictions, Joint]:
+        """Return predictions, and the joint distribution they are a view of.
+
+        Arguments and errors are as in `predict`.
+        """
         features = self.features(losses)
         joint = self.joint(features, families)
         if known is None:
-            return self.predictions(joint, features.models, level)
-        places = [self.names.index(name) for name in known.benchmarks
-                  if name in self.names]  # yapf: disable
-        observed = np.full(joint.mean.shape, np.nan)
-        for m, model in enumerate(features.models):
-            if model in known.models:
-                row = known.values[known.models.index(model)]
-                columns = [known.benchmarks.index(self.names[b])
-                           for b in places]  # yapf: disable
-                observed[m, places] = row[columns]
-        found = self.predictions(joint.given(observed), features.models, level)
+            return self.predictions(joint, features.models, level), joint
+        observed = known.spread(features.models, self.names).values
+        joint = joint.given(observed)
+        table = self.predictions(joint, features.models, level)
         seen = ~np.isnan(observed)
         changed = seen.any(axis=1)[:, None] & ~seen
-        return replace(found, with_scores=changed[:, :, None])
+        return replace(table, with_scores=changed[:, :, None]), joint
+
+    def predict_left_out(self, level: float = 0.9) -> Predictions:
+        """Predict the fitted models from models of other families.
+
+        In closed form, for every accuracy that was fitted to; NaN elsewhere.
+        """
+        joint = self.model.left_out_joint()
+        table = self.predictions(joint, self.fit_models, level)
+        return replace(table, in_sample=np.array(False))
 
     def predictions(self, joint: Joint, models: Sequence[str],
                     level: float) -> Predictions:
