@@ -255,9 +255,7 @@ class Predictor:
         loss. NaN for columns that are not part of the mean loss, such as
         tokens of answers. An `InputError` if there is no such benchmark.
         """
-        uniform = self.columns.uniform
-        used = np.where(uniform == 0, np.nan, uniform)
-        return self._shares(benchmark) / used
+        return _weights(self.slopes(benchmark), self.columns.uniform)
 
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every token, `(T,)`; uniform is 1.
@@ -266,17 +264,8 @@ class Predictor:
         there is no such benchmark, or the predictor was fitted to tables.
         """
         matrix = self._tokens()[1].matrix
-        weights = matrix @ self._shares(benchmark)
-        per_nat = matrix @ self.columns.uniform
-        counted = per_nat != 0
-        return np.divide(
-            weights, per_nat, where=counted, out=np.full(len(counted), np.nan))
-
-    def _shares(self, benchmark: str) -> NDArray:
-        """Slopes over their sum per unit of the mean loss, `(K,)`."""
-        slopes = self.slopes(benchmark)
-        total = abs(slopes.sum()) / np.abs(self.columns.uniform).sum()
-        return -slopes / (total or 1)
+        return _weights(matrix @ self.slopes(benchmark),
+                        matrix @ self.columns.uniform)
 
     # ---- losses
 
@@ -459,3 +448,17 @@ class Predictor:
                 'Give predict and compare a table of losses, use forecast for '
                 'triage, or train one on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)
+
+
+def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
+    """Slopes over those of the mean loss, `uniform`, their mean being 1.
+
+    NaN where the mean loss has none.
+    """
+    counted = uniform != 0
+    total = abs(slopes[counted].sum()) / uniform.sum()
+    return np.divide(
+        -slopes / (total or 1),
+        uniform,
+        where=counted,
+        out=np.full(len(uniform), np.nan))
