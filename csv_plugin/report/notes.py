@@ -20,8 +20,9 @@ from csv_plugin.core.study import outliers
 _NAMED = 8
 #: Most single predictions that a line names.
 _OUTSIDE = 4
-#: Most models that a note names as perhaps the best.
-_LIKELY = 3
+#: Most models that a note names as perhaps the best, and their least
+#: probability.
+_LIKELY, _CHANCE = 3, .01
 #: With fewer models a note says that there are few.
 _ENOUGH = 9
 #: Advice where models or families are too few; one family leaves nothing to
@@ -159,17 +160,23 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         if (view.last == 1).any() or (~np.isnan(view.best)).sum() < 2:
             continue
         likely = np.argsort(-view.best, kind='stable')[:_LIKELY]
-        yield f'{method}: the largest mean is probably that of ' + ', '.join(
+        named = [
             f'{overall.models[m]} ({view.best[m]:.0%})' for m in likely
-            if view.best[m] == view.best[m])
+            if view.best[m] >= _CHANCE
+        ]
+        yield (f'{method}: the largest mean is probably that of '
+               f'{", ".join(named)}')
     if uncertain:
         yield (f'ranks such as 2-4: with a probability of {level:.0%} the '
                'rank lies there, as the losses cannot order these models.')
 
 
 def outside_notes(predictions: Predictions) -> Iterator[str]:
-    """Models of which most predictions are extrapolated."""
-    predicted = np.isfinite(predictions.values)
+    """Models of which most predictions are extrapolated.
+
+    Training models are left out.
+    """
+    predicted = np.isfinite(predictions.values) & ~predictions.in_sample
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
     alike = _alike((tuple(np.array(predictions.models, object)[far]), method)
