@@ -2,7 +2,6 @@
 
     salience train --runs outputs/mine/2* \\
         --texts texts.jsonl --models models.csv --tasks mmlu gsm8k \\
-        --scoring-lm internlm/internlm2_5-1_8b --trust-remote-code \\
         --out outputs/predictor
 
 Losses and accuracies come from OpenCompass --runs; or from --dumps with a
