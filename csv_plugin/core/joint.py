@@ -15,7 +15,8 @@ beside them. Intervals of sums and differences have half widths of the root of
 
 with the half of each accuracy on the side to which it would move the sum
 (recovery of variance estimates; Zou and Donner, Statistics in Medicine 27(10),
-2008). So no difference goes further than both of its sides do.
+2008). So no difference goes further than both of its sides do, which are cut
+at 0 and 1.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -152,19 +153,24 @@ class Joint:
         """
         value = float((weights * self.accuracies).sum())
         half = self.halves(level)
-        ends = []
+        sizes = []
         for sign in (-1, 1):
             rises = sign * weights > 0
             exponent = weights * np.where(rises, half.up, half.down)
             noise = weights * np.where(rises, half.noise_up, half.noise_down)
-            ends.append(np.sqrt(self._square(exponent) + (noise**2).sum()))
+            sizes.append(np.sqrt(self._square(exponent) + (noise**2).sum()))
+        # Accuracies lie in 0..1, which may leave less room.
+        ends = np.sort(weights * np.array(self.intervals(level)), axis=0)
+        least, most = ends.sum(axis=(1, 2))
+        low = max(value - sizes[0], float(least))
+        high = min(value + sizes[1], float(most))
+        side = value - low if value > 0 else high - value
         quantile = self.model.tails.quantile(level) / self.model.tails.stretch
-        side = ends[0] if value > 0 else ends[1]
         positive = .5
         if side > 0:
             positive = float(
                 stdtr(self.model.tails.degrees, value / side * quantile))
-        return Sum(value, value - ends[0], value + ends[1], positive)
+        return Sum(value, low, high, positive)
 
     def _square(self, halves: NDArray) -> float:
         """Square of the half width of a sum, from those of its cells."""
