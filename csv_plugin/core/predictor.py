@@ -19,11 +19,15 @@ from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import Losses as UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
-from csv_plugin.core.predictions import PREDICTED, Predictions
+from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the
 #: dumps of models on any tokens, by model.
 Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
+
+#: Why a fitted model is not predicted without its family.
+NOT_RUN = Missing('the benchmark was not run')
+NO_OTHER_FAMILY = Missing('no model of another family was run on the benchmark')
 
 #: A model is far from the fitted ones if its exponents are so many times as
 #: uncertain as those of fitted models without their family.
@@ -389,11 +393,22 @@ class Predictor:
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict the fitted models from models of other families.
 
-        In closed form, for every accuracy that was fitted to; NaN elsewhere.
+        In closed form, for every accuracy that was fitted to. There is no
+        prediction, but a reason, where a model or all other families have no
+        accuracy on a benchmark.
         """
+        families = np.array(self.families)
+        known = ~np.isnan(self.observed)
+        alone = np.array([len(set(families[rows])) == 1 for rows in known.T])
         joint = self.model.left_out_joint()
+        joint = replace(joint, mean=np.where(alone, np.nan, joint.mean))
         table = self.predictions(joint, self.fit_models, level)
-        return replace(table, in_sample=np.array(False))
+        missing = {
+            (self.fit_models[m], self.names[b], PREDICTED):
+            NO_OTHER_FAMILY if known[m, b] else NOT_RUN
+            for m, b in np.argwhere(np.isnan(table.values[:, :, 0]))
+        }
+        return replace(table, in_sample=np.array(False), missing=missing)
 
     def predictions(self, joint: Joint, models: Sequence[str],
                     level: float) -> Predictions:

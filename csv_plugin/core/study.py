@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import check_known
+from csv_plugin.core.conventions import InputError, check_known
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.formatting import short_repr
@@ -114,6 +114,9 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     """
     observed = accuracies.select(features.models)
     predictors = _fit_both(features, observed, families)
+    if len(set(predictors[METHOD].families)) < 2:
+        raise InputError('families', 'at least two families', 'one',
+                         'Add models of another family.')
     by_method = {
         method: predictor.predict_left_out()
         for method, predictor in predictors.items()
