@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.predictions import Missing
 from csv_plugin.core.formatting import interval
+from csv_plugin.core.predictions import Missing
 from csv_plugin.report.leaderboards import (FIELDS, as_markdown, as_text,
                                             mean_cells, predict_columns,
                                             rank_cells, write_leaderboard)

@@ -9,8 +9,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
-from csv_plugin.core.predictions import Missing
 from csv_plugin.core.overall import Overall
+from csv_plugin.core.predictions import Missing
 from csv_plugin.report.notes import (family_notes, findings, learning_notes,
                                      outlier_notes, outside_notes,
                                      predictor_notes, shortage_notes)
