@@ -360,7 +360,8 @@ class Predictor:
         Losses are as in `features`, the level of the intervals is in (0, 1).
         Families are as in `joint`. `known` are accuracies of some of these
         models on some of the benchmarks, on which predictions of all models of
-        their families depend. There is one method, without real accuracies.
+        their families depend; what is known counts as in the sample. There
+        is one method, without real accuracies.
 
         Raises:
             InputError: As in `features`, or the level is not in (0, 1).
@@ -386,9 +387,11 @@ class Predictor:
         observed = known.spread(features.models, self.names).values
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
-        seen = ~np.isnan(observed)
-        changed = seen.any(axis=1)[:, None] & ~seen
-        return replace(table, with_scores=changed[:, :, None]), joint
+        seen = ~np.isnan(observed)[:, :, None]
+        changed = seen.any(axis=1, keepdims=True) & ~seen
+        return replace(
+            table, with_scores=changed, in_sample=table.in_sample
+            | seen), joint
 
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict the fitted models from models of other families.

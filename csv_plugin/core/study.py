@@ -113,10 +113,11 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     Arguments and errors are as in `split_study`.
     """
     observed = accuracies.select(features.models)
-    predictors = _fit_both(features, observed, families)
-    if len(set(predictors[METHOD].families)) < 2:
+    check_known('families', observed.models, families, 'Name its family.')
+    if len({families[model] for model in observed.models}) < 2:
         raise InputError('families', 'at least two families', 'one',
                          'Add models of another family.')
+    predictors = _fit_both(features, observed, families)
     by_method = {
         method: predictor.predict_left_out()
         for method, predictor in predictors.items()

@@ -161,5 +161,8 @@ def test_known_scores_fill_the_holes(folder, capsys):
     changed = {cell for cell, row in table.items()
                if row['predicted'] != alone[cell]['predicted']
                }  # yapf: disable
-    assert changed == {('weak', 'hard')}
+    # A known score moves its own prediction, too, which is then in the sample.
+    assert changed == {('weak', 'hard'), ('weak', 'easy')}
+    assert [cell for cell, row in table.items()
+            if row['in_sample']] == [('weak', 'easy')]
     assert any('scores.csv: scores on new, which' in note for note in notes)
