@@ -109,13 +109,13 @@ class Joint:
         """Return half widths of intervals about `accuracies`."""
         model = self.model
         quantile = model.tails.quantile(level)
-        middle = accuracy_of(self.mean, model.floor)
         away = quantile * np.sqrt(self.variance)
         parts = []
         for sign in (-1, 1):
             end = accuracy_of(self.mean + sign * away, model.floor)
             noise = quantile * np.sqrt(model.noise * item_variance(end))
-            parts.append((np.abs(end - middle), noise))
+            half = np.maximum(sign * (end - self.accuracies), 0)
+            parts.append((half, noise))
         (down, noise_down), (up, noise_up) = parts
         return Halves(down, up, noise_down, noise_up)
 
@@ -237,18 +237,21 @@ class Joint:
 
     # ---- uncertain losses
 
-    def with_errors(self, covariance: NDArray) -> 'Joint':
+    def with_errors(self, covariance: NDArray, common: NDArray) -> 'Joint':
         """Return the distribution where exponents are off by more.
 
         Such as by what losses that are extrapolated are off. Covariances of
-        these errors are `(M, B, B)`, between the benchmarks of each model;
-        models are independent.
+        these errors are `(M, B, B)`, between the benchmarks of each model. All
+        models lie off together by a part of them, `common` of the variance,
+        `(M,)`.
         """
         n_models, n_benchmarks = self.mean.shape
         added = np.diagonal(covariance, axis1=1, axis2=2)
         deviation, variance = np.sqrt(self.variance), self.variance + added
         block = self.correlations * (
             deviation.T[:, :, None] * deviation.T[:, None])
+        together = np.sqrt(common[:, None] * added).T
+        block += together[:, :, None] * together[:, None]
         rows = np.arange(n_models)
         block[:, rows, rows] = variance.T
         shared = self.between
@@ -313,6 +316,6 @@ class Joint:
 
 
 def _root(correlations: NDArray) -> NDArray[np.float64]:
-    """A matrix whose transpose times itself is the correlations, `(M, M)`."""
+    """The symmetric root of correlations, `(M, M)`."""
     values, vectors = np.linalg.eigh(correlations)
-    return (np.sqrt(np.maximum(values, JITTER)) * vectors).T
+    return vectors * np.sqrt(np.maximum(values, JITTER)) @ vectors.T

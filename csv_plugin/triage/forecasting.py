@@ -1,14 +1,14 @@
 """Forecasts of the losses at the end of a pretraining run.
 
 A forecast is the logarithms of losses at the last checkpoint plus the gain of
-earlier runs from the same share of their budgets on. Two gains are averaged, weighted
-by the inverse squares of their mean squared errors on earlier runs left out:
+earlier runs from the same share of their budgets on. Two gains are averaged:
 the mean gain, and the gain regressed on the level of the runs, which suits
-runs of which the better gain more.
+runs of which the better gain more. Their weights are the inverse squares of
+their mean squared errors on earlier runs left out.
 
 Expected errors come from a back-test: every earlier run is forecast from the
-others. They are scaled up by the growth of errors where better earlier runs
-are forecast from worse ones.
+others. For a run that is to end better than all of them, they are scaled up by
+the growth of errors where better earlier runs are forecast from worse ones.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.loss_errors import worse_and_better
+from csv_plugin.triage.loss_errors import LossErrors, worse_and_better
 from csv_plugin.triage.trajectories import RunTrajectory
 
 #: With fewer earlier runs, a regression left one out has no error.
@@ -32,16 +32,14 @@ class Backtest:
 
     `now`, `forecast` and `actual` are logarithms of losses at the truncation,
     forecast from there, and at the end, `(H, K)`. `forward`, `(n, K)`, are
-    errors of better runs forecast from worse ones, one for each of `n_better`
-    runs or more. All are empty if fewer than two runs have checkpoints early
-    enough.
+    errors of better runs forecast from worse ones. All are empty if fewer than
+    two runs have checkpoints early enough.
     """
     runs: tuple[str, ...]
     now: NDArray[np.float64]
     forecast: NDArray[np.float64]
     actual: NDArray[np.float64]
     forward: NDArray[np.float64]
-    n_better: int
 
     @property
     def errors(self) -> NDArray[np.float64]:
@@ -82,19 +80,20 @@ class Forecast:
         return self.share == 1 or bool(self.backtest.runs)
 
     @property
-    def errors(self) -> NDArray[np.float64]:
-        """Expected errors: those of the back-test, scaled up, `(H, K)`.
+    def errors(self) -> LossErrors:
+        """Expected errors: those of the back-test.
 
-        There is none for a finished run.
+        They are scaled up for a run that is to end better than all of the
+        back-test, and what this adds is common to all such runs. There is no
+        error for a finished run.
         """
-        if self.share == 1:
-            return np.zeros((0, len(self.logs)))
-        return self.backtest.growth * self.backtest.errors
-
-    @property
-    def freedom(self) -> int:
-        """Degrees of freedom of the errors: better runs less one, or 1."""
-        return max(1, self.backtest.n_better - 1)
+        test = self.backtest
+        if self.share == 1 or not test.runs:
+            return LossErrors(np.zeros((0, len(self.logs))), 1)
+        ahead = self.logs.mean() < test.actual.mean(axis=1).min()
+        growth = test.growth if ahead else 1.0
+        return LossErrors(growth * test.errors,
+                          len(test.runs) - 1, 1 - growth**-2)
 
 
 class Forecaster:
@@ -147,22 +146,21 @@ class Forecaster:
         members = self.members(share)
         if len(members) < 2:
             empty = np.zeros((0, 0))
-            return Backtest((), empty, empty, empty, empty, 0)
+            return Backtest((), empty, empty, empty, empty)
         then, final = _levels(members, share)
         left_out = np.array([
             forecast_logs(then[run], np.delete(then, run, axis=0),
                           np.delete(final, run, axis=0))
             for run in range(len(members))
         ])
-        forward, better_runs = [], set[int]()
+        forward = []
         for worse, better in worse_and_better(-final.mean(axis=1)):
-            better_runs.update(better.tolist())
             for run in better:
                 forecast = forecast_logs(then[run], then[worse], final[worse])
                 forward.append(final[run] - forecast)
         return Backtest(
             tuple(past.run for past in members), then, left_out, final,
-            np.array(forward), len(better_runs))
+            np.array(forward))
 
 
 def _levels(members: Sequence[RunTrajectory],

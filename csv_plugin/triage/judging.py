@@ -20,9 +20,8 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
                                            rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecast, Forecaster
-from csv_plugin.triage.loss_errors import (LEVEL, log_losses, typical_losses,
-                                           with_loss_errors)
-from csv_plugin.triage.ranking import (TOO_FAR, Expectation, Ranking, rank_all)
+from csv_plugin.triage.loss_errors import LEVEL, log_losses, with_loss_errors
+from csv_plugin.triage.ranking import TOO_FAR, Expectation, Ranking, rank_all
 from csv_plugin.triage.trajectories import RunTrajectory
 
 #: Name of the ranking by the mean over the benchmarks.
@@ -231,25 +230,35 @@ def judge(
         for name in described if name in features.models
     } for described in (checkpoints, history))
     measure = choose_measure([*chosen.values()])
-    used = features.select([*past] or [*chosen])
-    typical = typical_losses(used.values)
-    earlier = _trajectories(features, typical, past)
+    earlier = _trajectories(predictor, features, past)
     if math.isnan(budget) and earlier:
         _check_measures(chosen, past)
         budget = float(np.median([run.budget for run in earlier]))
-    runs = _trajectories(features, typical, chosen, budget)
+    runs = _trajectories(predictor, features, chosen, budget)
     if not runs:
         raise InputError('checkpoints', 'one or more that can be used',
                          first_reason(refused, 'none beyond 0 tokens'),
                          'Collect losses of checkpoints.')
     forecaster = Forecaster(earlier)
-    triage = _judge_runs(predictor, features, typical, runs, forecaster,
-                         measure, known)
-    return replace(
-        triage,
-        notes=(*(f'{name} is left out: {why}'
-                 for name, why in refused.items()),
-               *_notes(measure, runs, chosen, forecaster, triage.expected)))
+    triage = _judge_runs(predictor, features, runs, forecaster, measure, known)
+    notes = [f'{name} is left out: {why}' for name, why in refused.items()]
+    notes += _notes(measure, runs, chosen, forecaster, triage.expected)
+    scored = _scored(runs, predictor, known)
+    if scored:
+        notes.append(f'{", ".join(scored)}: the known scores of checkpoints '
+                     'count in predictions and forecasts.')
+    return replace(triage, notes=tuple(notes))
+
+
+def _scored(runs: Sequence[RunTrajectory], predictor: Predictor,
+            known: Optional[AccuracyTable]) -> list[str]:
+    """Names of runs with a known accuracy on a benchmark of the predictor."""
+    if known is None:
+        return []
+    return [
+        run.run for run in runs if not np.isnan(
+            known.spread(run.checkpoints, predictor.names).values).all()
+    ]
 
 
 def _check_measures(chosen: Mapping[str, Checkpoint],
@@ -267,43 +276,39 @@ def _check_measures(chosen: Mapping[str, Checkpoint],
             'tokens of all checkpoints in a table (--checkpoints).')
 
 
-def _judge_runs(predictor: Predictor, features: FeatureTable, typical: NDArray,
+def _judge_runs(predictor: Predictor, features: FeatureTable,
                 runs: Sequence[RunTrajectory], forecaster: Forecaster,
                 measure: str, known: Optional[AccuracyTable]) -> Triage:
     """Forecast, expect and rank runs; there are no notes yet."""
     forecasts = [forecaster.forecast(run) for run in runs]
     names = tuple(name for run in runs for name in run.checkpoints)
     families = {name: run.run for run in runs for name in run.checkpoints}
-    ends = {run.run: run.checkpoints[-1] for run in runs if run.finished}
+    # A run without a forecast stays where it is.
+    ends = [run.checkpoints[-1] for run in runs]
     tables = [features.select(names)]
-    for part in forecasts:
-        if part.is_made and part.run not in ends:
-            name = ends[part.run] = f'end of the training of {part.run}'
-            families[name] = part.run
-            losses = typical * np.exp(part.logs)
-            tables.append(
-                FeatureTable((name, ), features.columns, losses[None]))
+    for r, part in enumerate(forecasts):
+        if part.is_made and part.share != 1:
+            ends[r] = f'end of the training of {part.run}'
+            families[ends[r]] = part.run
+            losses = np.exp(part.logs)[None]
+            tables.append(FeatureTable((ends[r], ), features.columns, losses))
     table = FeatureTable.concatenate(tables)
     joint = predictor.joint(table, families)
     if known is not None:
-        joint = joint.given(
-            known.spread(table.models, predictor.names).values)
+        joint = joint.given(known.spread(table.models, predictor.names).values)
     predictions = predictor.predictions(
         joint.take(np.arange(len(names))), names, LEVEL)
-    made = [part for part in forecasts if part.run in ends]
-    last = [ends[part.run] for part in made]
     at_ends = with_loss_errors(
-        joint.take(np.array(places(last, table.models), int)), predictor,
-        table.select(last), [part.errors for part in made],
-        [part.freedom for part in made])
+        joint.take(np.array(places(ends, table.models))), predictor,
+        table.select(ends), [part.errors for part in forecasts])
     main = _in_mean(predictor.names, predictor.main)
     marks = _extrapolated(
         predictions.select([run.checkpoints[-1] for run in runs]), main)
-    expected = _expected(predictor, runs, made, at_ends, main, marks)
+    expected = _expected(predictor, forecasts, at_ends, main, marks)
     rankings = rank_all([*expected], [*expected.values()],
                         np.array([run.finished for run in runs]),
                         np.array([run.budget for run in runs]),
-                        _drawn(runs, made, at_ends, main))
+                        _drawn(forecasts, at_ends, main))
     return Triage(
         measure=measure,
         runs=tuple(runs),
@@ -311,66 +316,55 @@ def _judge_runs(predictor: Predictor, features: FeatureTable, typical: NDArray,
         expected=expected,
         rankings=dict(zip((*predictor.names, OVERALL), rankings)),
         errors={
-            part.run:
-            _error_to_expect(predictor, features, typical, part.backtest)
+            part.run: _error_to_expect(predictor, features, part.backtest)
             for part in forecasts if part.share != 1 and part.backtest.runs
         },
         notes=())
 
 
-def _expected(predictor: Predictor, runs: Sequence[RunTrajectory],
-              made: Sequence[Forecast], at_ends: Joint, main: Sequence[int],
+def _expected(predictor: Predictor, forecasts: Sequence[Forecast],
+              at_ends: Joint, main: Sequence[int],
               marks: NDArray[np.bool_]) -> dict[str, Expectation]:
-    """Expected accuracies of all runs, NaN of those without a forecast.
+    """Expected accuracies of R runs, by their joint distribution.
 
-    `at_ends` is the joint distribution of those with one; `marks` are of
-    `_extrapolated`.
+    NaN of those without a forecast. `marks` are those of `_extrapolated`.
     """
-    names = tuple(part.run for part in made)
+    names = tuple(part.run for part in forecasts)
     table = predictor.predictions(at_ends, names, LEVEL)
     means = np.clip(at_ends.means(np.array(main), LEVEL), 0, 1)
-    parts = {}
-    for r, part in enumerate(made):
-        value, low, high = (
-            np.append(cube[r, :, 0], mean[r])
-            for cube, mean in zip((table.values, table.low,
-                                   table.high), means))
+    cubes = np.array([table.values, table.low, table.high])[..., 0]
+    numbers = np.append(cubes, means[..., None], axis=2)
+    found = {}
+    for r, (part, (far, useless)) in enumerate(zip(forecasts, marks)):
+        value, low, high = numbers[:, r]
         if not part.errors_known:
             low, high = np.full((2, len(value)), np.nan)
-        parts[part.run] = value, low, high
-    nothing = np.full((3, len(predictor.names) + 1), np.nan)
-    found = {}
-    for run, (far, useless) in zip(runs, marks):
-        value, low, high = parts.get(run.run, nothing)
-        found[run.run] = Expectation(value, low, high, far,
-                                     useless & ~np.isnan(value))
+        if not part.is_made:
+            value, low, high = np.full((3, len(value)), np.nan)
+        found[part.run] = Expectation(value, low, high, far,
+                                      useless & part.is_made)
     return found
 
 
-def _drawn(runs: Sequence[RunTrajectory], made: Sequence[Forecast],
-           at_ends: Joint, main: Sequence[int]) -> Optional[NDArray]:
-    """Draws of accuracies at the ends of runs, `(n, R, B + 1)`.
+def _drawn(forecasts: Sequence[Forecast], at_ends: Joint,
+           main: Sequence[int]) -> Optional[NDArray]:
+    """Draws of accuracies at the ends of R runs, `(n, R, B + 1)`.
 
-    Those of the mean are last; NaN without a forecast. None if an error is
-    unknown.
+    Those of the mean are last. None if the error of a forecast is unknown.
     """
-    if not made or not all(part.errors_known for part in made):
+    if not all(part.errors_known for part in forecasts if part.is_made):
         return None
     draws = at_ends.draws()
-    draws = np.append(draws, draws[:, :, main].mean(axis=2, keepdims=True), 2)
-    found = np.full((len(draws), len(runs), draws.shape[2]), np.nan)
-    names = [run.run for run in runs]
-    found[:, [names.index(part.run) for part in made]] = draws
-    return found
+    mean = draws[:, :, main].mean(axis=2, keepdims=True)
+    return np.append(draws, mean, axis=2)
 
 
 def _error_to_expect(predictor: Predictor, features: FeatureTable,
-                     typical: NDArray, test: Backtest) -> ErrorToExpect:
+                     test: Backtest) -> ErrorToExpect:
     """Errors of a back-test in accuracies."""
     actual, forecasts, now = (
         predictor.joint(
-            FeatureTable(test.runs, features.columns, typical *
-                         np.exp(logs))).accuracies
+            FeatureTable(test.runs, features.columns, np.exp(logs))).accuracies
         for logs in (test.actual, test.forecast, test.now))
     return ErrorToExpect(test.runs,
                          np.abs(actual - forecasts).mean(axis=0),
@@ -392,8 +386,8 @@ def _in_mean(names: Sequence[str], main: Sequence[str]) -> list[int]:
     return [names.index(name) for name in main or names]
 
 
-def _trajectories(features: FeatureTable,
-                  typical: NDArray,
+def _trajectories(predictor: Predictor,
+                  features: FeatureTable,
                   checkpoints: Mapping[str, Checkpoint],
                   budget: Optional[float] = None) -> list[RunTrajectory]:
     """Runs sorted by name; those without a budget get the given one.
@@ -402,7 +396,7 @@ def _trajectories(features: FeatureTable,
     """
     names = tuple(checkpoints)
     table = features.select(names)
-    logs = log_losses(table.values, typical)
+    logs = log_losses(predictor, table.values)
     described = list(checkpoints.values())
     budgets = known_budgets(described)
     return [

@@ -6,6 +6,7 @@ error, and its opposite, is one more place that the losses may be at. What the
 exponents of Eq. 2 move by from place to place widens their joint distribution.
 """
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +18,25 @@ from csv_plugin.core.predictor import Predictor
 
 #: Level of all intervals and ranges of ranks.
 LEVEL = 0.9
-#: Smaller losses count as this share of the typical one.
-LEAST_RATIO = 0.05
 #: Better models are forecast from these shares of all models, the worst.
 WORSE = (1 / 2, 2 / 3, 5 / 6)
-#: Smallest typical loss.
+#: Smallest loss of which there is a logarithm.
 TINY = 1e-150
 
 
-def typical_losses(losses: NDArray) -> NDArray[np.float64]:
-    """Return medians over models of losses `(M, K)`; they are not 0."""
-    return np.maximum(np.median(losses, axis=0), TINY)
+def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
+    """Return logarithms of losses `(M, K)`.
 
-
-def log_losses(losses: NDArray, typical: NDArray) -> NDArray[np.float64]:
-    """Return logarithms of losses `(M, K)` over typical ones, `(K,)`."""
-    return np.log(np.maximum(losses / typical, LEAST_RATIO))
+    Losses that are too small to matter to the predictor, next to the typical
+    ones of the fitted models, count as the smallest that do.
+    """
+    typical = np.median(predictor.fit.losses, axis=0)
+    least = np.maximum(predictor.model.settings.least * typical, TINY)
+    return np.log(np.maximum(losses, least))
 
 
 def worse_and_better(
-    quality: NDArray
+        quality: NDArray
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield rows of the worst 1/2, 2/3 and 5/6 of models, and of the rest.
 
@@ -48,27 +48,40 @@ def worse_and_better(
         yield order[:n_worse], order[n_worse:]
 
 
+class LossErrors(NamedTuple):
+    """Errors of the logarithms of the losses of one model.
+
+    `errors` are `(n, K)`, perhaps none, with so many degrees of freedom: at
+    `LEVEL`, intervals are as wide as by Student's t. The share `common` of
+    their variance is that of all models that are forecast, which does not
+    change their order.
+    """
+    errors: NDArray[np.float64]
+    freedom: int
+    common: float = 0.0
+
+
 def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
-                     errors: Sequence[NDArray],
-                     freedom: Sequence[int]) -> Joint:
+                     errors: Sequence[LossErrors]) -> Joint:
     """Return the joint distribution of models whose losses are uncertain.
 
-    `joint` is that of the losses of the table, of M models. For each of them,
-    `errors` are of logarithms of losses, `(n, K)`, perhaps none, with so many
-    degrees of freedom: at `LEVEL`, intervals are as wide as by Student's t.
+    `joint` is that of the losses of the table, of M models; each has its
+    errors.
     """
-    n_benchmarks = len(predictor.names)
-    covariance = np.zeros((len(table.models), n_benchmarks, n_benchmarks))
-    for m, (errors_of, degrees) in enumerate(zip(errors, freedom)):
-        if not errors_of.any():
+    n_models, n_benchmarks = joint.mean.shape
+    covariance = np.zeros((n_models, n_benchmarks, n_benchmarks))
+    for m, part in enumerate(errors):
+        if not part.errors.any():
             continue
-        values = table.values[m] * np.exp(np.vstack([errors_of, -errors_of]))
+        values = table.values[m] * np.exp(
+            np.vstack([part.errors, -part.errors]))
         moves = _exponents(predictor, table, values) - joint.mean[m]
         scale = (
-            stdtrit(degrees, (1 + LEVEL) / 2) /
-            joint.model.tails.quantile(LEVEL))
+            stdtrit(part.freedom,
+                    (1 + LEVEL) / 2) / joint.model.tails.quantile(LEVEL))
         covariance[m] = scale**2 * moves.T @ moves / len(moves)
-    return joint.with_errors(covariance)
+    return joint.with_errors(covariance,
+                             np.array([part.common for part in errors]))
 
 
 def _exponents(predictor: Predictor, table: FeatureTable,

@@ -109,8 +109,8 @@ def _tournament(draws: NDArray, budgets: NDArray) -> NDArray[np.float64]:
         top = draws[:, rivals].max(axis=1)
         found[:4, run] = [
             1 + surely[rivals, run].sum(),
-            rivals.sum() - surely[run, rivals].sum(),
-            (draws[:, run] >= top).mean(),
+            rivals.sum() - surely[run, rivals].sum(), (draws[:, run]
+                                                       >= top).mean(),
             (draws[:, run] >= top - MARGIN).mean()
         ]
     found[4, :-1] = np.diagonal(above, 1)

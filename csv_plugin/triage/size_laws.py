@@ -24,7 +24,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.loss_errors import (LEVEL, log_losses, typical_losses,
+from csv_plugin.triage.loss_errors import (LEVEL, LossErrors, log_losses,
                                            with_loss_errors, worse_and_better)
 
 #: Power of parameters and of tokens.
@@ -50,8 +50,7 @@ def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 
 
 class LossLaw:
-    """The law of K losses, fitted to logarithms of those of n models, `(n, K)`.
-    """
+    """The law of K losses, fitted to their logarithms, `(n, K)`."""
 
     def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
         powers = amounts_of(models)**-POWER
@@ -82,12 +81,11 @@ def forecast_sizes(predictor: Predictor, features: FeatureTable,
     of the predictor where losses have errors like those of `back_test`. Where
     nothing shows these, they are 0 to 1.
     """
-    values, known = features.select(tuple(models)).values, [*models.values()]
-    new, typical = [*targets.values()], typical_losses(values)
-    logs = log_losses(values, typical)
+    known, new = [*models.values()], [*targets.values()]
+    logs = log_losses(predictor, features.select(tuple(models)).values)
     table = FeatureTable(
         tuple(targets), features.columns,
-        typical * np.exp(LossLaw(known, logs).logs(new)))
+        np.exp(LossLaw(known, logs).logs(new)))
     families = {row.family for row in known}
     tests = {
         is_new: back_test(logs, known, is_new)
@@ -95,14 +93,14 @@ def forecast_sizes(predictor: Predictor, features: FeatureTable,
                        for row in new}
     }
     errors = [
-        growth * tests[row.family not in families]
+        LossErrors(growth * tests[row.family not in families],
+                   len(known) - 2)
         for row, growth in zip(new, _growth(new, known))
     ]
-    joint = with_loss_errors(
-        predictor.joint(table), predictor, table, errors,
-        [len(known) - 2] * len(new))
+    joint = with_loss_errors(predictor.joint(table), predictor, table, errors)
     found = predictor.predictions(joint, table.models, LEVEL)
-    unknown = np.array([not len(part) for part in errors])[:, None, None]
+    unknown = np.array([not len(part.errors) for part in errors])[:, None,
+                                                                  None]
     return replace(
         found,
         low=np.where(unknown, 0, found.low),
