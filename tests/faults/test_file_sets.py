@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from csv_plugin.cli import forecast_runs, salience
+from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import ModelLosses
@@ -199,7 +199,6 @@ class NthCall:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(forecast_runs, 'DEFAULT_SOLVER', 'uniform')
     for module in (training_files, pictures):
         monkeypatch.setattr(
             module, 'save', lambda figure, path: write_text(
