@@ -364,11 +364,9 @@ def test_a_run_far_from_the_training_models_gets_no_verdict(
         assert ranking.runs == ('good', 'bad', 'far')
         assert ranking.verdicts[2] == TOO_FAR
         for part in ('best', 'worst', 'chance'):
-            found = getattr(ranking, part)
-            known = getattr(early.rankings[name], part)
-                assert found == pytest.approx([*known, np.nan],
-                                          abs=0.02,
-                                          nan_ok=True)
+            known = [*getattr(early.rankings[name], part), np.nan]
+            assert getattr(ranking, part) == pytest.approx(
+                known, abs=0.02, nan_ok=True)
     assert f'{TOO_FAR}: far. No prediction' in triage.notes[-1]
     assert not any(part.useless.any() for part in early.expected.values())
 

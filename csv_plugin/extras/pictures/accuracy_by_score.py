@@ -1,4 +1,5 @@
-"""Accuracy against capability score, with the fitted scaling law (Eq. 2)."""
+"""Accuracy against the exponent that losses predict, with the curve of Eq. 2.
+"""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -21,7 +22,7 @@ from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
                                               show_empty, wrapped)
 
 #: Styles of the curve where training models are, and elsewhere.
-_FITTED, _BEYOND = 'scaling law', 'beyond the fit'
+_FITTED, _BEYOND = 'curve (Eq. 2)', 'beyond the fit'
 _LINES: dict[str, dict[str, Any]] = {
     _FITTED: dict(color='black', lw=1.4, ls='-'),
     _BEYOND: dict(color='black', lw=1.0, ls='--')
@@ -33,16 +34,15 @@ _CHANCE: dict[str, Any] = dict(color=GREY, lw=0.9, ls=':')
 class CapabilityPoints:
     """M models on one benchmark.
 
-    Capability scores, accuracies, NaN where not run, and training models,
-    bool, are `(M,)`. The score is the exponent of Eq. 2 by the losses alone:
-    high is good. `fitted_range` has the lowest and highest score of all
-    training models, not only of these. `floor` is the accuracy of a model that
-    knows nothing, that of the curve.
+    Exponents of Eq. 2 that the losses predict, accuracies, NaN where not run,
+    and training models, bool, are `(M,)`. `fitted_range` has the lowest and
+    highest exponent of all training models, not only of these. `floor` is the
+    accuracy of a model that knows nothing.
     """
     benchmark: str
     models: tuple[str, ...]
     families: tuple[str, ...]
-    scores: NDArray
+    exponents: NDArray
     accuracies: NDArray
     fitted: NDArray[np.bool_]
     fitted_range: tuple[float, float]
@@ -51,8 +51,8 @@ class CapabilityPoints:
 
     @property
     def drawn(self) -> NDArray[np.bool_]:
-        """Models with a score and an accuracy, `(M,)`."""
-        return np.isfinite(self.scores) & np.isfinite(self.accuracies)
+        """Models with an exponent and an accuracy, `(M,)`."""
+        return np.isfinite(self.exponents) & np.isfinite(self.accuracies)
 
 
 def capability_points(predictor: Predictor, losses: Losses,
@@ -75,38 +75,42 @@ def capability_points(predictor: Predictor, losses: Losses,
                          'accuracies on a benchmark of the predictor',
                          f'only {list(table.benchmarks)}',
                          'Give accuracies on its benchmarks.')
-    joint = predictor.joint(features)
-    fitted = FeatureTable(predictor.fit_models, features.columns,
-                          predictor.fit.losses)
-    fitted_scores = predictor.joint(fitted).mean
+    exponents = predictor.joint(features).mean
+    training = FeatureTable(predictor.fit_models, features.columns,
+                            predictor.fit.losses)
+    fitted = predictor.joint(training).mean
     points = []
     for name in common:
         part, b = predictor.benchmark(name), predictor.names.index(name)
-        own = fitted_scores[np.isin(predictor.fit_models, part.fit_models), b]
+        run = np.isin(predictor.fit_models, part.fit_models)
+        ends = fitted[run, b].min(), fitted[run, b].max()
         points.append(
             CapabilityPoints(
                 name, features.models,
                 tuple(families[model] for model in features.models),
-                joint.mean[:, b], table.column(name),
-                np.isin(features.models,
-                        part.fit_models), (float(own.min()), float(own.max())),
+                exponents[:, b], table.column(name),
+                np.isin(features.models, part.fit_models),
+                (float(ends[0]), float(ends[1])),
                 float(predictor.model.floor[b]), part.chance))
     return points
 
 
 @picture
 def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
-    """Accuracy against capability score, one panel per benchmark.
+    """Accuracy against the predicted exponent, one panel per benchmark.
 
-    Filled points are training models, open ones are held out.
+    Filled points are training models, open ones are held out. Better models
+    stand to the right.
     """
     look = looks(chain.from_iterable(part.families for part in points))
     figure, (row, ) = panels(len(points))
     for axes, part in zip(row, points):
         _draw_points(axes, part, look)
         axes.set_title(wrapped(part.benchmark))
-    explain(figure, 'capability score (exponent of Eq. 2)', 'accuracy',
-            _handles(look))
+    explain(figure,
+            'exponent of the curve, predicted by the losses (better to the '
+            'right)',
+            'accuracy', _handles(look))
     return figure
 
 
@@ -116,11 +120,12 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
     if not drawn.any():
         show_empty(axes)
         return
-    x, y = points.scores, points.accuracies
+    x, y = points.exponents, points.accuracies
     axes.axhline(points.chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
-        score = np.linspace(*ends, 400)
-        axes.plot(score, accuracy_of(score, points.floor), **_LINES[name])
+        exponents = np.linspace(*ends, 400)
+        axes.plot(exponents, accuracy_of(exponents, np.array(points.floor)),
+                  **_LINES[name])
     families = np.array(points.families, dtype=object)
     for family in dict.fromkeys(points.families):
         for fitted in (True, False):
@@ -132,13 +137,14 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     y[chosen],
                     label=one_line(family),
                     **_marker(look[family], fitted))
-    axes.set_xlim(*pad(x[drawn]))
+    low, high = pad(x[drawn])
+    axes.set_xlim(low, high)
     axes.set_ylim(*pad(y[drawn], np.array([points.chance])))
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
-    """Scores between which each of `_LINES` is drawn, if it is."""
-    ends = pad(points.scores[points.drawn])
+    """Exponents between which each of `_LINES` is drawn, if it is."""
+    ends = pad(points.exponents[points.drawn])
     low, high = np.clip(points.fitted_range, *ends)
     lines = {}
     if low < high:

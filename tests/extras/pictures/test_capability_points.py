@@ -38,9 +38,9 @@ def test_points_of_all_benchmarks(tables, study):
         np.testing.assert_array_equal(part.accuracies,
                                       tables.accuracies.column(part.benchmark))
         np.testing.assert_array_equal(part.fitted, table.in_sample[:, b, 0])
-        inside = part.scores[part.fitted]
+        inside = part.exponents[part.fitted]
         assert part.fitted_range == pytest.approx((inside.min(), inside.max()))
-        on_curve = accuracy_of(part.scores, np.array(part.floor))
+        on_curve = accuracy_of(part.exponents, np.array(part.floor))
         assert (table.low[:, b, 0] <= on_curve).all()
         assert (on_curve <= table.high[:, b, 0]).all()
         assert part.chance == 0.25 and part.floor <= .25

@@ -50,7 +50,7 @@ def drawn_families(axes) -> dict:
 
 def test_capability_points_and_curve():
     points = some_points()
-    points.accuracies[3], points.scores[4] = nan, nan
+    points.accuracies[3], points.exponents[4] = nan, nan
     none = replace(points, accuracies=np.full(30, nan))
     axes, empty = pictures.capability_picture([points, none]).axes
     drawn = drawn_families(axes)
@@ -64,11 +64,11 @@ def test_capability_points_and_curve():
             if rows:
                 np.testing.assert_array_equal(
                     drawn.pop((family, fitted)),
-                    np.stack([points.scores, points.accuracies], 1)[rows])
+                    np.stack([points.exponents, points.accuracies], 1)[rows])
     assert not drawn
     left, right = axes.get_xlim()
-    assert left < np.nanmin(points.scores)
-    assert right > np.nanmax(points.scores)
+    assert left < np.nanmin(points.exponents)
+    assert right > np.nanmax(points.exponents)
     chance, curve, beyond = axes.lines[:3]
     assert set(chance.get_ydata()) == {0.25}
     for line in (beyond, curve):
