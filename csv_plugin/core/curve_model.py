@@ -60,7 +60,10 @@ class CurveModel:
     """
     members: tuple = ()
 
-    def __init__(self, curves: Curves, left_out: NDArray, observed: Observed,
+    def __init__(self,
+                 curves: Curves,
+                 left_out: NDArray,
+                 observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.curves, self.observed, self.settings = curves, observed, settings
         self.floor = curves.floor
@@ -96,9 +99,9 @@ class CurveModel:
         self.tails: Tails = fit_tails(errors, weight,
                                       len(np.unique(families[seen])),
                                       settings.degrees)
-        _, without = moments(
-            exponents, np.broadcast_to(self.variance, exponents.shape),
-            self.floor, 0 * self.noise)
+        _, without = moments(exponents,
+                             np.broadcast_to(self.variance, exponents.shape),
+                             self.floor, 0 * self.noise)
         self.between = fit_correlation(errors, (without / deviation)**2,
                                        weight)
 
@@ -164,5 +167,3 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
         curve = fit_mean_loss(loss, column, float(level))
         parts.append((curve.alpha, curve.beta, curve.floor))
     return Curves(*np.array(parts, float).T)
-
-

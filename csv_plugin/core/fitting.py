@@ -31,11 +31,13 @@ AT_CHANCE_LEVEL = 0.01
 UNKNOWN_ITEMS = 1000
 
 
-def fit_predictor(features: FeatureTable,
-                  accuracies: AccuracyTable,
-                  families: Sequence[str],
-                  units: Optional[Units] = None,
-                  settings: Settings = Settings()) -> Predictor:
+def fit_predictor(
+    features: FeatureTable,
+    accuracies: AccuracyTable,
+    families: Sequence[str],
+    units: Optional[Units] = None,
+    settings: Settings = Settings()
+) -> Predictor:
     """Fit the model of accuracies to losses and accuracies.
 
     Features contain every model of `accuracies`; models and benchmarks
@@ -55,7 +57,8 @@ def fit_predictor(features: FeatureTable,
     # Small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         model = AccuracyModel(
-            fit.units.losses(fit.losses, fit.benchmarks), fit.observed, settings)
+            fit.units.losses(fit.losses, fit.benchmarks), fit.observed,
+            settings)
     return _predictor(features, fit, model)
 
 
@@ -78,9 +81,9 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     known = ~np.isnan(accuracies.values).all(axis=1)
     if known.sum() < LEAST_MODELS:
-        raise InputError('fit', f'{LEAST_MODELS} models or more with losses '
-                         'and an accuracy', f'{known.sum()}',
-                         'Fit to more models.')
+        raise InputError(
+            'fit', f'{LEAST_MODELS} models or more with losses '
+            'and an accuracy', f'{known.sum()}', 'Fit to more models.')
     if units is None:
         units = Units.of(features.columns)
     rows = _in_order(features.values, accuracies.values, known, units.columns)
@@ -149,13 +152,11 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     """
     n_items = n_items or UNKNOWN_ITEMS
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
-    above = np.maximum(accuracy - chance, 0) / np.sqrt(
-        share * (1 - share) / n_items)
+    above = np.maximum(accuracy - chance, 0) / np.sqrt(share *
+                                                       (1 - share) / n_items)
     # Squares of halves of normal variables: mean 1/2, variance 5/4.
     n = len(accuracy)
     limit = n / 2 + scipy.special.ndtri(1 - AT_CHANCE_LEVEL) * np.sqrt(
         1.25 * n)
     return bool((above**2).sum() <= max(limit, scipy.special.ndtri(
         1 - AT_CHANCE_LEVEL)**2))  # yapf: disable
-
-

@@ -264,9 +264,9 @@ class Posterior:
             2 * amount * (part * scaled).sum()
             for amount, part in zip(self.amounts, self.parts)
         ]
-        gradient[SCALES:SCALES + n] = (
-            2 * (scaled * kernel).sum(axis=(1, 2)) + self.scales *
-            (by_above * self.means).sum(axis=1))
+        gradient[SCALES:SCALES +
+                 n] = (2 * (scaled * kernel).sum(axis=(1, 2)) + self.scales *
+                       (by_above * self.means).sum(axis=1))
         spread = np.where(self.seen, self.item_variance / line.slopes**2, 0)
         diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
         gradient[SCALES + n:] = self.noise * (diagonal * spread.T).sum(axis=1)

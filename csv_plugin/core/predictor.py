@@ -27,7 +27,8 @@ Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
 #: Why a fitted model is not predicted without its family.
 NOT_RUN = Missing('the benchmark was not run')
-NO_OTHER_FAMILY = Missing('no model of another family was run on the benchmark')
+NO_OTHER_FAMILY = Missing(
+    'no model of another family was run on the benchmark')
 
 #: A model is far from the fitted ones if its exponents are so many times as
 #: uncertain as those of fitted models without their family.
@@ -63,8 +64,7 @@ class Units:
         return replace(
             self, columns=self.columns[first], sources=self.sources[first])
 
-    def losses(self, values: NDArray,
-               benchmarks: Sequence[str]) -> UnitLosses:
+    def losses(self, values: NDArray, benchmarks: Sequence[str]) -> UnitLosses:
         """Return the losses of feature columns `(M, K)` by kind."""
         answers = {
             b: values[:, self.answers[name]]
@@ -228,8 +228,8 @@ class Predictor:
         benchmark.
         """
         self.benchmark(benchmark)
-        b, found = self.names.index(benchmark), np.zeros(len(
-            self.columns.units))
+        b, found = self.names.index(benchmark), np.zeros(
+            len(self.columns.units))
         model = self.model
         if isinstance(model, CurveModel):
             alpha = float(model.curves.alpha[b])
@@ -370,11 +370,11 @@ class Predictor:
         return table
 
     def predict_jointly(
-        self,
-        losses: Losses,
-        level: float = 0.9,
-        families: Optional[Mapping[str, str]] = None,
-        known: Optional[AccuracyTable] = None
+            self,
+            losses: Losses,
+            level: float = 0.9,
+            families: Optional[Mapping[str, str]] = None,
+            known: Optional[AccuracyTable] = None
     ) -> tuple[Predictions, Joint]:
         """Return predictions, and the joint distribution they are a view of.
 
@@ -441,8 +441,10 @@ class Predictor:
                     for part in self.benchmarks},
             outside_means=tuple(part.benchmark for part in self.benchmarks
                                 if not part.main),
-            **{name: cube[:, :, None]
-               for name, cube in cubes.items()})
+            **{
+                name: cube[:, :, None]
+                for name, cube in cubes.items()
+            })
 
     @cached_property
     def _usual(self) -> NDArray:

@@ -292,7 +292,7 @@ FROM_DUMPS = dict(runs='', dumps='{}/dumps/*')
     ({'scoring-lm': '{}/run'}, 'a causal LM and its tokenizer'),
     (dict(method='paper'), 'found 0 of 18 for validation'),
     ({'learning-rate': '3', 'steps': '3'}, 'found --learning-rate, --steps'),
-    ({'scoring-lm': ''}, 'no --scoring-lm: expected none of --tokenizer, --tr'),
+    ({'scoring-lm': ''}, 'no --scoring-lm: expected none of --tokenizer'),
 ])  # yapf: disable
 def test_bad_input_is_one_line(world, tmp_path, capsys, changes, message):
     call = words(world, **changes, out=tmp_path / 'out')
