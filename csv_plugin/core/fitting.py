@@ -27,12 +27,13 @@ from csv_plugin.core.settings import Settings
 LEAST_MODELS = 3
 
 
-def fit_predictor(features: FeatureTable,
-                  accuracies: AccuracyTable,
-                  families: Sequence[str],
-                  units: Optional[Units] = None,
-                  settings: Settings = Settings()
-                  ) -> Predictor:  # yapf: disable
+def fit_predictor(
+    features: FeatureTable,
+    accuracies: AccuracyTable,
+    families: Sequence[str],
+    units: Optional[Units] = None,
+    settings: Settings = Settings()
+) -> Predictor:
     """Fit the model of accuracies to losses and accuracies.
 
     Features contain every model of `accuracies`; models and benchmarks

@@ -28,7 +28,8 @@ Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
 #: Why a fitted model is not predicted without its family.
 NOT_RUN = Missing('the benchmark was not run')
-NO_OTHER_FAMILY = Missing('no model of another family was run on the benchmark')
+NO_OTHER_FAMILY = Missing(
+    'no model of another family was run on the benchmark')
 
 #: A model is far from the fitted ones if its exponents are so many times as
 #: uncertain as those of fitted models without their family.
@@ -370,11 +371,11 @@ class Predictor:
         return table
 
     def predict_jointly(
-        self,
-        losses: Losses,
-        level: float = 0.9,
-        families: Optional[Mapping[str, str]] = None,
-        known: Optional[AccuracyTable] = None
+            self,
+            losses: Losses,
+            level: float = 0.9,
+            families: Optional[Mapping[str, str]] = None,
+            known: Optional[AccuracyTable] = None
     ) -> tuple[Predictions, Joint]:
         """Return predictions, and the joint distribution they are a view of.
 
