@@ -1,8 +1,6 @@
 """Studies that print their tables run, at sizes that say little."""
-import itertools
 import re
 
-import numpy as np
 import pytest
 
 from csv_plugin.core.texts import Text, TextSet

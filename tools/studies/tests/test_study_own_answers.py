@@ -6,7 +6,7 @@ def test_own_answers_predict_the_test_models_of_the_demonstration() -> None:
     assert [part.shape for part in models.answers] == [
         (252, 176), (252, 116), (252, 580), (252, 1411), (252, 2716)
     ]  # yapf: disable
-    pooled, *_, coverage, _, _ = study_own_answers.errors(models, [test])
+    pooled, *_, coverage, _ = study_own_answers.errors(models, [test])
     assert pooled < 2.6
     assert .85 < coverage < .95
 
