@@ -74,20 +74,48 @@ class AccuracyModel:
                             settings)
             floor = member.posterior.floor
             self.members.append(member)
-        self.floor = self.members[0].posterior.floor
         self.shares = shares_by(
             np.array([member.learned.scores() for member in self.members]))
+        self._calibrate()
+
+    @classmethod
+    def restored(cls, losses: Losses, observed: Observed, settings: Settings,
+                 floor: NDArray, shares: NDArray,
+                 found: Sequence[dict[str, NDArray]]) -> 'AccuracyModel':
+        """Return the model that an earlier fit to the same models found.
+
+        `found` is that of each member (`Member.found`).
+        """
+        model = cls.__new__(cls)
+        model.settings, model.observed = settings, observed
+        families = families_by_number(observed.families)
+        model.members = [
+            Member.restored(losses, observed.accuracies, families,
+                            observed.n_items, floor, form, settings, part)
+            for form, part in zip(settings.forms, found)
+        ]
+        model.shares = shares
+        model._calibrate()
+        return model
+
+    def _calibrate(self) -> None:
+        """Learn from families left out how far errors go."""
+        observed = self.observed
+        self.floor = self.members[0].posterior.floor
         self.noise = sum(share * member.posterior.noise
                          for share, member in zip(self.shares, self.members))
         mean, variance = self.mixed(
             [member.posterior.families_left_out() for member in self.members])
+        #: Median deviations of exponents without a model's family, `(B,)`.
+        self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
         middle, deviation = moments(mean, variance, self.floor, self.noise)
         errors = (observed.accuracies - middle) / deviation
         self.left_out = LeftOut(middle, deviation, errors)
         _, without_noise = moments(mean, variance, self.floor, 0 * self.noise)
         weight = self.members[0].posterior.weight
-        self.tails: Tails = fit_tails(errors, weight, families.max() + 1,
-                                      settings.degrees)
+        self.tails: Tails = fit_tails(errors, weight,
+                                      len(set(observed.families)),
+                                      self.settings.degrees)
         self.between = fit_correlation(errors, (without_noise / deviation)**2,
                                        weight)
 

@@ -26,6 +26,8 @@ PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
 #: A common factor of units is refined so many times.
 FACTOR_STEPS = 20
+#: Most units that are clustered.
+CLUSTERED = 1000
 #: Smallest width of anything that is divided by.
 TINY = 1e-12
 #: Features are rounded to so many digits, so that the unit in which losses
@@ -137,6 +139,12 @@ class Scale:
             ratios = np.log(ratios)
         return ratios * self.reliability
 
+    def slope(self, losses: NDArray) -> NDArray[np.float64]:
+        """Return the derivatives of values by losses of one model, `(K,)`."""
+        if self.form.logarithms:
+            return self.reliability / losses
+        return self.reliability / self.typical
+
     def _sound(self, values: NDArray) -> NDArray[np.bool_]:
         """Models whose mean loss is not absurdly far from the others."""
         away = np.abs(values.mean(axis=1) - self.middle) / self.width
@@ -158,11 +166,15 @@ class Scale:
             names = np.unique(sources)
             groups = [sources == name for name in names if len(names) > 1]
         elif n_units > 2:
-            alike = self._deviations(values)
+            # Clusters of very many units are those of a part of them.
+            part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
+            part = np.unique(part.round().astype(int))
+            alike = self._deviations(values)[:, part]
             alike = alike / (alike.std(axis=0) + TINY)
             for members in clusters(alike.T):
-                if self.settings.cluster * n_units <= len(members) < n_units:
-                    groups.append(np.isin(np.arange(n_units), members))
+                if self.settings.cluster * len(part) <= len(members):
+                    groups.append(np.isin(np.arange(n_units), part[members]))
+            groups = groups[1:]
         shares = [group / group.sum() for group in groups]
         return np.reshape(shares, (-1, n_units)).T
 

@@ -28,7 +28,7 @@ class Member:
     def __init__(self, losses: Losses, accuracies: NDArray, families: NDArray,
                  chance: NDArray, n_items: NDArray, floor: Optional[NDArray],
                  form: Form, settings: Settings) -> None:
-        self.settings = settings
+        self.form, self.settings = form, settings
         self.scale = Scale(losses, form, settings)
         place = self.scale(losses, families)
         rows = spread_out(place.means[:, 0], settings.most)
@@ -52,6 +52,30 @@ class Member:
             self.posterior.follow(part.shares)
             self.posterior.hyper = part.hyper
             self.posterior.find_mode()
+
+    @classmethod
+    def restored(cls, losses: Losses, accuracies: NDArray, families: NDArray,
+                 n_items: NDArray, floor: NDArray, form: Form,
+                 settings: Settings, found: dict[str, NDArray]) -> 'Member':
+        """Return what an earlier fit found; see `Posterior.restore`."""
+        member = cls.__new__(cls)
+        member.form, member.settings = form, settings
+        member.scale = Scale(losses, form, settings)
+        place = member.scale(losses, families)
+        member.posterior = Posterior(place, accuracies, n_items, floor,
+                                     form.straight, settings)
+        member.posterior.restore(**found)
+        return member
+
+    @property
+    def found(self) -> dict[str, NDArray]:
+        """What `restored` needs."""
+        part = self.posterior
+        return dict(
+            hyper=part.hyper,
+            shares=part.shares,
+            found=part.found,
+            doubt=part.doubt)
 
     def _first_choice(self, part: Posterior) -> NDArray:
         """Shares by which benchmarks follow their own answers, or all units.
@@ -138,6 +162,41 @@ class Member:
                  for c, inverse in zip(cross, part.solution.inverse)]
         return self._prior(parts) - known
 
+    def slopes(self, losses: Losses,
+               b: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how the exponent of benchmark b changes by losses.
+
+        Derivatives by the losses of one model: on all units, `(K,)`, and of
+        the tokens of the benchmark's own answers, `(T,)`, or none. The
+        exponent is linear in the values of these losses on the form's scale,
+        but for the bend, which is a curve of the mean loss.
+        """
+        part, scale, settings = self.posterior, self.scale, self.settings
+        place = scale(losses, np.array([-1]))
+        followed = float(place.means[0] @ part.shares[:, b])
+        spread, units, answers, bend, family, _ = part.amounts
+        dual = part.scales[b]**2 * part.dual[b]
+        by_mean = -part.scales[b] + spread * (part.means[b] @ dual)
+        by_mean += bend * _slope_of_bend(part, b, followed) @ dual
+        # By the standardised mean losses, then by the values of units.
+        by_means = by_mean * part.shares[:, b]
+        n_units, n_groups = scale.groups.shape
+        of_groups = by_means[1:1 + n_groups] / scale.group_width
+        by_value = scale.groups @ of_groups
+        by_value += by_means[0] / scale.width / n_units
+        deviations = units * (dual @ part.place.units) / scale.size
+        by_value += deviations - deviations.mean()
+        by_loss = by_value * scale.slope(losses.units[0])
+        if b not in scale.answers:
+            return by_loss, np.zeros(0)
+        own = scale.answers[b]
+        n_tokens = part.place.answers[b].shape[1]
+        by_token = np.full(
+            n_tokens, by_means[scale.own[b]] / own.width / n_tokens)
+        deviations = answers * (dual @ part.place.answers[b]) / own.size
+        by_token += deviations - deviations.mean()
+        return by_loss, by_token / (own.knee + losses.answers[b][0])
+
     def _cross(self, place: Place, means: NDArray) -> NDArray:
         """Covariances of exponents with those of fitted models, `(B, M, n)`.
         """
@@ -153,6 +212,18 @@ class Member:
                      for amount, each in zip(part.amounts, parts))
         scales = part.scales.reshape(-1, *[1] * (kernel.ndim - 1))
         return self.settings.level_width**2 + scales**2 * kernel
+
+
+def _slope_of_bend(part: Posterior, b: int,
+                   followed: float) -> NDArray[np.float64]:
+    """Derivatives of the bend's covariances by a model's mean loss, `(n,)`.
+    """
+    place = max(part.worst[b] - followed, 0.)
+    others = np.maximum(part.worst[b] - part.means[b], 0)
+    # Those of kernels.wiener by its first place.
+    by_place = np.where(place < others, place * others - place**2 / 2,
+                        others**2 / 2)
+    return -by_place
 
 
 def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:

@@ -75,6 +75,7 @@ class Posterior:
         solution: That at the mode.
         line: The curve there.
         doubt: Variance of accuracies that nobody else explains, `(M, B)`.
+        found: The dual that was found as the mode, `(B, M)`.
     """
 
     def __init__(self, place: Place, accuracies: NDArray, n_items: NDArray,
@@ -175,10 +176,22 @@ class Posterior:
             now = np.minimum(now, old)
             if (old - now).sum() < GAIN:
                 break
+        self._settle(kernel, dual)
+
+    def _settle(self, kernel: NDArray, dual: NDArray) -> None:
+        """Take a dual as the mode."""
+        self.found = dual
         self._cost(kernel, dual)
         self.line = self._line()
         self.solution = self._solve(kernel, self.line)
         self.dual = self.solution.dual
+
+    def restore(self, hyper: NDArray, shares: NDArray, found: NDArray,
+                doubt: NDArray) -> None:
+        """Take what an earlier fit to the same models found."""
+        self.follow(shares)
+        self.hyper, self.doubt = hyper, doubt
+        self._settle(self._apply(hyper), found)
 
     def _solve(self,
                kernel: NDArray,

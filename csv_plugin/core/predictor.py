@@ -1,128 +1,118 @@
-"""Predicted accuracies from losses: a dot product and a curve."""
-from collections.abc import Mapping
+"""Predicts accuracies of models from their losses."""
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Optional, Union
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracy_model import AccuracyModel, Observed
 from csv_plugin.core.conventions import InputError, check_choice, check_unique
+from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
-from csv_plugin.core.formatting import number, percent, short_repr, shortened
-from csv_plugin.core.intervals import FAR, Intervals, at_least_noise
+from csv_plugin.core.formatting import short_repr, shortened
+from csv_plugin.core.joint import Joint
+from csv_plugin.core.kernels import Losses as UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.predictions import PREDICTED, Predictions
-from csv_plugin.core.salience_model import SalienceModel
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the
 #: dumps of models on any tokens, by model.
 Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
+#: A model is far from the fitted ones if its exponents are so many times as
+#: uncertain as those of fitted models without their family.
+FAR = 1.5
+
 
 @dataclass(frozen=True, eq=False)
-class BenchmarkPredictor:
-    """Predictor of one benchmark, and its training.
+class Units:
+    """What K feature columns are.
+
+    `columns` are places of the columns that count as units, `(U,)`, such as
+    texts, and `sources` the names of their sources, `(U,)`, '' where there is
+    none. `answers` are places of the tokens of a benchmark's own answers, by
+    its name.
+    """
+    columns: NDArray[np.int64]
+    sources: NDArray[np.str_]
+    answers: Mapping[str, NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, columns: Columns) -> 'Units':
+        """All columns of the mean loss, without sources and answers."""
+        places = np.flatnonzero(columns.uniform)
+        return cls(places, np.full(len(places), ''), {})
+
+    def without_twins(self, values: NDArray) -> 'Units':
+        """Of columns with the same values `(M, K)`, keep the first.
+
+        They get an order that does not depend on the one in which they come.
+        """
+        _, first = np.unique(
+            values[:, self.columns], axis=1, return_index=True)
+        return replace(
+            self, columns=self.columns[first], sources=self.sources[first])
+
+    def losses(self, values: NDArray,
+               benchmarks: Sequence[str]) -> UnitLosses:
+        """Return the losses of feature columns `(M, K)` by kind."""
+        answers = {
+            b: values[:, self.answers[name]]
+            for b, name in enumerate(benchmarks) if name in self.answers
+        }
+        return UnitLosses(values[:, self.columns], self.sources, answers)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What was fitted to: n models on B benchmarks, `main` for means.
+
+    `losses` are feature columns, `(n, K)`.
+    """
+    names: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    main: tuple[str, ...]
+    losses: NDArray[np.float64]
+    observed: Observed
+    units: Units
+
+
+@dataclass(frozen=True)
+class BenchmarkFit:
+    """What the fit says of one benchmark.
 
     `chance` is the accuracy of random guessing, a fraction; `n_items` is 0 if
-    unknown. `fit_models` are the training models. `solver` is 'constant' for
-    the mean accuracy. `penalty` is the shrinkage toward uniform, infinite for
-    uniform weights. `cv_mse` is the mean squared error on held-out families,
-    or NaN. `model` contains the salience weights and the curve; `intervals`
-    gives the prediction intervals. `notes` are remarks on the fit for users.
-    `typical_error` is the median over families of their root mean squared
-    errors, predicted by the others; NaN with fewer than three. `main` is False
-    if means leave the benchmark out.
+    unknown. `fit_models` have an accuracy on it. `main` is False if means
+    leave the benchmark out. With `at_chance`, all of them are at chance by the
+    noise of the items: it cannot be predicted yet. `error` is the root mean
+    squared error of fitted models without their family, and `expected_error`
+    the median of those to expect; fractions. `notes` are remarks for users.
     """
     benchmark: str
     chance: float
     n_items: int
     fit_models: tuple[str, ...]
-    solver: str
-    penalty: float
-    cv_mse: float
-    model: SalienceModel
-    intervals: Intervals
-    notes: tuple[str, ...]
-    typical_error: float
     main: bool
+    at_chance: bool
+    error: float
+    expected_error: float
+    notes: tuple[str, ...] = ()
 
     __repr__ = short_repr
-
-    @property
-    def is_mean(self) -> bool:
-        """True if it predicts the mean accuracy, whatever the losses."""
-        return self.solver == 'constant'
-
-    @property
-    def error_cells(self) -> tuple[str, ...]:
-        """Cross-validated and expected errors in columns of `ERROR_HEADER`.
-
-        '-' where there is no error.
-        """
-        error = np.sqrt(self.cv_mse)
-        growth = self.intervals.growth(self.intervals.further)
-        further = np.full(3, np.nan) if self.at_chance else error * growth
-        return tuple(
-            number(percent(value))
-            for value in (error, self.typical_error, *further.tolist()))
-
-    @property
-    def at_chance(self) -> bool:
-        """True if all training models are at chance: not predictable yet."""
-        return bool(self.intervals.rise)
-
-    def emerged(self, distance: NDArray) -> NDArray[np.float64]:
-        """Return what accuracies may rise to at distances `(M,)`.
-
-        0 for a benchmark that is not at chance; see `Intervals.emerged`.
-        """
-        if not self.at_chance:
-            return np.zeros_like(distance)
-        return self.intervals.emerged(self.chance, distance)
-
-    def predict(self, values: NDArray, distance: NDArray,
-                level: float) -> dict[str, NDArray]:
-        """Return predictions of M models from features `(M, K)`.
-
-        Distances `(M,)` are those of `Predictor.distances`. `values`, `low`,
-        `high`, `extrapolated`, `at_chance` and `expected_error` as in
-        `Predictions`, `(M,)` each.
-        """
-        predicted = self.model.predict(values)
-        away = np.zeros_like(distance) if self.at_chance else distance
-        low, high = self.intervals.bounds(self.model, values, away, level)
-        low, high = at_least_noise(low, predicted, high, self.n_items, level)
-        return dict(
-            values=predicted,
-            low=low,
-            high=np.maximum(high, self.emerged(distance)),
-            extrapolated=((self.intervals.growth(distance) > FAR)
-                          | self.intervals.beyond(values)),
-            at_chance=np.full(len(values), self.at_chance),
-            expected_error=self.intervals.expected_errors(
-                self.model.slopes(values), distance))
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingScores:
-    """Scores of the n training models, and their held-out predictions.
-
-    Fractions, `(n, B)`, NaN where missing; predictions are by fits without the
-    model.
-    """
-    families: tuple[str, ...]
-    observed: NDArray[np.float64]
-    held_out: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
     """Predicts the accuracies of models from their losses.
 
-    `columns` are the K feature columns, and the texts. `versions` are those of
+    `columns` are the K feature columns, and the texts. `model` is the model of
+    accuracies, and `fit` what it was fitted to. `versions` are those of
     packages at training. Losses are mapped onto the T tokens `targets`; None
     if it was fitted to tables. `matrix`, `(T, K)`, is the share of a token's
     nats in each column; see `TokenColumns`. `mean_losses` are the least and
@@ -132,12 +122,13 @@ class Predictor:
         InputError: There is no benchmark, or one twice.
     """
     columns: Columns
-    benchmarks: tuple[BenchmarkPredictor, ...]
+    fit: Fit
+    model: Union[AccuracyModel, CurveModel]
+    benchmarks: tuple[BenchmarkFit, ...]
     versions: Mapping[str, str]
+    mean_losses: NDArray[np.float64]
     targets: Optional[TargetTokens] = None
     matrix: Optional['scipy.sparse.csc_array'] = None
-    training_scores: Optional[TrainingScores] = None
-    mean_losses: Optional[NDArray[np.float64]] = None
 
     def __post_init__(self) -> None:
         if not self.benchmarks:
@@ -147,10 +138,8 @@ class Predictor:
 
     def __repr__(self) -> str:
         names = shortened(', '.join(self.names), 50)
-        fitted = set[str]().union(*(part.fit_models
-                                    for part in self.benchmarks))
         return (f'Predictor({len(self.names)} benchmarks: {names};\n'
-                f'  fitted to {len(fitted)} models;\n'
+                f'  fitted to {len(self.fit_models)} models;\n'
                 f'  {self.columns})')
 
     @property
@@ -163,8 +152,42 @@ class Predictor:
         """Benchmarks that means are over."""
         return tuple(part.benchmark for part in self.benchmarks if part.main)
 
-    def benchmark(self, name: str) -> BenchmarkPredictor:
-        """Return the predictor of one benchmark, or raise an `InputError`."""
+    @property
+    def fit_models(self) -> tuple[str, ...]:
+        """Names of the n fitted models."""
+        return self.fit.names
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Their families."""
+        return tuple(self.fit.observed.families)
+
+    @property
+    def observed(self) -> NDArray[np.float64]:
+        """Accuracies of the fitted models, `(n, B)`; NaN where none."""
+        return self.fit.observed.accuracies
+
+    @property
+    def left_out(self) -> NDArray[np.float64]:
+        """Accuracies of the fitted models without their family, `(n, B)`."""
+        return self.model.left_out.accuracies
+
+    @property
+    def outliers(self) -> dict[str, float]:
+        """Fitted models that lie far off, and count less.
+
+        Their root mean squared errors, in deviations that are expected.
+        """
+        if not self.model.outliers.any():
+            return {}
+        sizes = self.model.model_errors
+        return {
+            self.fit_models[m]: float(sizes[m])
+            for m in np.flatnonzero(self.model.outliers)
+        }
+
+    def benchmark(self, name: str) -> BenchmarkFit:
+        """Return what the fit says of one benchmark, or an `InputError`."""
         check_choice('benchmark of the predictor', name, self.names,
                      'Train a predictor on its accuracies.')
         return self.benchmarks[self.names.index(name)]
@@ -185,22 +208,54 @@ class Predictor:
         `infos` describe their losses, by model.
         """
         notes = mixed_engines(infos)
-        benchmarks = [
-            part if part.is_mean else replace(
-                part, notes=(*part.notes, *notes)) for part in self.benchmarks
-        ]
-        return replace(self, benchmarks=tuple(benchmarks))
+        return replace(
+            self,
+            benchmarks=tuple(
+                replace(part, notes=(*part.notes, *notes))
+                for part in self.benchmarks))
+
+    # ---- weights
+
+    def slopes(self, benchmark: str) -> NDArray[np.float64]:
+        """Return how the exponent changes by each column's loss, `(K,)`.
+
+        At typical losses, the medians of the fitted models. 0 for columns that
+        do not count on the benchmark. An `InputError` if there is no such
+        benchmark.
+        """
+        self.benchmark(benchmark)
+        b, found = self.names.index(benchmark), np.zeros(len(
+            self.columns.units))
+        model = self.model
+        if isinstance(model, CurveModel):
+            alpha = float(model.curves.alpha[b])
+            return alpha * self._score_weights(benchmark)
+        typical = np.median(self.fit.losses, axis=0)[None]
+        losses = self.fit.units.losses(typical, self.names)
+        for share, member in zip(model.shares[:, b], model.members):
+            by_unit, by_token = member.slopes(losses, b)
+            found[self.fit.units.columns] += share * by_unit
+            if len(by_token):
+                found[self.fit.units.answers[benchmark]] += share * by_token
+        return found
+
+    def _score_weights(self, benchmark: str) -> NDArray[np.float64]:
+        """Coefficients of the score of a curve, `(K,)`."""
+        units = self.fit.units
+        if benchmark in units.answers:
+            found = np.zeros(len(self.columns.units))
+            found[units.answers[benchmark]] = 1
+            return found
+        return self.columns.uniform
 
     def weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every column, `(K,)`; uniform is 1.
 
-        For logarithmic scores, the slope at typical losses. NaN for columns
-        that are not part of the mean loss, such as directions of a
-        scoring LM. An `InputError` if there is no such benchmark.
+        Its share of the slope at typical losses, over its share of the mean
+        loss. NaN for columns that are not part of the mean loss, such as
+        tokens of answers. An `InputError` if there is no such benchmark.
         """
-        uniform = self.columns.uniform
-        used = np.where(uniform == 0, np.nan, uniform)
-        return self.benchmark(benchmark).model.typical_coefficients / used
+        return _weights(self.slopes(benchmark), self.columns.uniform)
 
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every token, `(T,)`; uniform is 1.
@@ -209,11 +264,10 @@ class Predictor:
         there is no such benchmark, or the predictor was fitted to tables.
         """
         matrix = self._tokens()[1].matrix
-        weights = matrix @ self.benchmark(benchmark).model.typical_coefficients
-        per_nat = matrix @ self.columns.uniform
-        counted = per_nat != 0
-        return np.divide(
-            weights, per_nat, where=counted, out=np.full(len(counted), np.nan))
+        return _weights(matrix @ self.slopes(benchmark),
+                        matrix @ self.columns.uniform)
+
+    # ---- losses
 
     def loss_table(self, dumps: Mapping[str, TokenLossDump]) -> LossTable:
         """Return losses of models on the predictor's own tokens (Algorithm 1).
@@ -253,7 +307,7 @@ class Predictor:
         """
         features = self._columns_of(losses)
         # Features other than losses may be negative.
-        if self.mean_losses is not None and self.mean_losses[0] > 0:
+        if self.mean_losses[0] > 0:
             check_means('losses', features.models, features.mean_loss,
                         *self.mean_losses.tolist())
         return features
@@ -270,47 +324,82 @@ class Predictor:
             losses = self.loss_table(losses)
         return columns.features(losses)
 
-    def distances(self, scores: NDArray) -> NDArray[np.float64]:
-        """Return how far models lie from the training models, `(M,)`.
+    # ---- predictions
 
-        Mean over the benchmarks of the distance of their capability scores,
-        `(B, M)`, from those of the training models, in standard deviations of
-        these.
+    def joint(self,
+              features: FeatureTable,
+              families: Optional[Mapping[str, str]] = None) -> Joint:
+        """Return the joint distribution of accuracies, `(M, B)`.
+
+        `families` has that of each model: models of one family, such as
+        checkpoints of a run, lie off together. By default each is of its own.
         """
-        distances = [
-            part.intervals.distance(row)
-            for part, row in zip(self.benchmarks, scores)
-        ]
-        learned = [not part.is_mean for part in self.benchmarks]
-        counted = learned if any(learned) else None
-        return np.average(distances, axis=0, weights=counted)
+        names = None
+        if families is not None:
+            names = [families[model] for model in features.models]
+        if isinstance(self.model, CurveModel):
+            scores = [
+                features.values @ self._score_weights(name)
+                for name in self.names
+            ]
+            return self.model.joint(np.stack(scores, axis=1), names)
+        return self.model.joint(
+            self.fit.units.losses(features.values, self.names), names)
 
-    def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
+    def predict(self,
+                losses: Losses,
+                level: float = 0.9,
+                families: Optional[Mapping[str, str]] = None,
+                known: Optional[AccuracyTable] = None) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
 
         Losses are as in `features`, the level of the intervals is in (0, 1).
-        There is one method, without real accuracies.
+        Families are as in `joint`. `known` are accuracies of some of these
+        models on some of the benchmarks, on which predictions of all models of
+        their families depend. There is one method, without real accuracies.
 
         Raises:
             InputError: As in `features`, or the level is not in (0, 1).
         """
         features = self.features(losses)
-        distances = self.distances(
-            np.array([
-                part.model.scores(features.values) for part in self.benchmarks
-            ]))
-        parts = [
-            dict(
-                part.predict(features.values, distances, level),
-                in_sample=np.isin(features.models, part.fit_models))
-            for part in self.benchmarks
-        ]
-        cubes: dict[str, Any] = {
-            name: np.stack([part[name] for part in parts], axis=1)[:, :, None]
-            for name in parts[0]
-        }
+        joint = self.joint(features, families)
+        if known is None:
+            return self.predictions(joint, features.models, level)
+        places = [self.names.index(name) for name in known.benchmarks
+                  if name in self.names]  # yapf: disable
+        observed = np.full(joint.mean.shape, np.nan)
+        for m, model in enumerate(features.models):
+            if model in known.models:
+                row = known.values[known.models.index(model)]
+                columns = [known.benchmarks.index(self.names[b])
+                           for b in places]  # yapf: disable
+                observed[m, places] = row[columns]
+        found = self.predictions(joint.given(observed), features.models, level)
+        seen = ~np.isnan(observed)
+        changed = seen.any(axis=1)[:, None] & ~seen
+        return replace(found, with_scores=changed[:, :, None])
+
+    def predictions(self, joint: Joint, models: Sequence[str],
+                    level: float) -> Predictions:
+        """Return the table of a joint distribution; see `predict`."""
+        if not 0 < level < 1:
+            raise InputError('level of intervals', 'a number in (0, 1)',
+                             f'{level!r}', 'Give 0.9 for 90 % intervals.')
+        low, high = joint.intervals(level)
+        shape = joint.mean.shape
+        cubes: dict[str, Any] = dict(
+            values=joint.accuracies,
+            low=low,
+            high=high,
+            extrapolated=np.sqrt(joint.variance) > FAR * self._usual,
+            in_sample=np.stack(
+                [np.isin(models, part.fit_models) for part in self.benchmarks],
+                axis=1),
+            at_chance=np.broadcast_to(
+                [part.at_chance for part in self.benchmarks], shape),
+            expected_error=joint.expected_errors)
         return Predictions(
-            features.models,
+            tuple(models),
             self.names, (PREDICTED, ),
             real=np.array(np.nan),
             level=level,
@@ -318,7 +407,13 @@ class Predictor:
                     for part in self.benchmarks},
             outside_means=tuple(part.benchmark for part in self.benchmarks
                                 if not part.main),
-            **cubes)
+            **{name: cube[:, :, None]
+               for name, cube in cubes.items()})
+
+    @cached_property
+    def _usual(self) -> NDArray:
+        """Deviations of exponents of fitted models without their family."""
+        return self.model.usual_deviations
 
     def check_tokens(self, where: str = 'predictor') -> None:
         """Raise an `InputError` if the predictor was fitted to tables.
@@ -337,3 +432,17 @@ class Predictor:
                 'Give predict and compare a table of losses, use forecast for '
                 'triage, or train one on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)
+
+
+def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
+    """Slopes over those of the mean loss, `uniform`, their mean being 1.
+
+    NaN where the mean loss has none.
+    """
+    counted = uniform != 0
+    total = abs(slopes[counted].sum()) / uniform.sum()
+    return np.divide(
+        -slopes / (total or 1),
+        uniform,
+        where=counted,
+        out=np.full(len(uniform), np.nan))

@@ -1,27 +1,27 @@
 """Predictors as safetensors files: arrays, and the rest as JSON.
 
-Loading a file executes nothing in it, and needs neither torch nor the scoring
-LM. docs/appendix/binary_files.md describes the layout. A file may come from
-anyone, so types and shapes are checked, and all numbers that are taken as an
-index.
+A file holds what was fitted to, and what was found: the hyper-parameters, what
+benchmarks follow, and the mode. Loading executes nothing in it, and needs
+neither torch nor the scoring LM. docs/appendix/binary_files.md describes the
+layout. A file may come from anyone, so types and shapes are checked, and all
+numbers that are taken as an index.
 """
-import math
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, Optional
+from dataclasses import asdict, fields
+from typing import Any, Union
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from csv_plugin.core.accuracy_model import AccuracyModel, Observed
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.curve_model import CurveModel, Curves
 from csv_plugin.core.features import Columns
-from csv_plugin.core.intervals import Intervals
+from csv_plugin.core.fitting import benchmark_fits
 from csv_plugin.core.losses import TargetTokens
-from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
-                                       TrainingScores)
-from csv_plugin.core.salience_model import LogTerms, SalienceModel
-from csv_plugin.core.scaling_law import Curve
+from csv_plugin.core.predictor import Fit, Predictor, Units
+from csv_plugin.core.settings import Form, Settings
 from csv_plugin.core.spans import TextSpans
 from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
@@ -37,48 +37,37 @@ _HEADER_FIELDS = {
     'units': 'a list of texts',
     'texts': 'pairs of texts',
     'versions': 'texts by name',
-    'benchmarks': 'a list',
-    'training_families': 'a list of texts',
+    'models': 'a list of texts',
+    'families': 'a list of texts',
+    'benchmarks': 'a list of texts',
+    'main': 'a list of texts',
+    'notes': 'a list',
+    'sources': 'a list of texts',
+    'settings': 'values by name',
 }
-#: How the types of dataclasses are called in JSON.
-_TYPES = {
-    str: 'a text',
-    int: 'a count',
-    float: 'a number',
-    bool: 'true or false',
-    tuple[str, ...]: 'a list of texts',
+#: Kind of number and axes of the arrays: K columns, n models, B benchmarks, U
+#: units, F forms.
+_FIT = {
+    'uniform': 'fK',
+    'mean_losses': 'f2',
+    'fit.losses': 'fnK',
+    'fit.accuracies': 'fnB',
+    'fit.chance': 'fB',
+    'fit.n_items': 'iB',
+    'units.columns': 'iU',
 }
-#: Numbers that null stands for; no other field is null.
-_NULLS = {
-    'cv_mse': math.nan,
-    'typical_error': math.nan,
-    'penalty': math.inf,
-    'score_low': math.inf,
-    'score_high': -math.inf,
-    'score_spread': math.inf,
+#: The same of the model of accuracies, and of each form: H hyper-parameters, C
+#: mean losses.
+_MODEL = {'model.floor': 'fB', 'model.shares': 'fFB'}
+_FORM = {'hyper': 'fH', 'shares': 'fCB', 'found': 'fBn', 'doubt': 'fnB'}
+#: The same of curves; -1 where nothing was left out.
+_CURVES = {
+    'curves.alpha': 'fB',
+    'curves.beta': 'fB',
+    'curves.floor': 'fB',
+    'curves.left_out': 'fnB',
 }
-#: Fields and arrays without negative numbers.
-_NOT_NEGATIVE = ('chance', 'penalty', 'cv_mse', 'typical_error', 'rate',
-                 'rise', 'score_spread', 'errors', 'error_variance', 'further')
-#: Kind of number and axes of a benchmark's arrays: K units, F folds, N
-#: errors.
-_BENCHMARK = {
-    'coefficients': 'fK',
-    'curve': 'f3',
-    'fold_coefficients': 'fFK',
-    'fold_curves': 'fF3',
-    'errors': 'fN',
-    'error_fold': 'iN',
-    'error_variance': 'f2',
-    'further': 'f3',
-}
-#: The same where the benchmark has terms of logarithms.
-_LOGS = {
-    'log_coefficients': 'fK',
-    'fold_log_coefficients': 'fFK',
-    'typical': 'fK',
-}
-#: The same of tokens: S texts, T tokens, K units, E entries of the matrix.
+#: The same of tokens: S texts, T tokens, E entries of the matrix.
 _TOKENS = {
     'tokens.per_text': 'iS',
     'tokens.n_bytes': 'iS',
@@ -88,9 +77,6 @@ _TOKENS = {
     'matrix.token': 'iE',
     'matrix.value': 'fE',
 }
-#: The same of the scores of n training models on B benchmarks; -1 for those
-#: that there are not.
-_SCORES = {'training.observed': 'fnB', 'training.held_out': 'fnB'}
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
@@ -102,9 +88,33 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     Raises:
         InputError: The folder does not exist.
     """
-    columns, scores = predictor.columns, predictor.training_scores
+    columns, fit, model = predictor.columns, predictor.fit, predictor.model
     targets, matrix = predictor.targets, predictor.matrix
-    arrays: dict[str, NDArray] = {'uniform': columns.uniform}
+    arrays: dict[str, NDArray] = {
+        'uniform': columns.uniform,
+        'mean_losses': predictor.mean_losses,
+        'fit.losses': fit.losses,
+        'fit.accuracies': np.nan_to_num(fit.observed.accuracies, nan=-1),
+        'fit.chance': fit.observed.chance,
+        'fit.n_items': fit.observed.n_items,
+        'units.columns': fit.units.columns,
+    }
+    for b, name in enumerate(fit.benchmarks):
+        if name in fit.units.answers:
+            arrays[f'units.answers.{b}'] = fit.units.answers[name]
+    if isinstance(model, CurveModel):
+        arrays |= {
+            'curves.alpha': model.curves.alpha,
+            'curves.beta': model.curves.beta,
+            'curves.floor': model.curves.floor,
+            'curves.left_out': np.nan_to_num(
+                model.left_out.accuracies, nan=-1),
+        }
+    else:
+        arrays |= {'model.floor': model.floor, 'model.shares': model.shares}
+        for f, member in enumerate(model.members):
+            for name, array in member.found.items():
+                arrays[f'{f}.{name}'] = array
     texts = []
     if columns.scored is not None:
         arrays['scored'] = columns.scored
@@ -120,22 +130,18 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
             'matrix.value': matrix.data,
         }
         texts = list(zip(targets.text_ids, targets.hashes))
-    for index, part in enumerate(predictor.benchmarks):
-        for name, array in _arrays_of(part).items():
-            arrays[f'{index}.{name}'] = array
-    if scores is not None:
-        for name in _SCORES:
-            values = getattr(scores, name.removeprefix('training.'))
-            arrays[name] = np.nan_to_num(values, nan=-1)
-    if predictor.mean_losses is not None:
-        arrays['mean_losses'] = predictor.mean_losses
     header = {
         'fingerprint': columns.fingerprint,
         'units': columns.units,
         'texts': texts,
         'versions': dict(predictor.versions),
-        'training_families': [] if scores is None else scores.families,
-        'benchmarks': [_json_of(part) for part in predictor.benchmarks],
+        'models': fit.names,
+        'families': list(fit.observed.families),
+        'benchmarks': fit.benchmarks,
+        'main': fit.main,
+        'notes': [part.notes for part in predictor.benchmarks],
+        'sources': fit.units.sources.tolist(),
+        'settings': asdict(model.settings),
     }
     write_container(path, KIND, header, arrays)
 
@@ -150,156 +156,113 @@ def load_predictor(path: FilePath) -> Predictor:
     """
     header, arrays = read_container(path, KIND, _REMEDY)
     check_fields(path, 'the header', header, _HEADER_FIELDS, _REMEDY)
-    n_units = len(header['units'])
-    uniform = _taken(path, arrays, {'uniform': 'fK'}, K=n_units)['uniform']
-    benchmarks = tuple(
-        _benchmark(path, scalars, index, arrays, n_units)
-        for index, scalars in enumerate(header['benchmarks']))
-    scored, targets, matrix, mean_losses = None, None, None, None
-    if 'scored' in arrays:
-        scored = _taken(path, arrays, {'scored': 'bT'})['scored']
-    if 'mean_losses' in arrays:
-        part = _taken(path, arrays, {'mean_losses': 'f2'})
-        mean_losses = part['mean_losses']
-    if header['texts']:
-        targets, matrix = _tokens(path, header, arrays)
+    names = tuple(header['benchmarks'])
+    part = _taken(
+        path,
+        arrays,
+        _FIT,
+        K=len(header['units']),
+        n=len(header['models']),
+        B=len(names),
+        U=len(header['sources']))
     with errors_name(path, 'parts of a single predictor', _REMEDY):
+        units = _units(header, arrays, part['units.columns'])
+        fit = _fit(header, part, units)
+        model = _model(path, header, arrays, fit)
+        notes = [tuple(map(str, each)) for each in header['notes']]
+        scored, targets, matrix = None, None, None
+        if 'scored' in arrays:
+            scored = _taken(path, arrays, {'scored': 'bT'})['scored']
+        if header['texts']:
+            targets, matrix = _tokens(path, header, arrays)
         columns = Columns(
-            tuple(header['units']), uniform, header['fingerprint'], scored)
-        return Predictor(columns, benchmarks,
-                         header['versions'], targets, matrix,
-                         _training_scores(path, header, arrays), mean_losses)
+            tuple(header['units']), part['uniform'], header['fingerprint'],
+            scored)
+        return Predictor(columns, fit, model,
+                         benchmark_fits(fit, model, dict(zip(names, notes))),
+                         header['versions'], part['mean_losses'], targets,
+                         matrix)
 
 
-def _json_of(part: BenchmarkPredictor) -> dict[str, Any]:
-    """The JSON part of a benchmark."""
-    values = _plain(part) | _plain(part.intervals)
-    del values['n_models']  # that of `fit_models`
-    return values
+def _units(header: Mapping[str, Any], arrays: _Arrays,
+           columns: NDArray) -> Units:
+    n_columns = len(header['units'])
+    _check_places('units.columns', columns, n_columns)
+    answers = {}
+    for b, name in enumerate(header['benchmarks']):
+        key = f'units.answers.{b}'
+        if key in arrays:
+            answers[name] = _taken('units', arrays, {key: 'iA'})[key]
+            _check_places(key, answers[name], n_columns)
+    return Units(columns, np.array(header['sources'], dtype=np.str_), answers)
 
 
-def _plain(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass that are in `_TYPES`; null if not finite."""
-    values = {name: getattr(record, name) for name in _plain_types(record)}
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value)
-        else value
-        for name, value in values.items()
-    }  # yapf: disable
+def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
+    """What was fitted to, with accuracies and losses in their ranges."""
+    accuracies = part['fit.accuracies']
+    if np.any(accuracies > 1):
+        raise InputError('fit.accuracies', 'fractions',
+                         f'{accuracies.max()}', _REMEDY)
+    for name in ('fit.chance', 'fit.n_items'):
+        if np.any(part[name] < 0):
+            raise InputError(name, 'numbers of 0 or more',
+                             f'{part[name].min()}', _REMEDY)
+    if np.any(part['fit.chance'] >= 1):
+        raise InputError('fit.chance', 'fractions below 1',
+                         f"{part['fit.chance'].max()}", _REMEDY)
+    if len(header['families']) != len(header['models']):
+        raise InputError('families', f"{len(header['models'])} names",
+                         f"{len(header['families'])}", _REMEDY)
+    observed = Observed(
+        np.where(accuracies < 0, np.nan, accuracies),
+        tuple(header['families']), part['fit.chance'], part['fit.n_items'])
+    return Fit(
+        tuple(header['models']), tuple(header['benchmarks']),
+        tuple(header['main']), part['fit.losses'], observed, units)
 
 
-def _plain_types(kind: Any) -> dict[str, str]:
-    return {
-        field.name: _TYPES[field.type] + ' or null' * (field.name in _NULLS)
-        for field in fields(kind) if field.type in _TYPES
+def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
+           fit: Fit) -> Union[AccuracyModel, CurveModel]:
+    shape = fit.observed.accuracies.shape
+    lengths = dict(zip('nB', shape))
+    settings = _settings(header['settings'])
+    if 'curves.alpha' in arrays:
+        part = _taken(path, arrays, _CURVES, **lengths)
+        curves = Curves(part['curves.alpha'], part['curves.beta'],
+                        part['curves.floor'])
+        left_out = part['curves.left_out']
+        return CurveModel(curves, np.where(left_out < 0, np.nan, left_out),
+                          fit.observed, settings)
+    n_forms = len(settings.forms)
+    part = _taken(path, arrays, _MODEL, F=n_forms, **lengths)
+    found = [
+        _taken(path, arrays, _FORM, f'{f}.', **lengths)
+        for f in range(n_forms)
+    ]
+    losses = fit.units.losses(fit.losses, fit.benchmarks)
+    return AccuracyModel.restored(losses, fit.observed, settings,
+                                  part['model.floor'], part['model.shares'],
+                                  found)
+
+
+def _settings(values: Mapping[str, Any]) -> Settings:
+    """The settings of the fit, with the types of those of today."""
+    names = {field.name for field in fields(Settings)}
+    if set(values) != names:
+        raise InputError('settings', f'{sorted(names)}', f'{sorted(values)}',
+                         _REMEDY)
+    forms = []
+    for form in values['forms']:
+        forms.append(Form(bool(form['logarithms']), float(form['straight'])))
+    numbers = {
+        name: tuple(map(float, value)) if isinstance(value, list) else value
+        for name, value in values.items() if name != 'forms'
     }
-
-
-def _of_plain(where: FilePath, part: str, kind: Any,
-              values: Any) -> dict[str, Any]:
-    """The inverse of `_plain`, checked, to be given to the dataclass."""
-    types = _plain_types(kind)
-    check_fields(where, part, values, types, _REMEDY)
-    found = {name: values[name] for name in types}
-    return {
-        name: _NULLS[name] if value is None else
-        tuple(value) if isinstance(value, list) else value
-        for name, value in found.items()
-    }  # yapf: disable
-
-
-def _benchmark(where: FilePath, scalars: Any, index: int, arrays: _Arrays,
-               n_units: int) -> BenchmarkPredictor:
-    what = f'benchmark {index}'
-    plain = _of_plain(where, what, BenchmarkPredictor, scalars)
-    of_intervals = _of_plain(where, what, Intervals, {
-        **scalars, 'n_models': len(plain['fit_models'])
-    })
-    layouts = dict(_BENCHMARK)
-    if f'{index}.typical' in arrays:
-        layouts |= _LOGS
-    if f'{index}.highest' in arrays:
-        layouts['highest'] = 'fK'
-    part = _taken(where, arrays, layouts, f'{index}.', K=n_units)
-    with errors_name(where, f'a sound {what}', _REMEDY):
-        _check_signs(plain | of_intervals | part)
-        scores = [of_intervals[name] for name in ('score_low', 'score_high')]
-        if len(part['errors']) and not np.isfinite(scores).all():
-            raise InputError('score_low and score_high', 'finite numbers',
-                             'null beside errors', _REMEDY)
-        folds = _model(part, 'fold_', part['fold_curves'])
-        _check_places('error_fold', part['error_fold'],
-                      len(part['fold_curves']))
-        return BenchmarkPredictor(
-            **plain,
-            model=_model(part, '', part['curve']),
-            intervals=Intervals(
-                folds,
-                errors=part['errors'],
-                fold=part['error_fold'],
-                variance=part['error_variance'],
-                further=part['further'],
-                highest=part.get('highest'),
-                **of_intervals))
-
-
-def _check_signs(values: Mapping[str, Any]) -> None:
-    for name in _NOT_NEGATIVE:
-        least = np.min(values[name], initial=0)
-        if least < 0:
-            raise InputError(name, 'numbers of 0 or more', f'{least:g}',
-                             _REMEDY)
-
-
-def _arrays_of(part: BenchmarkPredictor) -> dict[str, NDArray]:
-    model, intervals = part.model, part.intervals
-    folds = intervals.folds
-    arrays = {
-        'coefficients': model.coefficients,
-        'curve': _parameters(model.curve),
-        'fold_coefficients': folds.coefficients,
-        'fold_curves': _parameters(folds.curve),
-        'errors': intervals.errors,
-        'error_fold': intervals.fold,
-        'error_variance': intervals.variance,
-        'further': intervals.further,
-    }
-    if model.logs is not None and folds.logs is not None:
-        arrays['log_coefficients'] = model.logs.coefficients
-        arrays['fold_log_coefficients'] = folds.logs.coefficients
-        arrays['typical'] = model.logs.typical
-    if intervals.highest is not None:
-        arrays['highest'] = intervals.highest
-    return arrays
-
-
-def _parameters(curve: Curve) -> NDArray:
-    """alpha, beta and floor along the last axis."""
-    return np.stack([curve.alpha, curve.beta, curve.floor], axis=-1)
-
-
-def _model(part: _Arrays, prefix: str, parameters: NDArray) -> SalienceModel:
-    """The model of all fitted models, or with 'fold_' those of the folds."""
-    logs = None
-    if 'typical' in part:
-        logs = LogTerms(part[f'{prefix}log_coefficients'], part['typical'])
-    return SalienceModel(part[f'{prefix}coefficients'],
-                         Curve(*np.moveaxis(parameters, -1, 0)), logs)
-
-
-def _training_scores(where: FilePath, header: Mapping[str, Any],
-                     arrays: _Arrays) -> Optional[TrainingScores]:
-    families = header['training_families']
-    if not families:
-        return None
-    scores = _taken(
-        where, arrays, _SCORES, n=len(families), B=len(header['benchmarks']))
-    for name, values in scores.items():
-        if np.any(values > 1):
-            raise InputError(name, 'fractions', f'{values.max()}', _REMEDY)
-    return TrainingScores(
-        tuple(families),
-        *(np.where(part < 0, np.nan, part) for part in scores.values()))
+    for name, value in numbers.items():
+        if not np.isfinite(value).all():
+            raise InputError(f'settings, {name}', 'finite numbers',
+                             f'{value}', _REMEDY)
+    return Settings(forms=tuple(forms), **numbers)
 
 
 def _tokens(where: FilePath, header: Mapping[str, Any],

@@ -1,106 +1,77 @@
-"""The methods that learn a predictor, by name, and `fit`, which calls them.
+"""Learn from models whose losses and accuracies are known.
 
 torch is loaded only where a scoring LM takes part.
 """
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional, Union
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_choice, check_list
-from csv_plugin.core.features import FeatureTable, text_columns
-from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
+                                      answer_mask, text_columns)
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import ModelLosses
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.predictor import Predictor, Units
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, Ridge
 from csv_plugin.core.texts import TextSet
-from csv_plugin.core.training import (FeatureSet, Training, answer_feature_set,
-                                      answers_by_source, loss_feature_sets)
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from csv_plugin.lm.head import HeadSettings
+#: Methods by name: the model of accuracies, the baseline, and the paper's
+#: training of a head on a scoring LM (Algorithm 2).
+ONE_MODEL, MEAN_LOSS, PAPER = 'one-model', 'mean-loss', 'paper'
+METHODS = (ONE_MODEL, MEAN_LOSS, PAPER)
 
 
-def feature_sets(table: LossTable,
-                 texts: TextSet,
-                 targets: TargetTokens,
-                 states: Optional['Tensor'] = None) -> list[FeatureSet]:
-    """Sets of feature columns for `Auto`, coarse columns first.
+def answers_by_source(table: LossTable, texts: TextSet,
+                      targets: TargetTokens) -> dict[str, NDArray[np.bool_]]:
+    """Return masks of scored answer tokens by source, `(T,)`, sorted.
 
-    One mean loss per (source, answer or not); one per text; of each source
-    with answers, columns of these alone, which are shrunk toward the source's
-    label-token loss; and, given hidden states of a scoring LM at the target
-    tokens, `(T, H)`, Phi over all tokens and over all answers. The columns of
-    a source are Phi if there are states, else one per text.
+    Sources without answers are left out.
     """
-    sets = loss_feature_sets(table, texts, targets)
-    answers = answers_by_source(table, texts, targets)
-    if states is None:
-        return sets + [
-            answer_feature_set(source, text_columns(table, part=part))
-            for source, part in answers.items()
-        ]
-    # Not at the top: it loads torch.
-    from csv_plugin.lm.head.state_columns import StateColumns
-    sets += [
-        answer_feature_set(source, StateColumns.of(states, table, part))
-        for source, part in answers.items()
-    ]
-    sets.append(
-        FeatureSet('states', StateColumns.of(states, table), (Ridge(), )))
-    if len(answers) > 1:
-        tokens = np.any(list(answers.values()), axis=0)
-        columns = StateColumns.of(states, table, tokens)
-        sets.append(FeatureSet('answer states', columns, (Ridge(), )))
-    return sets
+    sources = np.repeat([text.source for text in texts],
+                        [len(spans) for spans in targets.spans])
+    answers = answer_mask(texts, targets.spans) & table.scored
+    return {
+        str(source): answers & (sources == source)
+        for source in np.unique(sources[answers])
+    }
 
 
-def train_auto(training: Training,
-               states: Optional['Tensor'] = None,
-               validation: Sequence[str] = (),
-               settings: Optional['HeadSettings'] = None,
-               progress: Progress = iter) -> Predictor:
-    """Choose feature columns and solver by cross-validation, and converge.
+def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
+                  benchmarks: Sequence[str]) -> tuple[TokenColumns, Units]:
+    """Return the columns of token losses, and what they are.
 
-    States are those of a scoring LM at the target tokens, `(T, H)`; without
-    them, columns are made of the losses alone. `validation` and `settings` are
-    not used.
+    One for each text, its loss per character; then, of each benchmark that a
+    source of texts is named after, one for each token of its right answers, in
+    nats. Scored: the tokens that every model scored.
     """
-    sets = feature_sets(training.losses, training.texts, training.targets,
-                        states)
-    return training.fit(sets, progress)
-
-
-def train_paper(training: Training,
-                states: Optional['Tensor'] = None,
-                validation: Sequence[str] = (),
-                settings: Optional['HeadSettings'] = None,
-                progress: Progress = iter) -> Predictor:
-    """Algorithm 2 as printed: gradient steps, stopped by validation models.
-
-    It needs states, `(T, H)`, of a scoring LM at the target tokens. Settings
-    are by default those of the paper.
-    """
-    from csv_plugin.lm.head import HeadSettings
-    from csv_plugin.lm.head.paper_head import train_paper_head
-    if states is None:
-        raise InputError("the paper's head", 'hidden states of a scoring LM',
-                         'none', 'Give a scoring LM.')
-    check_validation(validation, training.losses.models)
-    return train_paper_head(training, states, validation, settings
-                            or HeadSettings(), progress)
-
-
-#: What trains a predictor on token losses, by the name of the method.
-METHODS: dict[str, Callable[..., Predictor]] = {
-    'auto': train_auto,
-    'paper': train_paper,
-}
+    of_texts = text_columns(table)
+    sources = dict(zip(table.text_ids, (text.source for text in texts)))
+    n_texts = len(of_texts.columns.units)
+    units, places, answers = list(of_texts.columns.units), [], {}
+    for name, mask in answers_by_source(table, texts, targets).items():
+        if name in benchmarks:
+            tokens = np.flatnonzero(mask)
+            first = n_texts + len(places)
+            answers[name] = np.arange(first, first + len(tokens))
+            places += tokens.tolist()
+            units += [f'answers of {name}: token {t}' for t in tokens]
+    single = scipy.sparse.csc_array(
+        (np.ones(len(places)), (places, np.arange(len(places)))),
+        shape=(len(table.scored), len(places)))
+    matrix = scipy.sparse.csc_array(
+        scipy.sparse.hstack([of_texts.matrix, single]))
+    uniform = np.append(of_texts.columns.uniform, np.zeros(len(places)))
+    columns = Columns(
+        tuple(units), uniform, table.fingerprint, of_texts.columns.scored)
+    kinds = Units(
+        np.arange(n_texts),
+        np.array([sources[unit] for unit in units[:n_texts]]), answers)
+    return TokenColumns(columns, matrix), kinds
 
 
 def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
@@ -126,7 +97,6 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         method: Optional[str] = None,
         scoring_lm: Optional[tuple[Any, Any]] = None,
         validation: Sequence[str] = (),
-        seed: int = 0,
         progress: Progress = iter) -> Predictor:
     """Learn from models whose losses and accuracies are known.
 
@@ -137,18 +107,15 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             perhaps others, which are not used.
         accuracies (AccuracyTable): Accuracies of the training models,
             fractions. Benchmarks that none of them was run on are left out.
-        families (Mapping[str, str]): Family of each training model; models
-            of one family are never separated by cross-validation.
-        method (Optional[str]): For token losses a key of `METHODS`, by
-            default 'auto'; for a table a key of `salience.SOLVERS`, by
-            default `salience.DEFAULT_SOLVER`.
+        families (Mapping[str, str]): Family of each training model; what its
+            models lie off by together says how far models of new families do.
+        method (Optional[str]): One of `METHODS`, by default 'one-model'.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
             tokenizer, whose tokens get the weights; without one, the tokens
             of the first model do.
         validation (Sequence[str]): Models that choose the step, for the
             method 'paper'.
-        seed (int): Seed of the folds; same seed, same result.
-        progress (Progress): Wraps the benchmarks or the steps.
+        progress (Progress): Wraps the steps of the method 'paper'.
 
     Returns:
         Predictor: Predicts models from the same kind of losses. Notes of its
@@ -159,62 +126,72 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         InputError: The method is unknown; there is no model, or one without
             losses or a family; an argument has another type, or is for the
             other kind of losses; or as in `check_validation`,
-            `fit_predictor`, `train_auto` and `train_paper`.
+            `fit_predictor` and `train_paper_head`.
     """
     _check_models(accuracies, families)
+    method = method or ONE_MODEL
+    check_choice('method', method, METHODS)
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
+    groups = [families[model] for model in accuracies.models]
     if isinstance(losses, FeatureTable):
-        if scoring_lm is not None or validation:
-            raise InputError('fit on a table of losses',
-                             'neither a scoring LM nor '
-                             'validation models', 'one of them',
-                             'Leave it out: these are for token losses.')
-        return _fit_table(losses, accuracies, families, method
-                          or DEFAULT_SOLVER, seed, progress)
+        if scoring_lm is not None or validation or method == PAPER:
+            raise InputError(
+                'fit on a table of losses', 'neither a scoring LM nor '
+                "validation models nor the method 'paper'", 'one of them',
+                'Leave it out: these are for token losses.')
+        if method == MEAN_LOSS:
+            return fit_mean_loss_predictor(losses, accuracies, groups)
+        return fit_predictor(losses, accuracies, groups)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
                          'Read dumps by read_dumps(paths, texts).')
-    method = method or 'auto'
-    check_choice('method', method, METHODS)
-    losses = losses.select(accuracies.models)
-    if validation or method == 'paper':  # Before the states, which take long.
+    if validation or method == PAPER:  # Before the states, which take long.
         check_validation(validation, accuracies.models)
-    targets, states = _read_texts(losses, scoring_lm)
+    losses = losses.select(accuracies.models)
+    targets = _target_tokens(losses, scoring_lm)
     table = targets.table({model: losses[model].texts for model in losses})
-    training = Training(table, losses.texts, accuracies, families, targets,
-                        seed)
-    predictor = METHODS[method](
-        training, states, validation, progress=progress)
+    if method == PAPER:
+        predictor = _fit_paper(table, losses.texts, targets, accuracies,
+                               groups, scoring_lm, validation, progress)
+    else:
+        source, units = token_columns(table, losses.texts, targets,
+                                      accuracies.benchmarks)
+        features = source.features(table)
+        if method == MEAN_LOSS:
+            predictor = fit_mean_loss_predictor(features, accuracies, groups)
+        else:
+            predictor = fit_predictor(features, accuracies, groups, units)
+        predictor = predictor.with_tokens(targets, source)
     return predictor.noted({
         model: dump.info
         for model, dump in losses.items()
     })
 
 
-def _fit_table(losses: FeatureTable, accuracies: AccuracyTable,
-               families: Mapping[str, str], solver: str, seed: int,
-               progress: Progress) -> Predictor:
-    check_choice('solver', solver, sorted(SOLVERS))
-    groups = [families[model] for model in accuracies.models]
-    return fit_predictor(losses, accuracies, groups, SOLVERS[solver], seed,
-                         progress)
-
-
-def _read_texts(
-    losses: ModelLosses, scoring_lm: Optional[tuple[Any, Any]]
-) -> tuple[TargetTokens, Optional['Tensor']]:
-    """The T tokens that get the weights, and states of the scoring LM there.
-
-    The states, `(T, H)`, are None without a scoring LM, whose tokenizer makes
-    the tokens; else that of the first model does.
-    """
+def _fit_paper(table: LossTable, texts: TextSet, targets: TargetTokens,
+               accuracies: AccuracyTable, families: Sequence[str],
+               scoring_lm: Optional[tuple[Any, Any]],
+               validation: Sequence[str], progress: Progress) -> Predictor:
     if scoring_lm is None:
-        return losses.tokens_of(next(iter(losses))), None
+        raise InputError("the paper's head", 'hidden states of a scoring LM',
+                         'none', 'Give a scoring LM.')
+    # Not at the top: they load torch.
+    from csv_plugin.lm.head.paper_head import train_paper_head
     from csv_plugin.lm.hidden_states import hidden_states
+    states = hidden_states(*scoring_lm, texts.texts)
+    return train_paper_head(
+        table, targets, states, accuracies, families, validation,
+        progress=progress)
+
+
+def _target_tokens(losses: ModelLosses,
+                   scoring_lm: Optional[tuple[Any, Any]]) -> TargetTokens:
+    """Tokens of the scoring LM if there is one, else of the first model."""
+    if scoring_lm is None:
+        return losses.tokens_of(next(iter(losses)))
     from csv_plugin.lm.tokens.tokenization import target_tokens
-    states = hidden_states(*scoring_lm, losses.texts.texts)
-    return target_tokens(scoring_lm[1], losses.texts), states
+    return target_tokens(scoring_lm[1], losses.texts)
 
 
 def _check_models(accuracies: AccuracyTable, families: Mapping[str,

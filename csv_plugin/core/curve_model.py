@@ -1,0 +1,158 @@
+"""Accuracies along a given curve, with errors of families left out.
+
+The baseline of the mean loss, and the paper's method, give a point for each
+model and no distribution. Their errors of families left out, in exponents,
+give one: every model lies off by the same standard deviation on a benchmark,
+and what models lie off by is not shared. `core.joint` reads it as it reads
+the model of accuracies.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.accuracy_model import LeftOut, Observed
+from csv_plugin.core.baselines import fit_mean_loss
+from csv_plugin.core.calibration import Tails, fit_correlation, fit_tails
+from csv_plugin.core.curve import accuracy_of, moments
+from csv_plugin.core.joint import Joint
+from csv_plugin.core.kernels import families_by_number
+from csv_plugin.core.posterior import USUAL_ITEMS
+from csv_plugin.core.settings import Settings
+
+#: Least standard deviation of an exponent.
+LEAST_DEVIATION = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Exponents:
+    """Exponents of M models on B benchmarks, `(M, B)`, and their families."""
+    values: NDArray[np.float64]
+    families: NDArray[np.int64]
+
+    def take(self, rows: NDArray) -> 'Exponents':
+        """Some of the models."""
+        return Exponents(self.values[rows], self.families[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Eq. 2 of B benchmarks, each of a score of its own, `(B,)`.
+
+    The exponent is `alpha (score - beta)`.
+    """
+    alpha: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    floor: NDArray[np.float64]
+
+    def exponents(self, scores: NDArray) -> NDArray[np.float64]:
+        """Return exponents of scores, `(M, B)`."""
+        return self.alpha * (scores - self.beta)
+
+
+class CurveModel:
+    """Points along curves, and their errors.
+
+    `left_out` are accuracies `(M, B)` predicted without a model's family, NaN
+    where there are none; attributes as those of `AccuracyModel`.
+    """
+    members: tuple = ()
+
+    def __init__(self, curves: Curves, left_out: NDArray, observed: Observed,
+                 settings: Settings = Settings()) -> None:
+        self.curves, self.observed, self.settings = curves, observed, settings
+        self.floor = curves.floor
+        known = observed.n_items[observed.n_items > 0]
+        usual = np.median(known) if len(known) else USUAL_ITEMS
+        self.noise = 1 / np.where(observed.n_items > 0, observed.n_items,
+                                  usual)
+        rest = np.maximum(1 - self.floor, 1e-6)
+        share = np.clip((left_out - self.floor) / rest, .01, .99)
+        slopes = (1 - self.floor) * share * (1 - share)
+        difference = observed.accuracies - left_out
+        noise = self.noise * left_out * (1 - left_out)
+        n_seen = np.maximum((~np.isnan(difference)).sum(axis=0), 1)
+        square = np.nansum(difference**2 - noise, axis=0) / n_seen
+        seen_slopes = np.where(np.isnan(difference), np.nan, slopes)
+        slope = np.nansum(seen_slopes**2, axis=0) / n_seen
+        variance = square / np.maximum(slope, 1e-12)
+        self.variance = np.maximum(variance, LEAST_DEVIATION**2)
+        self.usual_deviations = np.sqrt(self.variance)
+        exponents = np.log(share / (1 - share))
+        middle, deviation = moments(
+            exponents, np.broadcast_to(self.variance, exponents.shape),
+            self.floor, self.noise)
+        deviation = np.where(np.isnan(difference), np.nan, deviation)
+        errors = difference / deviation
+        self.left_out = LeftOut(left_out, deviation, errors)
+        families = families_by_number(observed.families)
+        size = np.bincount(families)[families][:, None]
+        weight = (~np.isnan(errors)) / np.sqrt(size)
+        seen = ~np.isnan(errors).all(axis=1)
+        self.tails: Tails = fit_tails(errors, weight,
+                                      len(np.unique(families[seen])),
+                                      settings.degrees)
+        _, without = moments(
+            exponents, np.broadcast_to(self.variance, exponents.shape),
+            self.floor, 0 * self.noise)
+        self.between = fit_correlation(errors, (without / deviation)**2,
+                                       weight)
+
+    @property
+    def outliers(self) -> NDArray[np.bool_]:
+        """No fitted model counts less than others, `(M,)`."""
+        return np.zeros(len(self.observed.families), bool)
+
+    def joint(self,
+              scores: NDArray,
+              families: Optional[Sequence[str]] = None) -> Joint:
+        """Return the joint distribution of accuracies at scores, `(M, B)`."""
+        names = range(len(scores)) if families is None else families
+        places = [
+            Exponents(
+                self.curves.exponents(scores), families_by_number(names))
+        ]
+        return Joint(self, places, *self.exponents(places))
+
+    def exponents(self,
+                  places: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
+        """Return means and variances of exponents, `(M, B)` each."""
+        values = places[0].values
+        return values, np.broadcast_to(self.variance, values.shape)
+
+    def covariance(self, places: Sequence[Exponents]) -> NDArray[np.float64]:
+        """Return covariances of exponents between models, `(B, M, M)`."""
+        return self.variance[:, None, None] * np.eye(len(places[0].values))
+
+
+def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
+    """Fit the baseline to mean losses of the fitted models, `(M,)`."""
+    accuracies = observed.accuracies
+    curves = _mean_loss_curves(loss, accuracies, observed.chance)
+    left_out = np.full(accuracies.shape, np.nan)
+    names = np.asarray(observed.families)
+    for family in np.unique(names):
+        out = names == family
+        if not out.all():
+            part = _mean_loss_curves(loss[~out], accuracies[~out],
+                                     observed.chance)
+            left_out[out] = accuracy_of(
+                part.exponents(loss[out, None]), part.floor)
+    left_out[np.isnan(accuracies)] = np.nan
+    return CurveModel(curves, left_out, observed)
+
+
+def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
+                      chance: NDArray) -> Curves:
+    parts = []
+    for column, level in zip(accuracies.T, chance):
+        if np.isnan(column).all():
+            parts.append((0., 0., level))
+            continue
+        curve = fit_mean_loss(loss, column, float(level))
+        parts.append((curve.alpha, curve.beta, curve.floor))
+    return Curves(*np.array(parts, float).T)
+
+

@@ -1,0 +1,48 @@
+"""Standardised hidden states of a scoring LM, computed in blocks."""
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+#: Tokens of a block: 64 MB of float64 at H = 2048.
+_BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class StateScale:
+    """Mean and spread of hidden states over the tokens of the texts, `(H,)`.
+
+    The spread is the standard deviation, 1 where it is 0.
+    """
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, states: Tensor, counted: NDArray[np.bool_]) -> 'StateScale':
+        """Scale of states `(T, H)` at the counted tokens, bool, `(T,)`."""
+        tokens = np.flatnonzero(counted)
+        total = squares = np.zeros(states.shape[1])
+        for block in _blocks(states, tokens):
+            total = total + block.sum(axis=0)
+            squares = squares + (block**2).sum(axis=0)
+        mean = total / len(tokens)
+        variance = squares / len(tokens) - mean**2
+        return cls(mean,
+                   np.sqrt(np.where(variance > 1e-12 * mean**2, variance, 1)))
+
+    def apply(self, states: Tensor) -> Tensor:
+        """Return standardised states, float32, `(T, H)`."""
+        found = states.to(torch.float32, copy=True)
+        found.sub_(torch.from_numpy(self.mean).float())
+        return found.div_(torch.from_numpy(self.spread).float())
+
+
+def _blocks(states: Tensor,
+            tokens: NDArray) -> Iterator[NDArray[np.float64]]:
+    """The states at some tokens, `(n, H)` at a time."""
+    for first in range(0, len(tokens), _BLOCK):
+        block = states[torch.from_numpy(tokens[first:first + _BLOCK])]
+        yield block.double().cpu().numpy()
