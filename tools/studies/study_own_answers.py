@@ -21,37 +21,21 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 import csv_plugin as cp
-from csv_plugin.core.features import answer_mask, text_columns
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from tools.studies.options import parser_of
 from tools.studies.real_models.tables import ANSWERS, LOSSES, RealModels
-from tools.studies.yard import Models, one_model
+from tools.studies.yard import Models, demonstration, one_model
 
 HEADER = ('left out', 'losses', 'pooled', 'mean', 'by group', 'coverage',
           'CPU s')
 
 
-def demonstration() -> tuple[Models, NDArray]:
+def demonstration_models() -> tuple[Models, NDArray]:
     """The demonstration, and a mask of its test models, `(M,)`."""
     whole = cp.read_collection(shipped.COLLECTION)
-    targets = whole.losses.tokens_of(next(iter(whole.losses)))
-    table = targets.table({
-        name: dump.texts
-        for name, dump in whole.losses.items()
-    })
-    texts = whole.texts
-    is_answer = answer_mask(texts, targets.spans) & table.scored
-    source = np.array([text.source for text in texts])[table.text_of_token()]
-    accuracies = whole.accuracies.select(table.models)
-    rows = [whole.info[name] for name in table.models]
-    answers = tuple(table.losses[:, is_answer & (source == name)]
-                    for name in accuracies.benchmarks)
-    models = Models(
-        text_columns(table).features(table).values, accuracies.values,
-        np.array([row.family for row in rows]), accuracies.chance,
-        accuracies.n_items, np.array([text.source for text in texts]), answers)
-    return models, np.array([row.split == 'test' for row in rows])
+    splits = [whole.info[name].split for name in whole.losses]
+    return demonstration(whole), np.array(splits) == 'test'
 
 
 def real_models() -> tuple[Models, NDArray]:
@@ -94,7 +78,7 @@ def each(names: NDArray) -> list[NDArray]:
 
 def main() -> None:
     parser_of(__doc__).parse_args()
-    demo, test = demonstration()
+    demo, test = demonstration_models()
     real, kinds = real_models()
     protocols = {
         "the demonstration's test models": (demo, [test]),

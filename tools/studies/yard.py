@@ -52,6 +52,7 @@ from csv_plugin.core.features import text_columns
 from csv_plugin.core.kernels import Losses
 from csv_plugin.core.settings import Settings
 from csv_plugin.demo import shipped
+from csv_plugin.lm.methods import answers_by_source
 from tools.studies.options import TABLES, parser_of, tables_in
 from tools.studies.real_models.tables import LOSSES, RealModels
 
@@ -144,7 +145,9 @@ class Trial:
 def collection(name: str, shared: Path, public: Path) -> Models:
     """Read a collection by name, with its main benchmarks alone."""
     if name == 'demonstration':
-        return _demonstration()
+        # By text alone: few collections have own answers of benchmarks.
+        whole = cp.read_collection(shipped.COLLECTION)
+        return replace(demonstration(whole), answers=())
     if name == 'real models':
         real = RealModels.read()
         losses = real.part(LOSSES)
@@ -177,20 +180,24 @@ def _models(losses: cp.FeatureTable,
                   np.array(sources))
 
 
-def _demonstration() -> Models:
-    whole = cp.read_collection(shipped.COLLECTION)
-    first = next(iter(whole.losses))
-    targets = whole.losses.tokens_of(first)
+def demonstration(whole: cp.Collection) -> Models:
+    """Texts and own answers of the demonstration, in the order of its dumps.
+    """
+    targets = whole.losses.tokens_of(next(iter(whole.losses)))
     table = targets.table({
         name: dump.texts
         for name, dump in whole.losses.items()
     })
-    features = text_columns(table).features(table)
-    models = features.models
-    accuracies = whole.accuracies.select(models)
-    return _models(features, accuracies,
-                   [whole.families[name] for name in models],
-                   [text.source for text in whole.losses.texts.texts])
+    source = np.array([text.source for text in whole.texts])
+    answers = answers_by_source(table, whole.texts, targets)
+    none = np.zeros(targets.n_tokens, bool)
+    accuracies = whole.accuracies.select(table.models)
+    families = [whole.families[name] for name in table.models]
+    return Models(
+        text_columns(table).features(table).values, accuracies.values,
+        np.array(families), accuracies.chance, accuracies.n_items, source,
+        tuple(table.losses[:, answers.get(name, none)]
+              for name in accuracies.benchmarks))
 
 
 # ---- trials

@@ -2,7 +2,7 @@ from tools.studies import study_own_answers
 
 
 def test_own_answers_predict_the_test_models_of_the_demonstration() -> None:
-    models, test = study_own_answers.demonstration()
+    models, test = study_own_answers.demonstration_models()
     assert [part.shape for part in models.answers] == [
         (252, 176), (252, 116), (252, 580), (252, 1411), (252, 2716)
     ]  # yapf: disable
