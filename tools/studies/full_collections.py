@@ -19,17 +19,14 @@ the first method:
                  first method: larger is better
 
 The last row of a method has geometric means of ratios, means of the others and
-the sum of CPU seconds. The second table has the figures themselves. `--out` keeps the figures of every
-benchmark in one CSV file a method; protocols that are there are not run again.
+the sum of CPU seconds. The second table has the figures themselves. `--out`
+keeps the figures of every benchmark in one CSV file a method; protocols that
+are there are not run again.
 
-`before` is the default of commit a99d670e: `averaged` for tables and `auto`
-with the scoring LM that ships for token losses. Its figures are kept in
-yard_before/full_before.csv, where
-
-    OMP_NUM_THREADS=1 python -m tools.studies.full_collections \\
-        --methods product --out outputs/full
-
-at that default wrote them as outputs/full/full_product.csv.
+`product` is the default of the package, for the demonstration that for token
+losses. `before` is the default of commit a99d670e: an average of ridges for
+tables, and columns chosen by benchmark for token losses. Its figures are kept
+in yard_before/full_before.csv.
 """
 import csv
 import time
@@ -84,7 +81,8 @@ def of_tables(features: cp.FeatureTable, accuracies: cp.AccuracyTable,
     """A collection of tables, whose models have one order."""
     main = accuracies.select(benchmarks=accuracies.main)
     values = Models(features.values, main.values, np.array(families),
-                    main.chance, main.n_items)
+                    main.chance, main.n_items,
+                    np.full(features.values.shape[1], ''))
     return Full(features.models, main.benchmarks, values, np.array(splits))
 
 
