@@ -16,7 +16,7 @@ from csv_plugin.core.calibration import (Tails, fit_correlation, fit_tails,
                                          model_errors)
 from csv_plugin.core.curve import moments
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import Losses, Place, families_by_number
+from csv_plugin.core.kernels import Losses, Place, Scale, families_by_number
 from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.settings import Settings
 
@@ -65,11 +65,11 @@ class AccuracyModel:
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.settings, self.observed = settings, observed
-        families = families_by_number(observed.families)
+        placed = self._placed(losses)
         self.members: list[Member] = []
         floor = None
         for form in settings.forms:
-            member = Member(losses, observed.accuracies, families,
+            member = Member(*placed[form.logarithms], observed.accuracies,
                             observed.chance, observed.n_items, floor, form,
                             settings)
             floor = member.posterior.floor
@@ -88,15 +88,28 @@ class AccuracyModel:
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
-        families = families_by_number(observed.families)
+        placed = model._placed(losses)
         model.members = [
-            Member.restored(losses, observed.accuracies, families,
+            Member.restored(*placed[form.logarithms], observed.accuracies,
                             observed.n_items, floor, form, settings, part)
             for form, part in zip(settings.forms, found)
         ]
         model.shares = shares
         model._calibrate()
         return model
+
+    def _placed(self, losses: Losses) -> dict[bool, tuple[Scale, Place]]:
+        """The scales of the forms, and where they place the fitted models.
+
+        By whether they take logarithms.
+        """
+        families = families_by_number(self.observed.families)
+        found = {}
+        for form in self.settings.forms:
+            if form.logarithms not in found:
+                scale = Scale(losses, form.logarithms, self.settings)
+                found[form.logarithms] = scale, scale(losses, families)
+        return found
 
     def _calibrate(self) -> None:
         """Learn from families left out how far errors go."""
@@ -156,7 +169,11 @@ class AccuracyModel:
         """
         names = range(len(losses.units)) if families is None else families
         numbers = families_by_number(names) + self._first_new
-        places = [member.scale(losses, numbers) for member in self.members]
+        placed = {
+            member.form.logarithms: member.scale(losses, numbers)
+            for member in self.members
+        }
+        places = [placed[member.form.logarithms] for member in self.members]
         return Joint(self, places, *self.exponents(places))
 
     @property

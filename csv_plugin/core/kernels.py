@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 
-from csv_plugin.core.settings import Form, Settings
+from csv_plugin.core.settings import Settings
 
 PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
@@ -84,10 +84,15 @@ class Place:
 
 
 class Scale:
-    """Places models by their losses; learned from the fitted models."""
+    """Places models by their losses; learned from the fitted models.
 
-    def __init__(self, losses: Losses, form: Form, settings: Settings) -> None:
-        self.form, self.settings = form, settings
+    With `logarithms`, values of units are logarithms of losses over typical
+    ones, else these ratios; see `settings.Form`.
+    """
+
+    def __init__(self, losses: Losses, logarithms: bool,
+                 settings: Settings) -> None:
+        self.logarithms, self.settings = logarithms, settings
         self.typical = np.median(losses.units, axis=0)
         self.reliability = np.ones(losses.units.shape[1])
         if losses.units.shape[1] > 2:
@@ -135,13 +140,13 @@ class Scale:
 
     def _values(self, losses: NDArray) -> NDArray:
         ratios = np.maximum(losses / self.typical, self.settings.least)
-        if self.form.logarithms:
+        if self.logarithms:
             ratios = np.log(ratios)
         return ratios * self.reliability
 
     def slope(self, losses: NDArray) -> NDArray[np.float64]:
         """Return the derivatives of values by losses of one model, `(K,)`."""
-        if self.form.logarithms:
+        if self.logarithms:
             return self.reliability / losses
         return self.reliability / self.typical
 

@@ -21,16 +21,15 @@ AT_ONCE = 200
 class Member:
     """A fitted form.
 
-    `floor`, `(B,)`, is that of the other members; None to choose it, by the
-    score of families left out.
+    `place` is where the scale places the fitted models. `floor`, `(B,)`, is
+    that of the other members; None to choose it, by the score of families left
+    out.
     """
 
-    def __init__(self, losses: Losses, accuracies: NDArray, families: NDArray,
+    def __init__(self, scale: Scale, place: Place, accuracies: NDArray,
                  chance: NDArray, n_items: NDArray, floor: Optional[NDArray],
                  form: Form, settings: Settings) -> None:
-        self.form, self.settings = form, settings
-        self.scale = Scale(losses, form, settings)
-        place = self.scale(losses, families)
+        self.scale, self.form, self.settings = scale, form, settings
         rows = spread_out(place.means[:, 0], settings.most)
         part = Posterior(
             place.take(rows), accuracies[rows], n_items,
@@ -52,19 +51,20 @@ class Member:
             self.posterior.follow(part.shares)
             self.posterior.hyper = part.hyper
             self.posterior.find_mode()
+        self.learned.release()
+        self.posterior.release()
 
     @classmethod
-    def restored(cls, losses: Losses, accuracies: NDArray, families: NDArray,
+    def restored(cls, scale: Scale, place: Place, accuracies: NDArray,
                  n_items: NDArray, floor: NDArray, form: Form,
                  settings: Settings, found: dict[str, NDArray]) -> 'Member':
         """Return what an earlier fit found; see `Posterior.restore`."""
         member = cls.__new__(cls)
-        member.form, member.settings = form, settings
-        member.scale = Scale(losses, form, settings)
-        place = member.scale(losses, families)
+        member.scale, member.form, member.settings = scale, form, settings
         member.posterior = Posterior(place, accuracies, n_items, floor,
                                      form.straight, settings)
         member.posterior.restore(**found)
+        member.posterior.release()
         return member
 
     @property

@@ -124,6 +124,10 @@ class Posterior:
         self.parts[-1] = np.eye(len(self.place))[None]
         self.dual = np.zeros_like(self.dual)
 
+    def release(self) -> None:
+        """Free what only further fits would need."""
+        self.parts = []
+
     # ---- the mode
 
     def _apply(self, hyper: NDArray) -> NDArray:
