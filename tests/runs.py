@@ -14,7 +14,6 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Ridge, Solver
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import write_dump
@@ -57,7 +56,6 @@ def on_texts(losses: ModelLosses, texts: TextSet) -> ModelLosses:
 
 
 def train(benchmarks: Sequence[str] = ('easy', 'hard'),
-          solver: Solver = Ridge(),
           texts: TextSet = TEXTS,
           shift: float = 0) -> Predictor:
     """A predictor fitted on the models of `FITTED`.
@@ -77,7 +75,7 @@ def train(benchmarks: Sequence[str] = ('easy', 'hard'),
         np.zeros(len(benchmarks)), np.zeros(len(benchmarks), int))
     predictor = fit_predictor(
         columns.features(table), observed,
-        [f'family-{i % 4}' for i in range(16)], solver)
+        [f'family-{i % 4}' for i in range(16)])
     return predictor.with_tokens(targets, columns)
 
 
