@@ -29,7 +29,6 @@ _PUBLIC = {
     ('extras.live.trainer_callback', 'PredictionCallback'),
     'Predictions': ('core.predictions', 'Predictions'),
     'Predictor': ('core.predictor', 'Predictor'),
-    'SOLVERS': ('core.salience', 'SOLVERS'),
     'Study': ('core.study', 'Study'),
     'TargetTokens': ('core.losses', 'TargetTokens'),
     'Text': ('core.texts', 'Text'),
@@ -55,8 +54,7 @@ _PUBLIC = {
     'save': ('io.predictors', 'save_predictor'),
     'score': ('lm.dumping', 'score'),
     'shipped_texts': ('io.text_sets', 'shipped_texts'),
-    'split_study': ('core.split_studies', 'split_study'),
-    'with_known_scores': ('extras.score_imputation', 'with_known_scores'),
+    'split_study': ('core.study', 'split_study'),
     'write_dump': ('io.dumps', 'write_dump'),
     'write_texts': ('io.text_sets', 'write_texts'),
 }

@@ -27,7 +27,7 @@ from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import ALIKE, check_measured
-from csv_plugin.core.paired import BETTER, SAME, UNCLEAR, WORSE
+from csv_plugin.core.noise import BETTER, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
                                         read_loss_features)
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '+')
     add_flag(
         parser, '--same-family', 'A and B share weights or data (default: '
-        'they are of two families)')
+        'only two checkpoints of one run do, such as run@1000 and run@2000)')
     add_option(
         parser, '--by', 'NAME', 'benchmark that decides, or mean or loss '
         '(default: the mean, or the loss without accuracies)', str, '')

@@ -12,32 +12,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from csv_plugin.cli.arguments import into_folder, print_end, print_warnings
-from csv_plugin.cli.options import (SPLITS, TABLES, add_choice, add_shared,
-                                    bar, check_splits, fit_bars, models_of)
+from csv_plugin.cli.options import (SPLITS, TABLES, add_shared, check_splits,
+                                    models_of)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.split_studies import leave_families_out, split_study
-from csv_plugin.core.study import Study
+from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboards import as_text, write_markdown
-from csv_plugin.report.notes import family_notes, shortage_notes
-from csv_plugin.report.screen import full_width
+from csv_plugin.report.notes import family_notes, outlier_notes, shortage_notes
+from csv_plugin.report.screen import full_width, wrapped
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_shared(parser, *TABLES, *SPLITS, '--leave-family-out', '--seed',
-               '--out', '--wide')
-    add_choice(
-        parser, '--solver', sorted(SOLVERS),
-        'how salience weights are learned; averaged takes ridges of all '
-        'penalties on losses and their logarithms, auto the best of uniform, '
-        'ridge and nonnegative by cross-validation, plain is for few columns '
-        f'(default {DEFAULT_SOLVER})', DEFAULT_SOLVER)
+    add_shared(parser, *TABLES, *SPLITS, '--leave-family-out', '--out',
+               '--wide')
 
 
 @into_folder
@@ -73,7 +65,9 @@ def run(args: argparse.Namespace) -> None:
     if board.predictions.has_real():
         print(summary(study, title, args.wide))
     else:
-        print(title, as_text(board, full_width(args.wide)), sep='\n\n')
+        notes = wrapped(outlier_notes(study.predictor))
+        table = as_text(board, full_width(args.wide))
+        print(*filter(None, [title, notes, table]), sep='\n\n')
     print_end(args.out, 'salience', 'predict', '--losses', args.losses,
               '--predictor', predictor)
 
@@ -82,19 +76,18 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
            predict: Sequence[str]) -> tuple[str, Study]:
     """The study that was asked for, and its title."""
     parts = tables.features, tables.accuracies, tables.families
-    solver = SOLVERS[args.solver]
     if args.leave_family_out:
         title = f'{len(fit)} models, each predicted from other families'
-        return title, leave_families_out(
-            *parts, solver, args.seed, progress=bar('folds'))
+        return title, leave_families_out(*parts)
     title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
-    return title, split_study(*parts, fit, solver, args.seed, fit_bars())
+    return title, split_study(*parts, fit)
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
-    """Warnings of what cannot be predicted from other families."""
-    gaps = np.isnan(study.predictions.values[:, :, 0])
-    if gaps[~np.isnan(study.predictions.real)].all():
+    """Warnings of scores that cannot be predicted from other families."""
+    known = ~np.isnan(study.predictions.real)
+    gaps = known & np.isnan(study.predictions.values[:, :, 0])
+    if known.any() and gaps[known].all():
         raise InputError(
             scores, 'a benchmark on which models of several families were run',
             'none', 'Give scores of other families, or name other splits.')

@@ -20,15 +20,13 @@ import numpy as np
 
 from csv_plugin.cli.arguments import into_folder
 from csv_plugin.cli.options import (SPLITS, TABLES, TEST, add_option,
-                                    add_shared, check_splits, fit_bars,
-                                    positive)
+                                    add_shared, check_splits, positive)
 from csv_plugin.cli.predict_accuracies import show_leaderboard
 from csv_plugin.cli.triage_checkpoints import write_and_print
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import shortage_notes
@@ -81,19 +79,19 @@ def _forecast_runs(args: argparse.Namespace, tables: ModelTables,
     } for models in (tables.models_in(*args.predict), past))
     predictor = _fitted(tables, past,
                         [checkpoint.run for checkpoint in history.values()])
-    write_and_print(args, judge(predictor, tables.features, new, history))
+    write_and_print(
+        args,
+        judge(
+            predictor, tables.features, new, history, known=tables.accuracies))
 
 
 def _fitted(tables: ModelTables, models: Sequence[str],
             families: Sequence[str]) -> Predictor:
     """The predictor of the main benchmarks, fitted to some models."""
     scores = tables.accuracies.select(models, tables.accuracies.main)
-    return fit_predictor(
-        tables.features,
-        scores.select(benchmarks=scores.benchmarks_run),
-        families,
-        SOLVERS[DEFAULT_SOLVER],
-        progress=fit_bars())
+    return fit_predictor(tables.features,
+                         scores.select(benchmarks=scores.benchmarks_run),
+                         families)
 
 
 def _forecast_size(args: argparse.Namespace, tables: ModelTables,

@@ -126,8 +126,6 @@ _SHARED: dict[str, Any] = {
                   TEST, '+'),
     '--leave-family-out': 'predict each model of all these splits from the '
                           'other families (default: no)',
-    '--seed': ('N', 'seed of the cross-validation folds (default 0)',
-               whole_number, 0),
     '--chance': ('NAME=LEVEL', 'accuracies of guessing on --tasks, fractions '
                  'such as mine=0.25 (default: those of common benchmarks)',
                  named_number, (), '+'),

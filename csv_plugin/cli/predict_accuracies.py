@@ -8,7 +8,6 @@ pattern of any of them.
 """
 import argparse
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import Optional
 
@@ -17,11 +16,12 @@ import numpy as np
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next)
 from csv_plugin.cli.options import add_option, add_shared, bar
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import mixed_engines
-from csv_plugin.core.predicting import (Change, ModelColumns, RealScores,
+from csv_plugin.core.predicting import (ModelColumns, RealScores,
                                         collect_features)
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
@@ -31,6 +31,7 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             predict_columns, write_leaderboard)
+from csv_plugin.report.notes import first
 from csv_plugin.report.screen import full_width
 
 
@@ -62,13 +63,14 @@ def run(args: argparse.Namespace) -> None:
         _of_table(predictor, args.losses) if args.losses else _of_dumps(
             predictor, args.places))
     real: RealScores = {}
-    change: Optional[Change] = None
+    known: Optional[AccuracyTable] = None
     if args.known:
-        real, change, unused = _known(args.known, predictor, tables)
-        remarks += unused
+        known = scores_alone(*read_accuracy_columns(args.known))
+        real = _real_scores(args.known, known, predictor, tables)
+        remarks += _unused(args.known, known, predictor, tables)
     board = predict_columns({label: tables}, dict(zip(tables, tables)),
                             {label: predictor}, {label: file}, real, remarks,
-                            change)
+                            known)
     show_leaderboard(args, board)
 
 
@@ -88,15 +90,10 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
         print_next(*shlex.split(args.command), '--out', 'outputs/predictions')
 
 
-def _known(path: str, predictor: Predictor,
-           tables: ModelColumns) -> tuple[RealScores, Change, list[str]]:
-    """Known scores, what they change, and notes on the unused ones."""
-    from csv_plugin.extras.score_imputation import (unused_notes,
-                                                    with_known_scores)
-
-    # The predictor has the chance levels and numbers of items.
-    known = scores_alone(*read_accuracy_columns(path))
-    real = {
+def _real_scores(path: str, known: AccuracyTable, predictor: Predictor,
+                 tables: ModelColumns) -> RealScores:
+    """Known scores of models with losses, on benchmarks of the predictor."""
+    real: RealScores = {
         (known.models[m], known.benchmarks[b]): known.values[m, b].item()
         for m, b in np.argwhere(~np.isnan(known.values))
         if known.models[m] in tables and known.benchmarks[b] in predictor.names
@@ -108,8 +105,26 @@ def _known(path: str, predictor: Predictor,
             did_you_mean(known.models, tables) +
             did_you_mean(known.benchmarks, predictor.names) +
             'Correct the names.')
-    return (real, partial(with_known_scores, known=known),
-            [*unused_notes(path, known, predictor, [*tables])])
+    return real
+
+
+def _unused(path: str, known: AccuracyTable, predictor: Predictor,
+            tables: ModelColumns) -> list[str]:
+    """Notes on known scores that change no prediction."""
+    notes = []
+    has_scores = ~np.isnan(known.values).all(axis=1)
+    models = [
+        model for model, has in zip(known.models, has_scores)
+        if has and model not in tables
+    ]
+    if models:
+        notes.append(f'{path}: scores of {first(models)}, of which there are '
+                     'no losses, were not used')
+    others = [name for name in known.benchmarks if name not in predictor.names]
+    if others:
+        notes.append(f'{path}: scores on {first(others)}, which are not among '
+                     'those of the predictor, were not used')
+    return notes
 
 
 def _of_table(predictor: Predictor,

@@ -2,7 +2,6 @@
 
     salience train --runs outputs/mine/2* \\
         --texts texts.jsonl --models models.csv --tasks mmlu gsm8k \\
-        --scoring-lm internlm/internlm2_5-1_8b --trust-remote-code \\
         --out outputs/predictor
 
 Losses and accuracies come from OpenCompass --runs; or from --dumps with a
@@ -16,11 +15,11 @@ from typing import Any, Optional
 from csv_plugin.cli.arguments import (into_folder, print_end, print_warnings,
                                       refuse)
 from csv_plugin.cli.options import (LOADING, add_choice, add_flag, add_option,
-                                    add_shared, bar, fit_bars)
+                                    add_shared, bar)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import mixed_engines
-from csv_plugin.core.training import Training
+from csv_plugin.core.study import BASELINE, METHOD
 from csv_plugin.io.collection import (MODELS, Collection, collect,
                                       read_collection)
 from csv_plugin.io.files import file_set
@@ -30,7 +29,8 @@ from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
                                   split_name)
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
-from csv_plugin.lm.methods import METHODS, check_validation
+from csv_plugin.lm.methods import (MEAN_LOSS, ONE_MODEL, PAPER,
+                                   check_validation, fit)
 from csv_plugin.report.notes import family_notes, shortage_notes
 
 
@@ -76,19 +76,19 @@ def _add_training(group: Any) -> None:
     add_option(group, '--fit', 'SPLIT',
                'splits to fit to (default: all but test)', split_name, (), '+')
     add_option(
-        group, '--scoring-lm', 'PATH', 'causal LM whose hidden states are '
-        'features of tokens: a folder or a name on the hub (required)')
+        group, '--scoring-lm', 'PATH', 'causal LM whose tokens get the '
+        'weights, a folder or a name on the hub; required with --method paper '
+        '(default: the tokens of the first model)')
     add_shared(group, *LOADING)
     add_choice(
-        group, '--method', ('exact', 'paper'), 'feature columns by '
-        'cross-validation, or Algorithm 2 (default exact)', 'exact')
+        group, '--method', (ONE_MODEL, PAPER), 'one model of all accuracies, '
+        f'or Algorithm 2 (default {ONE_MODEL})', ONE_MODEL)
     add_option(
         group, '--learning-rate', 'RATE', 'step per gradient of --method '
         f'paper (default {HeadSettings.learning_rate:g})', float)
     add_option(
         group, '--steps', 'N', 'most gradient steps of --method paper '
         f'(default {HeadSettings.n_steps})', int)
-    add_shared(group, '--seed')
 
 
 @into_folder
@@ -98,40 +98,42 @@ def run(args: argparse.Namespace) -> None:
     info = read_models_or_paper(args.collection /
                                 MODELS if args.collection else args.models)
     models, validation = _choose_models(args.fit, info, settings)
-    # They load torch and matplotlib, which takes seconds.
-    from csv_plugin.extras.training_files import PREDICTOR, write_training
-    from csv_plugin.lm.hidden_states import states_in_parts
-    from csv_plugin.lm.loading import load_scoring_lm
-    from csv_plugin.lm.tokens.tokenization import target_tokens
-
-    # Mistakes come up before the losses are read and the scoring LM is run,
-    # which takes long.
-    model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
-                                       args.trust_remote_code)
+    # Mistakes come up before the losses are read, which takes long.
+    scoring_lm = _scoring_lm(args)
     collection = _collected(args, info)
-    texts, dumps = collection.texts, collection.losses
     mixed = _warn(collection, models)
-    targets = target_tokens(tokenizer, texts)
-    states = states_in_parts(model, tokenizer, texts.texts,
-                             bar('hidden states'))
-    losses = targets.table({name: dump.texts for name, dump in dumps.items()})
-    training = Training(
-        losses.select(models), texts, collection.accuracies,
-        collection.families, targets, args.seed)
-    trained = METHODS['paper' if settings else 'auto'](
-        training, states, validation, settings,
-        bar('steps') if settings else fit_bars())
-    predictor = trained.noted({name: dumps[name].info for name in models})
-    predictors = {'paper' if settings else 'salience': predictor}
+    data = (collection.losses, collection.accuracies.select(models),
+            collection.families)
+    trained = fit(*data, args.method, scoring_lm, validation, settings,
+                  bar('steps'))
+    predictors = {
+        PAPER if settings else METHOD: trained,
+        BASELINE: fit(*data, MEAN_LOSS, scoring_lm)
+    }
+    # It loads matplotlib, which takes seconds.
+    from csv_plugin.extras.training_files import PREDICTOR, write_training
     with file_set(args.out):
         if args.keep_collection:
             collection.write(args.out / 'collection')
-        shown = write_training(args.out, predictors | training.baselines(),
-                               losses, collection, args.command, mixed,
-                               args.wide)
+        shown = write_training(args.out, predictors, collection, args.command,
+                               mixed, args.wide)
     print(shown)
     print_end(args.out, 'salience', 'predict', 'outputs/losses', '--predictor',
               args.out / PREDICTOR)
+
+
+def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
+    """The scoring LM and its tokenizer, if one is given."""
+    if args.scoring_lm is None:
+        refuse(args, 'no --scoring-lm', 'tokenizer', 'trust_remote_code')
+        if args.method == PAPER:
+            raise InputError('--method paper', '--scoring-lm beside it',
+                             'none', 'Name a scoring LM.')
+        return None
+    # It loads torch, which takes seconds.
+    from csv_plugin.lm.loading import load_scoring_lm
+    return load_scoring_lm(args.scoring_lm, args.tokenizer,
+                           args.trust_remote_code)
 
 
 def _choose_models(
@@ -148,9 +150,9 @@ def _choose_models(
 
 
 def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
-    """Settings of Algorithm 2; None for the exact method."""
-    if args.method == 'exact':
-        refuse(args, '--method exact', 'learning_rate', 'steps')
+    """Settings of Algorithm 2; None for another method."""
+    if args.method != PAPER:
+        refuse(args, f'--method {args.method}', 'learning_rate', 'steps')
         return None
     given = dict(learning_rate=args.learning_rate, n_steps=args.steps)
     return HeadSettings(**{

@@ -163,6 +163,18 @@ class AccuracyModel:
         places = [placed[member.form.logarithms] for member in self.members]
         return Joint(self, places, *self.exponents(places))
 
+    def left_out_joint(self) -> Joint:
+        """Return the distribution of fitted models by the other families.
+
+        NaN where no accuracy is observed. Correlations between models are not
+        those of these predictions, as every family is left out by itself.
+        """
+        places = [member.posterior.place for member in self.members]
+        parts = [
+            member.posterior.families_left_out() for member in self.members
+        ]
+        return Joint(self, places, *self.mixed(parts))
+
     @property
     def _first_new(self) -> int:
         return len(self.observed.families)

@@ -7,24 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable, counted_losses
 from csv_plugin.core.formatting import shortened
+from csv_plugin.core.joint import Joint
 from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
-from csv_plugin.core.paired import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
-                                    PREDICTOR, RUNS, SCORE, TEXTS, Difference,
-                                    Noise, PairedAnswers, combine, run_noise,
-                                    text_noise)
+from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
+                                   PREDICTOR, RUNS, TEXTS, Difference, Noise,
+                                   combine, run_noise, text_noise)
+from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience_model import relative_logs
 
 #: Losses of one model: token losses, or a row of a table.
 Losses = Union[TokenLossDump, FeatureTable]
 #: Grades of one model in 0..1, by benchmark and item.
 Answers = Mapping[str, Mapping[str, float]]
-#: Kind and benchmark of a difference, values of M models, and their noises.
-_Row = tuple[str, str, NDArray, dict[str, Noise]]
 
 #: Name of the mean over the benchmarks.
 MEAN = 'mean'
@@ -124,7 +121,8 @@ def compare(a: Optional[Losses] = None,
             0..1, by benchmark and item.
         same_recipe (Sequence[Losses]): Two or more runs of one recipe that
             differ in their seed, which add the noise of runs.
-        same_family (bool): A and B share weights or data.
+        same_family (bool): A and B share weights or data. Two checkpoints
+            of a run do, by their names: run@1000 and run@2000.
         level (float): Level of the intervals.
         margin (float): Smallest difference of accuracies that matters.
         decided_by (str): A benchmark, 'mean' or 'loss'; by default the mean,
@@ -133,7 +131,7 @@ def compare(a: Optional[Losses] = None,
     Returns:
         Comparison: Differences of B minus A. Accuracies are fractions;
         losses are in the unit of the table, or nats per character. None
-        is predicted for benchmarks on which nothing was learned.
+        is predicted where all training models are at chance.
 
     Raises:
         InputError: There is nothing to compare, the losses are not on the
@@ -144,17 +142,24 @@ def compare(a: Optional[Losses] = None,
     _check_given(a, b, answers, bool(predictor or same_recipe))
     models = 'A', 'B'
     found, notes = list[Difference](), list[str]()
-    main = _learned_main(predictor) if predictor else []
+    main = _predictable_main(predictor) if predictor else []
     if a is not None and b is not None:
         models = _name(a), _name(b)
-        measured = _measure([a, b, *same_recipe], predictor)
-        found = _judge(measured, predictor, same_family, level, margin)
-        notes = _notes(models, (a, b), measured.features[:2], predictor)
-        if not any(part.of_losses for part in found):
+        losses = [a, b, *same_recipe]
+        notes = _notes_on_losses(a, b)
+        measured = _measure(losses, predictor)
+        if _has_noise(measured, predictor):
+            found.append(_of_losses(measured, level))
+        else:
             notes.append('one loss a model, so that its noise is unknown: '
                          'the losses themselves are not compared. Give '
                          'losses by text or item, or runs of one recipe with '
                          'other seeds')
+        if predictor and measured.features is not None:
+            one_family = same_family or _of_one_run(*models)
+            joint = _joint(predictor, measured.features, one_family)
+            found += _predicted(predictor, joint, level, margin)
+            notes += _notes_on_predictions(predictor, joint, models, level)
         if np.array_equal(*measured.losses[:2]):
             notes.append('A and B have the same losses. One of the two may be '
                          'a wrong file')
@@ -209,118 +214,39 @@ def _name(losses: Losses) -> str:
     return losses.models[0]
 
 
+def _of_one_run(a: str, b: str) -> bool:
+    """True for the names of two checkpoints of a run, such as run@1000."""
+    run = a.rpartition('@')[0]
+    return bool(run) and run == b.rpartition('@')[0]
+
+
 class _Measured(NamedTuple):
     """Losses of M models, A and B first, by S texts or items.
 
-    `losses` are the parts of the texts in mean losses, `(M, S)`, and `scores`
-    their parts in differences of capability scores, `(S, B)`. Shares of the
-    texts in the whole are `(S,)`, features `(M, K)`.
+    `losses`, `(M, S)`, are the parts of the texts in mean losses, and `shares`
+    `(S,)` those of the texts in the whole. `features` are what a predictor
+    takes, None without one.
     """
     texts: tuple[str, ...]
     shares: NDArray
     losses: NDArray
-    scores: NDArray
-    features: NDArray
-
-
-def _judge(measured: _Measured, predictor: Optional[Predictor],
-           same_family: bool, level: float, margin: float) -> list[Difference]:
-    """Differences of the mean loss, and of what a predictor makes of it.
-
-    One accuracy for all models, as at chance, tells nothing about these two.
-    """
-    rows = _of_losses(measured, predictor)
-    loss_margin = LOSS_MARGIN * float(rows[0][2][0])
-    if predictor and predictor.training_scores is not None:
-        rows += _predicted(predictor, measured.features, same_family)
-    found, unlearned = [], _unlearned(predictor) if predictor else []
-    for kind, name, values, noises in rows:
-        if name in unlearned or not (noises or len(values) > 2):
-            continue
-        if len(values) > 2:
-            noises[RUNS] = run_noise(values[2:])
-        a, b = values[:2].tolist()
-        found.append(
-            Difference(kind, name, b - a, noises, level,
-                       margin if kind == PREDICTED else loss_margin))
-    return found
-
-
-def _of_losses(measured: _Measured,
-               predictor: Optional[Predictor]) -> list[_Row]:
-    """The mean loss and capability scores, with the noise of texts.
-
-    One text has no such noise. That of runs can be measured on it, and a
-    predictor has its own.
-    """
-    texts, shares, losses, scores, features = measured
-    values = [(LOSS, '', losses.sum(axis=1))]
-    if predictor:
-        values += [(SCORE, part.benchmark, part.model.scores(features))
-                   for part in predictor.benchmarks]
-    if len(texts) == 1 and (len(losses) > 2 or _predicts(predictor)):
-        return [(*row, {}) for row in values]
-    noises = text_noise(
-        np.column_stack([losses[1] - losses[0], scores]), shares,
-        [name.rpartition('/')[0] for name in texts])
-    return [(*row, {TEXTS: noise}) for row, noise in zip(values, noises)]
-
-
-def _predicted(predictor: Predictor, features: NDArray,
-               same_family: bool) -> list[_Row]:
-    """Accuracies on each benchmark and, of several, their mean.
-
-    Those of B are where they are expected beside those of A. The error of the
-    predictor contains the noise of texts.
-    """
-    main = _learned_main(predictor)
-    names = _names(len(features))
-    families = ['A', 'A' if same_family else 'B', *names[2:]]
-    joint = predict_jointly(predictor,
-                            FeatureTable(names, predictor.columns, features),
-                            families, main)
-    shift = joint.differences(0, 1)
-    accuracies = joint.values.copy()
-    accuracies[:, 1] = accuracies[:, 0] + shift.difference
-    noises = map(Noise, shift.deviation.tolist(), shift.freedom.tolist())
-    named = (*predictor.names, *[MEAN] * bool(main))
-    return [(PREDICTED, name, values, {
-        PREDICTOR: noise
-    }) for name, values, noise in zip(named, accuracies, noises)]
-
-
-def _predicts(predictor: Optional[Predictor]) -> bool:
-    """True if differences of an accuracy can be predicted, with errors."""
-    return bool(
-        predictor and predictor.training_scores is not None
-        and len(_unlearned(predictor)) < len(predictor.names))
-
-
-def _unlearned(predictor: Predictor) -> list[str]:
-    """Benchmarks that are predicted by their mean accuracy."""
-    return [part.benchmark for part in predictor.benchmarks if part.is_mean]
-
-
-def _learned_main(predictor: Predictor) -> list[str]:
-    """The other main benchmarks."""
-    unlearned = _unlearned(predictor)
-    return [name for name in predictor.main if name not in unlearned]
-
-
-def _names(n: int) -> tuple[str, ...]:
-    """What errors call the models."""
-    return 'A', 'B', *(f'run {place}' for place in range(1, n - 1))
+    features: Optional[FeatureTable]
 
 
 def _measure(models: Sequence[Losses],
              predictor: Optional[Predictor]) -> _Measured:
     dumps = [part for part in models if isinstance(part, TokenLossDump)]
-    if len(dumps) == len(models):
-        return _measure_dumps(dumps, predictor)
     tables = [part for part in models if isinstance(part, FeatureTable)]
-    if dumps:
+    if dumps and tables:
         raise InputError('losses of two models', 'dumps or tables', 'both',
                          'Give losses of one kind.')
+    if dumps:
+        return _measure_dumps(dumps, predictor)
+    return _measure_tables(tables, predictor)
+
+
+def _measure_tables(tables: Sequence[FeatureTable],
+                    predictor: Optional[Predictor]) -> _Measured:
     columns = predictor.columns if predictor else tables[0].columns
     for table in tables:
         if len(table.models) != 1:
@@ -329,88 +255,134 @@ def _measure(models: Sequence[Losses],
                              'Select a model: table.select([name]).')
         table.columns.check_same(columns)
     values = np.concatenate([table.values for table in tables])
-    scores = np.empty((0, len(columns.units)))
+    features = None
     if predictor:
-        scores = _weights(predictor, values) * (values[1] - values[0])
+        features = predictor.features(
+            FeatureTable(_names(len(tables)), columns, values))
     return _Measured(columns.units, columns.uniform, values * columns.uniform,
-                     scores.T, values)
+                     features)
 
 
 def _measure_dumps(dumps: Sequence[TokenLossDump],
                    predictor: Optional[Predictor]) -> _Measured:
     by_name = dict(zip(_names(len(dumps)), dumps))
-    features: NDArray = np.empty((len(dumps), 0))
-    if predictor is None:
+    features = None
+    if predictor:
+        table = predictor.loss_table(by_name)
+        features = predictor.features(table)
+    else:
         own = TextLosses.of(dumps[0].texts)
         targets = TargetTokens(own.ids, own.hashes, own.spans,
                                dumps[0].info.fingerprint)
         table = targets.table({k: dump.texts for k, dump in by_name.items()})
-    else:
-        table = predictor.loss_table(by_name)
-        features = predictor.features(table).values
-    losses = counted_losses(table)
-    parts = [*losses]
-    if predictor is not None and predictor.matrix is not None:
-        tokens = predictor.matrix @ _weights(predictor, features).T
-        parts += [*((losses[1] - losses[0]) * tokens.T)]
-    # Sums over the tokens of each text.
+    text_of_token, n_texts = table.text_of_token(), len(table.text_ids)
     by_text = np.array([
-        np.bincount(table.text_of_token(), part, len(table.text_ids))
-        for part in parts
+        np.bincount(text_of_token, losses, n_texts)
+        for losses in counted_losses(table)
     ])
     n_chars = table.n_chars.sum()
     return _Measured(table.text_ids, table.n_chars / n_chars,
-                     by_text[:len(dumps)] / n_chars, by_text[len(dumps):].T,
-                     features)
+                     by_text / n_chars, features)
 
 
-def _weights(predictor: Predictor, values: NDArray) -> NDArray[np.float64]:
-    """Differences of scores per difference of each column, `(B, K)`.
+def _names(n: int) -> tuple[str, ...]:
+    """What errors call the models."""
+    return 'A', 'B', *(f'run {place}' for place in range(1, n - 1))
 
-    Logarithmic terms count by their secants between A and B.
+
+def _has_noise(measured: _Measured, predictor: Optional[Predictor]) -> bool:
+    """False if mean losses cannot be compared, but predictions can.
+
+    One text has no noise of texts, so that of runs is needed.
     """
-    a, b = values[:2]
-    weights = []
-    for model in (part.model for part in predictor.benchmarks):
-        own = model.coefficients
-        if model.logs is not None:
-            typical = model.logs.typical
-            rise = relative_logs(b, typical) - relative_logs(a, typical)
-            slopes = np.divide(
-                rise * typical, b - a, where=a != b, out=np.zeros(len(a)))
-            own = own + model.logs.coefficients * slopes
-        weights.append(own)
-    return np.array(weights)
+    known = len(measured.texts) > 1 or len(measured.losses) > 2
+    return known or not (predictor and _predictable(predictor))
 
 
-def _notes(models: Sequence[str], losses: Sequence[Losses], features: NDArray,
-           predictor: Optional[Predictor]) -> list[str]:
-    """Remarks on how losses were measured and what the predictor is for."""
-    notes = mixed_engines({
+def _of_losses(measured: _Measured, level: float) -> Difference:
+    """The difference of the mean loss."""
+    texts, shares, losses, _ = measured
+    means = losses.sum(axis=1)
+    a, b = means[:2].tolist()
+    noises = {}
+    if len(texts) > 1 or len(means) == 2:
+        noises[TEXTS] = text_noise(losses[1] - losses[0], shares,
+                                   [name.rpartition('/')[0] for name in texts])
+    if len(means) > 2:
+        noises[RUNS] = run_noise(means[2:])
+    return Difference(LOSS, '', b - a, noises, level, LOSS_MARGIN * a)
+
+
+def _joint(predictor: Predictor, features: FeatureTable,
+           one_family: bool) -> Joint:
+    """The joint distribution of the accuracies of A, B and the runs."""
+    families = {name: name for name in features.models}
+    if one_family:
+        families['B'] = families['A']
+    return predictor.joint(features, families)
+
+
+def _predicted(predictor: Predictor, joint: Joint, level: float,
+               margin: float) -> list[Difference]:
+    """Accuracies on each benchmark and, of several main ones, their mean."""
+    names, main = predictor.names, _predictable_main(predictor)
+    shares = {}
+    for name in _predictable(predictor):
+        shares[name] = np.isin(names, name).astype(float)
+    if len(main) > 1:
+        shares[MEAN] = np.isin(names, main) / len(main)
+    pair, runs = joint.take(np.arange(2)), joint.accuracies[2:]
+    degrees = joint.model.tails.degrees
+    found = []
+    for name, share in shares.items():
+        shift = pair.sum(np.stack([-share, share]), level)
+        noises = {PREDICTOR: Noise.of_sum(shift, level, degrees)}
+        if len(runs):
+            noises[RUNS] = run_noise(runs @ share)
+        found.append(
+            Difference(PREDICTED, name, shift.value, noises, level, margin))
+    return found
+
+
+def _predictable(predictor: Predictor) -> list[str]:
+    """Benchmarks on which some training models are above chance."""
+    return [p.benchmark for p in predictor.benchmarks if not p.at_chance]
+
+
+def _predictable_main(predictor: Predictor) -> list[str]:
+    """Those that means are over."""
+    return [name for name in _predictable(predictor) if name in predictor.main]
+
+
+def _notes_on_losses(a: Losses, b: Losses) -> list[str]:
+    """Remarks on how losses were measured."""
+    return mixed_engines({
         name: part.info
-        for name, part in zip('AB', losses) if isinstance(part, TokenLossDump)
+        for name, part in (('A', a), ('B', b))
+        if isinstance(part, TokenLossDump)
     })
-    if predictor is None:
-        return notes
-    if predictor.training_scores is None:
-        notes.append('the predictor contains no held-out errors, as with '
-                     '--method paper, so accuracies are not compared')
-    parts = predictor.benchmarks
-    fitted = [n for n in models if any(n in part.fit_models for part in parts)]
+
+
+def _notes_on_predictions(predictor: Predictor, joint: Joint,
+                          models: Sequence[str], level: float) -> list[str]:
+    """Remarks on what the predictor is for."""
+    notes = []
+    fitted = [name for name in models if name in predictor.fit_models]
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
                      'the predictor, so the interval is too narrow')
-    unlearned = _unlearned(predictor)
-    if unlearned:
-        notes.append(f'{shortened(", ".join(unlearned), 60)}: nothing was '
-                     'learned, so no difference is predicted')
-    beyond = [
-        part.benchmark for part in parts if part.benchmark not in unlearned
-        and part.intervals.distance(part.model.scores(features)).any()
-    ]
+    known = _predictable(predictor)
+    unknown = [name for name in predictor.names if name not in known]
+    if unknown:
+        notes.append(f'{shortened(", ".join(unknown), 60)}: not predictable '
+                     'yet, so no difference is predicted')
+    pair = predictor.predictions(joint.take(np.arange(2)), ('A', 'B'), level)
+    far = pair.extrapolated[:, :, 0].any(axis=0)
+    beyond = [name for name, is_far in zip(predictor.names, far)
+              if is_far and name in known]  # yapf: disable
     if beyond:
-        notes.append(f'{shortened(", ".join(beyond), 60)}: scores outside the '
-                     'range of the training models')
+        notes.append(f'{shortened(", ".join(beyond), 60)}: far from the '
+                     'training models')
     return notes
 
 
@@ -446,7 +418,7 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
     if len(pairs) > 1:
         error = float(np.linalg.norm([noise.error for _, _, noise in rows]))
         rows.append((MEAN, float(np.mean([value for _, value, _ in rows])),
-                     Noise(error / len(pairs))))
+                     Noise.even(error / len(pairs))))
     observed, combined = [], []
     for name, value, noise in rows:
         part = Difference(OBSERVED, name, value, {ITEMS: noise}, level, margin)

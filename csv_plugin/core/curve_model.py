@@ -85,6 +85,8 @@ class CurveModel:
         self.variance = np.maximum(variance, LEAST_DEVIATION**2)
         self.usual_deviations = np.sqrt(self.variance)
         exponents = np.log(share / (1 - share))
+        self._left_out = Exponents(exponents, families_by_number(
+            observed.families))  # yapf: disable
         middle, deviation = moments(
             exponents, np.broadcast_to(self.variance, exponents.shape),
             self.floor, self.noise)
@@ -118,6 +120,14 @@ class CurveModel:
             Exponents(
                 self.curves.exponents(scores), families_by_number(names))
         ]
+        return Joint(self, places, *self.exponents(places))
+
+    def left_out_joint(self) -> Joint:
+        """Return the distribution of fitted models by the other families.
+
+        See `AccuracyModel.left_out_joint`.
+        """
+        places = [self._left_out]
         return Joint(self, places, *self.exponents(places))
 
     def exponents(self,

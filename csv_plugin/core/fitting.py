@@ -27,12 +27,13 @@ from csv_plugin.core.settings import Settings
 LEAST_MODELS = 3
 
 
-def fit_predictor(features: FeatureTable,
-                  accuracies: AccuracyTable,
-                  families: Sequence[str],
-                  units: Optional[Units] = None,
-                  settings: Settings = Settings()
-                  ) -> Predictor:  # yapf: disable
+def fit_predictor(
+    features: FeatureTable,
+    accuracies: AccuracyTable,
+    families: Sequence[str],
+    units: Optional[Units] = None,
+    settings: Settings = Settings()
+) -> Predictor:
     """Fit the model of accuracies to losses and accuracies.
 
     Features contain every model of `accuracies`; models and benchmarks
@@ -120,15 +121,18 @@ def benchmark_fits(
 ) -> tuple[BenchmarkFit, ...]:
     """Return what the fit says of each benchmark, with notes by its name."""
     observed, left_out = fit.observed, model.left_out
-    stretch = model.tails.stretch
+    stretch, families = model.tails.stretch, np.array(observed.families)
     found = []
     for b, name in enumerate(fit.benchmarks):
         rows = np.flatnonzero(~np.isnan(observed.accuracies[:, b]))
         accuracy = observed.accuracies[rows, b]
         chance, n_items = float(observed.chance[b]), int(observed.n_items[b])
         difference = left_out.accuracies[rows, b] - accuracy
-        error = np.sqrt(np.nanmean(difference**2))
-        expected = stretch * np.nanmedian(left_out.deviations[rows, b])
+        # Without another family there is nothing to predict a model from.
+        error = expected = np.nan
+        if np.isfinite(difference).any() and len(set(families[rows])) > 1:
+            error = np.sqrt(np.nanmean(difference**2))
+            expected = stretch * np.nanmedian(left_out.deviations[rows, b])
         found.append(
             BenchmarkFit(name, chance, n_items,
                          tuple(fit.names[row] for row in rows),

@@ -15,12 +15,13 @@ beside them. Intervals of sums and differences have half widths of the root of
 
 with the half of each accuracy on the side to which it would move the sum
 (recovery of variance estimates; Zou and Donner, Statistics in Medicine 27(10),
-2008). So no difference goes further than both of its sides do.
+2008). So no difference goes further than both of its sides do, which are cut
+at 0 and 1.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,13 +70,23 @@ class Joint:
 
     `mean` and `variance`, `(M, B)`, are those of exponents. `blocks` are
     covariances `(B, m, m)` of the exponents of some models, by their rows,
-    which known accuracies have changed.
+    which known accuracies or uncertain losses have changed. `shared`, `(M,)`,
+    is `between` for each of the models where it is not that of the model of
+    accuracies.
     """
     model: 'AccuracyModel'
     places: Sequence[Place]
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
     blocks: tuple[tuple[NDArray[np.int64], NDArray[np.float64]], ...] = ()
+    shared: Optional[NDArray[np.float64]] = None
+
+    @property
+    def between(self) -> NDArray[np.float64]:
+        """Correlation of a model's exponents between benchmarks, `(M,)`."""
+        if self.shared is not None:
+            return self.shared
+        return np.full(len(self.mean), self.model.between)
 
     # ---- single accuracies
 
@@ -98,13 +109,13 @@ class Joint:
         """Return half widths of intervals about `accuracies`."""
         model = self.model
         quantile = model.tails.quantile(level)
-        middle = accuracy_of(self.mean, model.floor)
         away = quantile * np.sqrt(self.variance)
         parts = []
         for sign in (-1, 1):
             end = accuracy_of(self.mean + sign * away, model.floor)
             noise = quantile * np.sqrt(model.noise * item_variance(end))
-            parts.append((np.abs(end - middle), noise))
+            half = np.maximum(sign * (end - self.accuracies), 0)
+            parts.append((half, noise))
         (down, noise_down), (up, noise_up) = parts
         return Halves(down, up, noise_down, noise_up)
 
@@ -131,7 +142,8 @@ class Joint:
             places=[place.take(rows) for place in self.places],
             mean=self.mean[rows],
             variance=self.variance[rows],
-            blocks=tuple(blocks))
+            blocks=tuple(blocks),
+            shared=self.between[rows])
 
     @cached_property
     def correlations(self) -> NDArray[np.float64]:
@@ -152,32 +164,35 @@ class Joint:
         """
         value = float((weights * self.accuracies).sum())
         half = self.halves(level)
-        ends = []
+        sizes = []
         for sign in (-1, 1):
             rises = sign * weights > 0
             exponent = weights * np.where(rises, half.up, half.down)
             noise = weights * np.where(rises, half.noise_up, half.noise_down)
-            ends.append(np.sqrt(self._square(exponent) + (noise**2).sum()))
+            sizes.append(np.sqrt(self._square(exponent) + (noise**2).sum()))
+        # Accuracies lie in 0..1, which may leave less room.
+        ends = np.sort(weights * np.array(self.intervals(level)), axis=0)
+        least, most = ends.sum(axis=(1, 2))
+        low = max(value - sizes[0], float(least))
+        high = min(value + sizes[1], float(most))
+        side = value - low if value > 0 else high - value
         quantile = self.model.tails.quantile(level) / self.model.tails.stretch
-        side = ends[0] if value > 0 else ends[1]
         positive = .5
         if side > 0:
             positive = float(
                 stdtr(self.model.tails.degrees, value / side * quantile))
-        return Sum(value, value - ends[0], value + ends[1], positive)
+        return Sum(value, low, high, positive)
 
     def _square(self, halves: NDArray) -> float:
         """Square of the half width of a sum, from those of its cells."""
-        between, rows = self.model.between, halves.any(axis=1)
-        if rows.sum() == 1:
-            own = halves[rows][0]
-            return float((1 - between) * (own**2).sum() +
-                         between * own.sum()**2)
+        own = np.sqrt(1 - self.between)[:, None] * halves
+        total = np.sqrt(self.between) * halves.sum(axis=1)
+        if halves.any(axis=1).sum() == 1:
+            return float((own**2).sum() + (total**2).sum())
         correlations = self.correlations
-        within = np.einsum('ib,bij,jb->', halves, correlations, halves)
-        total = halves.sum(axis=1)
+        within = np.einsum('ib,bij,jb->', own, correlations, own)
         common = total @ correlations.mean(axis=0) @ total
-        return float((1 - between) * within + between * common)
+        return float(within + common)
 
     def means(self, benchmarks: NDArray,
               level: float) -> tuple[NDArray, NDArray, NDArray]:
@@ -186,9 +201,9 @@ class Joint:
         `benchmarks` are places.
         """
         half, n = self.halves(level), len(benchmarks)
-        between, ends = self.model.between, []
-        for exponent, noise in ((half.down, half.noise_down), (half.up,
-                                                               half.noise_up)):
+        between, ends = self.between, []
+        for exponent, noise in ((half.down, half.noise_down),
+                                (half.up, half.noise_up)):
             exponent = exponent[:, benchmarks] / n
             noise = noise[:, benchmarks] / n
             square = ((1 - between) * (exponent**2).sum(axis=1) +
@@ -210,8 +225,8 @@ class Joint:
         for b in range(n_benchmarks):
             own = rng.standard_normal((n, n_models)) @ _root(correlations[b])
             away = (
-                np.sqrt(model.between) * common +
-                np.sqrt(1 - model.between) * own)
+                np.sqrt(self.between) * common +
+                np.sqrt(1 - self.between) * own)
             away *= model.tails.stretch / tails[:, None]
             exponents = self.mean[:, b] + np.sqrt(self.variance[:, b]) * away
             drawn = accuracy_of(exponents, model.floor[b])
@@ -219,6 +234,35 @@ class Joint:
             noise *= model.tails.stretch
             found[:, :, b] = drawn + noise * rng.standard_normal(drawn.shape)
         return found
+
+    # ---- uncertain losses
+
+    def with_errors(self, covariance: NDArray, common: NDArray) -> 'Joint':
+        """Return the distribution where exponents are off by more.
+
+        Such as by what losses that are extrapolated are off. Covariances of
+        these errors are `(M, B, B)`, between the benchmarks of each model. All
+        models lie off together by a part of them, `common` of the variance,
+        `(M,)`.
+        """
+        n_models, n_benchmarks = self.mean.shape
+        added = np.diagonal(covariance, axis1=1, axis2=2)
+        deviation, variance = np.sqrt(self.variance), self.variance + added
+        block = self.correlations * (
+            deviation.T[:, :, None] * deviation.T[:, None])
+        together = np.sqrt(common[:, None] * added).T
+        block += together[:, :, None] * together[:, None]
+        rows = np.arange(n_models)
+        block[:, rows, rows] = variance.T
+        shared = self.between
+        if n_benchmarks > 1:
+            # Sums over pairs of unlike benchmarks.
+            own = deviation.sum(axis=1)**2 - self.variance.sum(axis=1)
+            errors = covariance.sum(axis=(1, 2)) - added.sum(axis=1)
+            pairs = np.sqrt(variance).sum(axis=1)**2 - variance.sum(axis=1)
+            shared = np.clip((shared * own + errors) / pairs, 0, 1)
+        return replace(
+            self, variance=variance, blocks=((rows, block), ), shared=shared)
 
     # ---- known accuracies
 
@@ -247,12 +291,14 @@ class Joint:
         ordered by benchmark, then by model.
         """
         model, (n, n_benchmarks) = self.model, self.mean.shape
-        between, correlations = model.between, self.correlations
-        full = np.tile(between * correlations.mean(axis=0),
-                       (n_benchmarks, n_benchmarks))
+        correlations = self.correlations
+        common, alone = np.sqrt(self.between), np.sqrt(1 - self.between)
+        full = np.tile(
+            np.outer(common, common) * correlations.mean(axis=0),
+            (n_benchmarks, n_benchmarks))
         for b in range(n_benchmarks):
             own = slice(b * n, (b + 1) * n)
-            full[own, own] += (1 - between) * correlations[b]
+            full[own, own] += np.outer(alone, alone) * correlations[b]
         deviation = np.sqrt(self.variance).T.ravel()
         full *= np.outer(deviation, deviation)
         prior = self.mean.T.ravel()
@@ -324,6 +370,6 @@ class Known:
 
 
 def _root(correlations: NDArray) -> NDArray[np.float64]:
-    """A matrix whose transpose times itself is the correlations, `(M, M)`."""
+    """The symmetric root of correlations, `(M, M)`."""
     values, vectors = np.linalg.eigh(correlations)
-    return (np.sqrt(np.maximum(values, JITTER)) * vectors).T
+    return vectors * np.sqrt(np.maximum(values, JITTER)) @ vectors.T

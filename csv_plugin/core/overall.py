@@ -1,17 +1,60 @@
-"""Means over benchmarks, and ranks of models by these means."""
-from dataclasses import dataclass
+"""Means over benchmarks, and ranks of models by these means.
+
+Intervals, ranges of ranks and chances to be best are views of the joint
+distribution of the accuracies (core.joint).
+"""
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import compress
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core import metrics
+from csv_plugin.core.accuracies import places
+from csv_plugin.core.joint import DRAWS, Joint
 from csv_plugin.core.predictions import Predictions
 
 #: Fewest models that the agreement of two orders is computed from.
 LEAST_MODELS = 5
+#: Ranks that are drawn for all models together, and the fewest for each, so
+#: that a thousand models take seconds.
+RANKS_DRAWN, LEAST_DRAWS = 400_000, 500
 #: What tables call mean absolute differences on held-out models.
 MEAN_ERROR = 'mean abs. error'
+
+
+class NamedJoint(NamedTuple):
+    """The joint distribution of the accuracies of models on benchmarks.
+
+    Names are in the order of its rows and columns.
+    """
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    joint: Joint
+
+    def renamed(self, names: Mapping[str, str]) -> 'NamedJoint':
+        """Return the models among `names`, which has old names by new ones."""
+        kept = [new for new, old in names.items() if old in self.models]
+        rows = places([names[new] for new in kept], self.models)
+        return NamedJoint(
+            tuple(kept), self.benchmarks, self.joint.take(np.array(rows, int)))
+
+
+class MeanView(NamedTuple):
+    """What a joint distribution says about the means of M models.
+
+    Ends of intervals, `low` and `high`, are fractions. Ranks in an interval go
+    from `first` to `last`; `best` is the probability of the largest mean.
+    `(M,)` each, NaN where unknown.
+    """
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    first: NDArray[np.float64]
+    last: NDArray[np.float64]
+    best: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,32 +63,63 @@ class Overall:
 
     A model without a number on one of the benchmarks has no mean (NaN). Means
     are fractions, real `(M,)` and predicted `(M, P)`. `in_sample`, `(M, P)`,
-    marks means of training models of one of the benchmarks.
+    marks means of training models of one of the benchmarks. `views` are of the
+    methods whose joint distribution is known.
     """
+    models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
     real: NDArray[np.float64]
     values: NDArray[np.float64]
     in_sample: NDArray[np.bool_]
+    views: Mapping[str, MeanView]
 
     @classmethod
-    def of(cls, predictions: Predictions) -> 'Overall':
+    def of(
+        cls,
+        predictions: Predictions,
+        joints: Mapping[str, NamedJoint] = MappingProxyType({})
+    ) -> 'Overall':
         """Make means over main benchmarks that the first method predicts.
 
         A benchmark with few real accuracies is left out if more accuracies
         count without it, as other models would have no mean. Methods without
-        any mean are left out.
+        any mean are left out. `joints` are those of the methods, where known.
         """
         predictions = predictions.select(benchmarks=predictions.main)
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
         kept = ~np.isnan(values).all(axis=0)
         fitted = predictions.in_sample[:, chosen].any(axis=1)
-        return cls(
-            tuple(compress(predictions.benchmarks, chosen)),
-            tuple(compress(predictions.methods, kept)),
-            _means(predictions.real[:, chosen]), values[:, kept],
-            (fitted & ~np.isnan(values))[:, kept])
+        overall = cls(predictions.models,
+                      tuple(compress(predictions.benchmarks, chosen)),
+                      tuple(compress(predictions.methods, kept)),
+                      _means(predictions.real[:, chosen]), values[:, kept],
+                      (fitted & ~np.isnan(values))[:, kept], {})
+        views = {
+            method: overall._view(method, joints[method], predictions.level)
+            for method in overall.methods if method in joints
+        }
+        return replace(overall, views=views)
+
+    def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
+        """The view of a method; ranks are those of `ranked` models."""
+        known = ~np.isnan(self.values[:, self.methods.index(method)])
+        columns = np.array(places(self.benchmarks, named.benchmarks))
+        rows = np.array(places(self.models, named.models))
+        view = MeanView(*np.full((5, len(rows)), np.nan))
+        _, low, high = named.joint.means(columns, level)
+        view.low[known] = np.clip(low, 0, 1)[rows[known]]
+        view.high[known] = np.clip(high, 0, 1)[rows[known]]
+        ranked = known & self.ranked
+        if ranked.any():
+            n_draws = max(min(DRAWS, RANKS_DRAWN // ranked.sum()), LEAST_DRAWS)
+            drawn = named.joint.take(rows[ranked]).draws(n_draws)
+            drawn = drawn[:, :, columns]
+            order = _order(drawn.mean(axis=2), level)
+            for part, found in zip(view[2:], order):
+                part[ranked] = found
+        return view
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
@@ -87,6 +161,18 @@ class Overall:
     def _held_out(self, p: int) -> NDArray[np.float64]:
         """Real means, NaN for training models of method p."""
         return np.where(self.in_sample[:, p], np.nan, self.real)
+
+
+def _order(means: NDArray, level: float) -> tuple[NDArray, ...]:
+    """First and last ranks and chances to be best, by draws of means.
+
+    Draws are `(n, M)`, all that is returned is `(M,)`.
+    """
+    drawn = 1 + np.argsort(np.argsort(-means, axis=1), axis=1)
+    tail = (1 - level) / 2
+    first, last = np.quantile(
+        drawn, [tail, 1 - tail], axis=0, method='inverted_cdf')
+    return first, last, (drawn == 1).mean(axis=0)
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:

@@ -24,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
-from scipy.optimize import minimize
 
 from csv_plugin.core.curve import Line, item_variance, line_at, moments
 from csv_plugin.core.kernels import PARTS, Place, covariances
@@ -374,6 +373,8 @@ class Posterior:
     def _least(self, cost: Callable, free: NDArray,
                counted: NDArray) -> NDArray:
         """Hyper-parameters of least cost, some of which are free."""
+        # It takes long to load, and only fits need it.
+        from scipy.optimize import minimize
         line, hyper = self._line(), self.hyper.copy()
 
         def part(values: NDArray) -> tuple[float, NDArray]:

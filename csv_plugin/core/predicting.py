@@ -3,10 +3,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Optional, Union
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import (UNKNOWN_BENCHMARK, Cell, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import Predictor
@@ -24,8 +26,6 @@ ColumnsByLabel = Mapping[str, ModelColumns]
 Infos = Mapping[str, DumpInfo]
 #: Reads the losses of a model on the texts with a fingerprint.
 ReadDump = Callable[[str, str], TokenLossDump]
-#: Changes the predictions of a predictor.
-Change = Callable[[Predictor, Predictions], Predictions]
 
 
 def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -85,12 +85,20 @@ def _features(model: str, predictor: Union[Predictor, Missing],
     return predictor.features(tables[key])
 
 
-def predict_models(predictors: Predictors,
-                   columns: ColumnsByLabel,
-                   benchmarks: Sequence[str],
-                   change: Optional[Change] = None) -> Predictions:
-    """Return predictions by all predictors, changed, or reasons for gaps."""
+def predict_models(
+    predictors: Predictors,
+    columns: ColumnsByLabel,
+    benchmarks: Sequence[str],
+    known: Optional[AccuracyTable] = None
+) -> tuple[Predictions, dict[str, NamedJoint]]:
+    """Return predictions by all predictors, or reasons for gaps.
+
+    Also the joint distributions of the accuracies, by label, of which the
+    predictions are one view. They are conditioned on `known` accuracies of
+    some of the models.
+    """
     by_label: dict[str, Optional[Predictions]] = {}
+    joints: dict[str, NamedJoint] = {}
     missing: dict[Cell, Missing] = {}
     for label, predictor in predictors.items():
         by_label[label] = None
@@ -100,12 +108,16 @@ def predict_models(predictors: Predictors,
         if isinstance(predictor, Predictor):
             names = predictor.names
             if tables:
-                found = predictor.predict(FeatureTable.concatenate(tables))
-                by_label[label] = change(predictor, found) if change else found
+                features = FeatureTable.concatenate(tables)
+                by_label[label], joint = predictor.predict_jointly(
+                    features, known=known)
+                joints[label] = NamedJoint(features.models, predictor.names,
+                                           joint)
         missing |= {
             (model, name, label): table if name in names else UNKNOWN_BENCHMARK
             for model, table in columns[label].items()
             if isinstance(table, Missing) for name in benchmarks
         }
     models = tuple(next(iter(columns.values())))
-    return Predictions.side_by_side(by_label, models, benchmarks, missing)
+    return Predictions.side_by_side(by_label, models, benchmarks,
+                                    missing), joints

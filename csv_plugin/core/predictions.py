@@ -66,10 +66,10 @@ class Prediction:
     intended coverage, such as 0.9. It is `extrapolated` if the model lies so
     far from the training models that errors are expected to be more than half
     as large again, and `in_sample` if it is a training model of this
-    benchmark. With `with_scores`, known scores of the model changed it.
-    With `at_chance`, all training models are at chance: the benchmark is not
-    predictable yet. `expected_error` is the root mean square error to expect,
-    where known.
+    benchmark, or its own score is known to the prediction. With
+    `with_scores`, known scores of the model changed it. With `at_chance`, all
+    training models are at chance: the benchmark is not predictable yet.
+    `expected_error` is the root mean square error to expect, where known.
     """
     value: float
     low: float
@@ -296,11 +296,11 @@ class Predictions:
         ]
         if self.with_scores.any():
             lines.append('+ made from the losses and the known scores of the '
-                         'model on other benchmarks.')
+                         'model on other benchmarks; * of such a model: its '
+                         'own score is known.')
         if self.at_chance.any():
             lines.append('? not predictable yet, as all training models are '
-                         'at chance: the interval reaches to where the '
-                         'steepest of the other benchmarks would be.')
+                         'at chance.')
         return lines
 
     @property

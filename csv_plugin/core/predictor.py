@@ -20,11 +20,16 @@ from csv_plugin.core.kernels import Losses as UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.observed import Observed
-from csv_plugin.core.predictions import PREDICTED, Predictions
+from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the
 #: dumps of models on any tokens, by model.
 Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
+
+#: Why a fitted model is not predicted without its family.
+NOT_RUN = Missing('the benchmark was not run')
+NO_OTHER_FAMILY = Missing(
+    'no model of another family was run on the benchmark')
 
 #: A model is far from the fitted ones if its exponents are so many times as
 #: uncertain as those of fitted models without their family.
@@ -356,28 +361,58 @@ class Predictor:
         Losses are as in `features`, the level of the intervals is in (0, 1).
         Families are as in `joint`. `known` are accuracies of some of these
         models on some of the benchmarks, on which predictions of all models of
-        their families depend. There is one method, without real accuracies.
+        their families depend; what is known counts as in the sample. There
+        is one method, without real accuracies.
 
         Raises:
             InputError: As in `features`, or the level is not in (0, 1).
         """
+        table, _ = self.predict_jointly(losses, level, families, known)
+        return table
+
+    def predict_jointly(
+            self,
+            losses: Losses,
+            level: float = 0.9,
+            families: Optional[Mapping[str, str]] = None,
+            known: Optional[AccuracyTable] = None
+    ) -> tuple[Predictions, Joint]:
+        """Return predictions, and the joint distribution they are a view of.
+
+        Arguments and errors are as in `predict`.
+        """
         features = self.features(losses)
         joint = self.joint(features, families)
         if known is None:
-            return self.predictions(joint, features.models, level)
-        places = [self.names.index(name) for name in known.benchmarks
-                  if name in self.names]  # yapf: disable
-        observed = np.full(joint.mean.shape, np.nan)
-        for m, model in enumerate(features.models):
-            if model in known.models:
-                row = known.values[known.models.index(model)]
-                columns = [known.benchmarks.index(self.names[b])
-                           for b in places]  # yapf: disable
-                observed[m, places] = row[columns]
-        found = self.predictions(joint.given(observed), features.models, level)
-        seen = ~np.isnan(observed)
-        changed = seen.any(axis=1)[:, None] & ~seen
-        return replace(found, with_scores=changed[:, :, None])
+            return self.predictions(joint, features.models, level), joint
+        observed = known.spread(features.models, self.names).values
+        joint = joint.given(observed)
+        table = self.predictions(joint, features.models, level)
+        seen = ~np.isnan(observed)[:, :, None]
+        changed = seen.any(axis=1, keepdims=True) & ~seen
+        return replace(
+            table, with_scores=changed, in_sample=table.in_sample
+            | seen), joint
+
+    def predict_left_out(self, level: float = 0.9) -> Predictions:
+        """Predict the fitted models from models of other families.
+
+        In closed form, for every accuracy that was fitted to. There is no
+        prediction, but a reason, where a model or all other families have no
+        accuracy on a benchmark.
+        """
+        families = np.array(self.families)
+        known = ~np.isnan(self.observed)
+        alone = np.array([len(set(families[rows])) == 1 for rows in known.T])
+        joint = self.model.left_out_joint()
+        joint = replace(joint, mean=np.where(alone, np.nan, joint.mean))
+        table = self.predictions(joint, self.fit_models, level)
+        missing = {
+            (self.fit_models[m], self.names[b], PREDICTED):
+            NO_OTHER_FAMILY if known[m, b] else NOT_RUN
+            for m, b in np.argwhere(np.isnan(table.values[:, :, 0]))
+        }
+        return replace(table, in_sample=np.array(False), missing=missing)
 
     def predictions(self, joint: Joint, models: Sequence[str],
                     level: float) -> Predictions:

@@ -1,17 +1,23 @@
-"""Errors of predictions against real accuracies."""
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+"""Studies: predictions of models, and their errors by the real accuracies."""
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_known
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
+
+#: Names of the method under study and of its baseline.
+METHOD, BASELINE = 'salience', 'mean-loss'
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,12 @@ class Study:
     """One method and its baselines on the same models.
 
     Predictions have the real accuracies; the method under study is first, then
-    baselines such as 'mean-loss' and 'constant'.
+    baselines such as 'mean-loss'. The predictor is that of the method.
+    `joints` are joint distributions of all accuracies, by method, where known.
     """
     predictor: Predictor
     predictions: Predictions
+    joints: Mapping[str, NamedJoint] = field(default_factory=dict)
 
     @classmethod
     def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
@@ -55,14 +63,16 @@ class Study:
         first = next(iter(predictors.values()))
         if not isinstance(losses, (FeatureTable, LossTable)):
             losses = first.loss_table(losses)
-        by_method = {
-            method: predictor.predict(losses)
-            for method, predictor in predictors.items()
-        }
+        by_method: dict[str, Predictions] = {}
+        joints: dict[str, NamedJoint] = {}
+        for method, predictor in predictors.items():
+            table, joint = predictor.predict_jointly(losses)
+            by_method[method] = table
+            joints[method] = NamedJoint(table.models, predictor.names, joint)
         models = next(iter(by_method.values())).models
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
-        return cls(first, predictions.with_real(observed))
+        return cls(first, predictions.with_real(observed), joints)
 
     __repr__ = short_repr
 
@@ -75,6 +85,56 @@ class Study:
             benchmark: _errors(table, b, says_nothing[:, b])
             for b, benchmark in enumerate(table.benchmarks)
         }
+
+
+def split_study(features: FeatureTable, accuracies: AccuracyTable,
+                families: Mapping[str,
+                                  str], fit_models: Sequence[str]) -> Study:
+    """Fit to some of the models, predict all of them.
+
+    Features and accuracies are of all models, families of the training models
+    `fit_models`.
+
+    Raises:
+        InputError: A model has no features, accuracies or family.
+    """
+    fitted = accuracies.select(fit_models)
+    predictors = _fit_both(features, fitted, families)
+    return Study.of(predictors, features, accuracies)
+
+
+def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
+                       families: Mapping[str, str]) -> Study:
+    """Predict every model from models of other families.
+
+    These predictions follow from the fit to all models in closed form, for
+    every accuracy that was observed; where none was, there is no prediction.
+    Arguments and errors are as in `split_study`.
+    """
+    observed = accuracies.select(features.models)
+    check_known('families', observed.models, families, 'Name its family.')
+    if len({families[model] for model in observed.models}) < 2:
+        raise InputError('families', 'at least two families', 'one',
+                         'Add models of another family.')
+    predictors = _fit_both(features, observed, families)
+    by_method = {
+        method: predictor.predict_left_out()
+        for method, predictor in predictors.items()
+    }
+    predictions = Predictions.side_by_side(by_method, features.models,
+                                           observed.benchmarks)
+    return Study(predictors[METHOD], predictions.with_real(observed))
+
+
+def _fit_both(features: FeatureTable, fitted: AccuracyTable,
+              families: Mapping[str, str]) -> dict[str, Predictor]:
+    """Predictors of the method and of its baseline."""
+    check_known('families', fitted.models, families, 'Name its family.')
+    groups = [families[model] for model in fitted.models]
+    return {
+        METHOD: fit_predictor(features, fitted, groups),
+        BASELINE: fit_mean_loss_predictor(features, fitted, groups)
+    }
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -3,7 +3,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
 from csv_plugin.extras.pictures import (capability_picture, capability_points,
@@ -20,21 +19,20 @@ PREDICTOR, PICTURES = 'predictor.safetensors', 'pictures'
 
 def write_training(out: Path,
                    predictors: Mapping[str, Predictor],
-                   losses: LossTable,
                    collection: Collection,
                    command: str,
                    remarks: Sequence[str] = (),
                    wide: bool = False) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
-    The first of `predictors` is the one that was trained; its baselines
-    follow, `mean-loss` among them. `losses` are those of all models. `remarks`
-    are notes of the report on all benchmarks. Returns the `summary` of the
-    study, which takes `wide`.
+    The first of `predictors` is the one that was trained; the baseline
+    follows. `remarks` are notes of the report on all benchmarks. Returns the
+    `summary` of the study, which takes `wide`.
     """
     trained = next(iter(predictors.values()))
+    losses = trained.loss_table(collection.losses)
     study = Study.of(predictors, losses, collection.accuracies)
-    fitted = {m for part in trained.benchmarks for m in part.fit_models}
+    fitted = trained.fit_models
     shown = [model for model in collection.info if model not in fitted]
     n_fitted = len(collection.info) - len(shown)
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'

@@ -3,7 +3,7 @@
 torch is loaded only where a scoring LM takes part.
 """
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 import scipy
@@ -19,6 +19,9 @@ from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor, Units
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
+
+if TYPE_CHECKING:
+    from csv_plugin.lm.head import HeadSettings
 
 #: Methods by name: the model of accuracies, the baseline, and the paper's
 #: training of a head on a scoring LM (Algorithm 2).
@@ -97,6 +100,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         method: Optional[str] = None,
         scoring_lm: Optional[tuple[Any, Any]] = None,
         validation: Sequence[str] = (),
+        settings: Optional['HeadSettings'] = None,
         progress: Progress = iter) -> Predictor:
     """Learn from models whose losses and accuracies are known.
 
@@ -115,6 +119,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             of the first model do.
         validation (Sequence[str]): Models that choose the step, for the
             method 'paper'.
+        settings (Optional[HeadSettings]): Those of the method 'paper', by
+            default the paper's.
         progress (Progress): Wraps the steps of the method 'paper'.
 
     Returns:
@@ -153,7 +159,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     table = targets.table({model: losses[model].texts for model in losses})
     if method == PAPER:
         predictor = _fit_paper(table, losses.texts, targets, accuracies,
-                               groups, scoring_lm, validation, progress)
+                               groups, scoring_lm, validation, settings,
+                               progress)
     else:
         source, units = token_columns(table, losses.texts, targets,
                                       accuracies.benchmarks)
@@ -172,17 +179,18 @@ def fit(losses: Union[ModelLosses, FeatureTable],
 def _fit_paper(table: LossTable, texts: TextSet, targets: TargetTokens,
                accuracies: AccuracyTable, families: Sequence[str],
                scoring_lm: Optional[tuple[Any, Any]],
-               validation: Sequence[str], progress: Progress) -> Predictor:
+               validation: Sequence[str], settings: Optional['HeadSettings'],
+               progress: Progress) -> Predictor:
     if scoring_lm is None:
         raise InputError("the paper's head", 'hidden states of a scoring LM',
                          'none', 'Give a scoring LM.')
     # Not at the top: they load torch.
+    from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import train_paper_head
-    from csv_plugin.lm.hidden_states import hidden_states
-    states = hidden_states(*scoring_lm, texts.texts)
-    return train_paper_head(
-        table, targets, states, accuracies, families, validation,
-        progress=progress)
+    from csv_plugin.lm.hidden_states import states_in_parts
+    states = states_in_parts(*scoring_lm, texts.texts)
+    return train_paper_head(table, targets, states, accuracies, families,
+                            validation, settings or HeadSettings(), progress)
 
 
 def _target_tokens(losses: ModelLosses,

@@ -3,7 +3,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, NamedTuple, Optional, Union
 
 from opencompass.summarizers import DefaultSummarizer
@@ -53,10 +52,9 @@ class PredictedSummarizer(DefaultSummarizer):
             in this run: the abbreviation of a dataset or group, or a pair of
             that and a metric. By default the name is the same and the metric
             is the dataset's first accuracy or the group's average.
-        complete (Optional[str]): Full name of a function that imputes missing
-            scores from a model's real ones,
-            'csv_plugin.extras.score_imputation.with_known_scores'. By default
-            all predictions are made from losses alone.
+        with_scores (bool): Let the real accuracies of a model change the
+            predictions of its others. By default all predictions are made
+            from losses alone.
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
             groups of bbh, mmlu, cmmlu and ceval need not be named.
 
@@ -69,14 +67,14 @@ class PredictedSummarizer(DefaultSummarizer):
                  config: Any,
                  predictors: Sequence[tuple[str, str]],
                  benchmarks: Sequence[tuple[str, Any]] = (),
-                 complete: Optional[str] = None,
+                 with_scores: bool = False,
                  **kwargs: Any) -> None:
         kwargs['summary_groups'] = with_common_groups(
             kwargs.get('summary_groups', ()), config['datasets'])
         super().__init__(config, **kwargs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
-        self.complete = resolve_name(complete) if complete else None
+        self.with_scores = with_scores
         self.benchmarks = benchmarks
 
     def _calculate_group_metrics(self, *results: Any) -> Any:
@@ -110,7 +108,7 @@ class PredictedSummarizer(DefaultSummarizer):
         }
         self.leaderboard, _ = predict_run(
             self.work_dir, folders, predictors, self.predictors, real,
-            partial(tqdm, desc='predictions', delay=2), self.complete)
+            partial(tqdm, desc='predictions', delay=2), self.with_scores)
         return raw, parsed, metrics, modes
 
     def _place(self, benchmark: str,

@@ -3,9 +3,9 @@ from shlex import quote
 
 from csv_plugin.core.comparing import MEAN, Comparison
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.paired import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
-                                    PREDICTED, PREDICTOR, RUNS, SAME, SCORE,
-                                    TEXTS, WORSE, Difference)
+from csv_plugin.core.noise import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
+                                   PREDICTED, PREDICTOR, RUNS, SAME, TEXTS,
+                                   WORSE, Difference)
 from csv_plugin.report.screen import WIDTH, text_table, wrapped
 
 #: Beginnings of the sentence on what came out.
@@ -14,12 +14,12 @@ _SENTENCES = {
     WORSE: 'B is worse than A',
     SAME: 'B and A do not differ beyond noise',
 }
-#: Headings of tables, and the kinds of their differences.
+#: Headings of tables, and the kind of their differences.
 _TABLES = (
     ('Predicted accuracy, points', PREDICTED),
     ('Observed accuracy, points', OBSERVED),
     ('Predicted and observed accuracy combined, points', COMBINED),
-    ('Mean loss and capability scores; lower is better', LOSS, SCORE),
+    ('Mean loss; lower is better', LOSS),
 )
 #: Further columns of the table of items, and their digits.
 _OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
@@ -28,8 +28,8 @@ _OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     """Return tables, notes and what came out, for the terminal."""
     parts = [wrapped([f'{ab}: {m}' for ab, m in zip('AB', comparison.models)])]
-    for heading, *kinds in _TABLES:
-        rows = [part for kind in kinds for part in comparison.of_kind(kind)]
+    for heading, kind in _TABLES:
+        rows = comparison.of_kind(kind)
         if rows:
             parts += [heading, text_table(_rows(rows), width)]
     if comparison.answers:
@@ -96,7 +96,7 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
     for part in parts:
         errors = [part.errors.get(origin) for origin in origins]
         rows.append([
-            'score of ' * (part.kind == SCORE) + _name(part),
+            _name(part),
             _number(part, part.value), _interval(part),
             f'{part.probability:.3f}', part.verdict,
             'none' if part.detectable is None else _number(
@@ -135,8 +135,8 @@ def _legend(comparison: Comparison) -> list[str]:
         legend.append('None: no difference can be detected, as accuracies '
                       'would have to differ by more than 100 points.')
     if comparison.of_kind(PREDICTED):
-        legend.append('SE predictor: error of differences on held-out '
-                      'families, with that of the texts.')
+        legend.append('SE predictor: error of the predicted difference, with '
+                      'that of the texts.')
     if comparison.answers:
         legend.append('p: exact test. Needed: items that make the margin '
                       'detectable. Worth: items that are as exact as the '

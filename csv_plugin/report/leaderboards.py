@@ -1,6 +1,5 @@
 """Real and predicted accuracies side by side, to read and as files."""
-from collections.abc import (Callable, Collection, Iterable, Iterator, Mapping,
-                             Sequence)
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -11,33 +10,27 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.differences import predict_jointly
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import markdown
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import number, percent, possible_ranks
+from csv_plugin.core.formatting import (number, percent, possible_ranks,
+                                        predicted_cell)
 from csv_plugin.core.model_losses import mixed_engines
-from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predicting import (Change, ColumnsByLabel, Predictors,
-                                        RealScores, collect_features,
-                                        predict_models, predictable_benchmarks)
+from csv_plugin.core.overall import MEAN_ERROR, NamedJoint, Overall
+from csv_plugin.core.predicting import (ColumnsByLabel, Predictors, RealScores,
+                                        collect_features, predict_models,
+                                        predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
-from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import prediction_notes, predictor_notes
+from csv_plugin.report.notes import (mean_notes, prediction_notes,
+                                     predictor_notes)
 from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
                                       wrapped)
 
-#: Changes the predictions of a predictor by a table `known` of real accuracies
-#: of the same models, as `extras.score_imputation.with_known_scores` does.
-Complete = Callable[..., Predictions]
-
-#: Most models that a note names as perhaps the best.
-_LIKELY = 3
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
@@ -50,14 +43,13 @@ class Leaderboard:
 
     Methods of the predictions are the labels of predictors. `folders` has the
     name of each model in the files of the run. `notes`, one line each, are the
-    meaning of marks, the reasons for missing values, and remarks. `ranges` has
-    the possible ranks of all models by predictor as cells, such as '2-4',
-    where they are known.
+    meaning of marks, the reasons for missing values, and remarks. `overall`
+    has means over benchmarks, and ranks.
     """
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
-    ranges: Mapping[str, Sequence[str]]
+    overall: Overall
 
     @classmethod
     def of(
@@ -65,15 +57,19 @@ class Leaderboard:
         predictions: Predictions,
         folders: Optional[Mapping[str, str]] = None,
         remarks: Sequence[str] = (),
-        ranges: Mapping[str, Sequence[str]] = MappingProxyType({})
+        joints: Mapping[str, NamedJoint] = MappingProxyType({})
     ) -> 'Leaderboard':
         """A leaderboard that explains its marks and its missing values.
 
-        Args as in the class, but `remarks` are notes to add at the end.
+        Args as in the class, but `remarks` are notes to add, and `joints` are
+        the joint distributions of the accuracies, by label, where known.
         """
         models = predictions.models
-        return cls(predictions, folders or dict(zip(models, models)),
-                   (*prediction_notes(predictions), *remarks), ranges)
+        overall = Overall.of(predictions, joints)
+        notes = (*prediction_notes(predictions, overall), *remarks,
+                 *mean_notes(overall, predictions.level))
+        return cls(predictions, folders or dict(zip(models, models)), notes,
+                   overall)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The `FIELDS` of every model, benchmark and predictor, in this order.
@@ -96,38 +92,36 @@ def _plain(value: Any) -> Any:
     return percent(value) if isinstance(value, float) else value
 
 
-def predict_run(
-        work_dir: FilePath,
-        folders: Mapping[str, str],
-        predictors: Predictors,
-        files: Mapping[str, str],
-        real: RealScores,
-        progress: Progress = iter,
-        complete: Optional[Complete] = None
-) -> tuple[Leaderboard, ColumnsByLabel]:
+def predict_run(work_dir: FilePath,
+                folders: Mapping[str, str],
+                predictors: Predictors,
+                files: Mapping[str, str],
+                real: RealScores,
+                progress: Progress = iter,
+                with_scores: bool = False
+                ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
     """Predict the models of a run anew; returns their feature columns, too.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `real` are accuracies of all models on all
     `predictable_benchmarks`. `folders` are as in `Leaderboard`. `progress`
-    wraps the models; `complete` changes predictions by the known real
-    accuracies.
+    wraps the models. If `with_scores`, known real accuracies of a model change
+    predictions of its others.
     """
     columns, infos = collect_features(predictors, list(folders.values()),
                                       partial(read_run_dump, work_dir),
                                       progress)
-    change = None
-    if complete:
+    known = None
+    if with_scores:
         names = predictable_benchmarks(predictors)
         known = scores_alone([*folders.values()], names,
                              _real_accuracies(real, folders, names))
-        change = partial(complete, known=known)
     remarks = mixed_engines({
         model: infos[folder]
         for model, folder in folders.items() if folder in infos
     })
     return predict_columns(columns, folders, predictors, files, real, remarks,
-                           change), columns
+                           known), columns
 
 
 def predict_columns(columns: ColumnsByLabel,
@@ -136,15 +130,16 @@ def predict_columns(columns: ColumnsByLabel,
                     files: Mapping[str, str],
                     real: RealScores,
                     remarks: Sequence[str] = (),
-                    change: Optional[Change] = None) -> Leaderboard:
+                    known: Optional[AccuracyTable] = None) -> Leaderboard:
     """Predict models from their feature columns.
 
-    Args as in `predict_run` and `Leaderboard.of`; `change` changes the
-    predictions of a predictor.
+    Args as in `predict_run` and `Leaderboard.of`; `known` are accuracies of
+    some of the models, by their folders, that change the predictions.
     """
-    predictions = predict_models(predictors, columns,
-                                 predictable_benchmarks(predictors),
-                                 change).select(folders)
+    predictions, joints = predict_models(predictors, columns,
+                                         predictable_benchmarks(predictors),
+                                         known)
+    predictions = predictions.select(folders)
     missing = {
         (*cell, REAL): accuracy
         for cell, accuracy in real.items() if isinstance(accuracy, Missing)
@@ -153,18 +148,10 @@ def predict_columns(columns: ColumnsByLabel,
         predictions,
         real=_real_accuracies(real, folders, predictions.benchmarks),
         missing={**predictions.missing, **missing})  # yapf: disable
-    remarks = [*remarks, *predictor_notes(predictors, files)]
-    # Known scores make smaller errors, which nothing has measured.
-    ranges: dict[str, list[str]] = {}
-    if not change:
-        ranges, probable = _possible_ranks(predictions, predictors, columns,
-                                           folders)
-        remarks += probable
-    if any('-' in cell[1:] for cells in ranges.values() for cell in cells):
-        remarks.append(
-            'ranks such as 2-4: the error of predicted differences leaves all '
-            f'possible ({predictions.level:.0%} for each pair of models).')
-    return Leaderboard.of(predictions, folders, remarks, ranges)
+    joints = {label: joint.renamed(folders) for label, joint in joints.items()}
+    return Leaderboard.of(predictions, folders,
+                          [*remarks, *predictor_notes(predictors, files)],
+                          joints)
 
 
 def _real_accuracies(real: RealScores, models: Collection[str],
@@ -177,39 +164,6 @@ def _real_accuracies(real: RealScores, models: Collection[str],
             if not isinstance(accuracy, Missing):
                 values[m, b] = accuracy
     return values
-
-
-def _possible_ranks(
-        predictions: Predictions, predictors: Predictors,
-        columns: ColumnsByLabel,
-        folders: Mapping[str, str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Ranges of ranks by predicted means, of predictors that have them.
-
-    Notes name the models that are probably the best where none certainly is.
-    """
-    ranges, notes = {}, []
-    overall = Overall.of(predictions)
-    for places, label in zip(overall.predicted_ranks().T, overall.methods):
-        predictor = predictors[label]
-        ranked = np.flatnonzero(places > 0)
-        if (len(overall.benchmarks) < 2 or len(ranked) < 2
-                or not isinstance(predictor, Predictor)
-                or predictor.training_scores is None):
-            continue
-        rows = (columns[label][folders[predictions.models[m]]] for m in ranked)
-        table = FeatureTable.concatenate(
-            [row for row in rows if isinstance(row, FeatureTable)])
-        found = predict_jointly(predictor, table, main=overall.benchmarks)
-        ranges[label] = ['-'] * len(places)
-        for m, *ends in zip(ranked, *found.rank_ranges(predictions.level)):
-            ranges[label][m] = possible_ranks(*ends)
-        if '1' not in ranges[label]:
-            names = [predictions.models[m] for m in ranked]
-            first = sorted(zip(-found.chances(), names))[:_LIKELY]
-            notes.append(f'{label}: the largest mean is probably that of ' +
-                         ', '.join(f'{name} ({-chance:.0%})'
-                                   for chance, name in first))
-    return ranges, notes
 
 
 def _percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
@@ -273,23 +227,18 @@ def _of_means(board: Leaderboard) -> list[list[str]]:
 
     Means of training models are marked.
     """
-    predictions = board.predictions
-    overall = Overall.of(predictions)
+    predictions, overall = board.predictions, board.overall
     foot = [''] * predictions.has_real()
     is_known = predictions.select(benchmarks=predictions.main).has_real()
     columns = []
     if is_known:
         columns += [['', REAL, *_percents(overall.real), *foot],
                     ['', 'rank', *_ranks(overall.real_ranks()), *foot]]
-    ranks, gaps = overall.predicted_ranks(), overall.differences()
+    gaps = overall.differences()
     for p, size in enumerate(overall.mean_differences()):
         label = overall.methods[p]
-        means = [
-            cell + '*' * bool(fitted) for cell, fitted in zip(
-                _percents(overall.values[:, p]), overall.in_sample[:, p])
-        ]
-        places = board.ranges.get(label, _ranks(ranks[:, p]))
-        columns += [['', label, *means, *foot], ['', 'rank', *places, *foot]]
+        columns += [['', label, *mean_cells(overall, label), *foot],
+                    ['', 'rank', *rank_cells(overall, label), *foot]]
         if is_known:
             columns.append([
                 '', 'diff', *_percents(gaps[:, p], '+.1f'), *_percents([size])
@@ -297,6 +246,35 @@ def _of_means(board: Leaderboard) -> list[list[str]]:
     if columns:
         columns[0][0] = f'mean of {len(overall.benchmarks)}'
     return columns
+
+
+def mean_cells(overall: Overall, method: str) -> list[str]:
+    """Return predicted means in percent, with intervals where known.
+
+    Means of training models have a `*`; '-' stands for no mean.
+    """
+    p = overall.methods.index(method)
+    marks = ['*' * bool(fitted) for fitted in overall.in_sample[:, p]]
+    values = overall.values[:, p]
+    view = overall.views.get(method)
+    if view is None:
+        return [cell + mark for cell, mark in zip(_percents(values), marks)]
+    return [
+        predicted_cell(value, low, high, marks=mark)
+        for value, low, high, mark in zip(values, view.low, view.high, marks)
+    ]
+
+
+def rank_cells(overall: Overall, method: str) -> list[str]:
+    """Return ranks by predicted means: ranges, such as '2-4', where known."""
+    view = overall.views.get(method)
+    if view is None:
+        p = overall.methods.index(method)
+        return _ranks(overall.predicted_ranks()[:, p])
+    return [
+        '-' if np.isnan(first) else possible_ranks(first, last)
+        for first, last in zip(view.first, view.last)
+    ]
 
 
 def _ranks(ranks: Iterable[float]) -> list[str]:

@@ -9,24 +9,25 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import same_look
-from csv_plugin.core.formatting import percent
+from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import REAL, Missing, Predictions
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.scaling_law import LEAST_MODELS, PROBLEMS
+from csv_plugin.core.predictor import BenchmarkFit, Predictor
 from csv_plugin.core.study import outliers
 
 #: Most models or benchmarks that a line names.
 _NAMED = 8
 #: Most single predictions that a line names.
 _OUTSIDE = 4
-#: Fewest models for 90 % intervals other than 0 to 100 %: CV+ takes the least
-#: of n errors that a share `0.9 (n + 1) / n` of them does not exceed.
+#: Most models that a note names as perhaps the best, and their least
+#: probability.
+_LIKELY, _CHANCE = 3, .01
+#: With fewer models a note says that there are few.
 _ENOUGH = 9
 #: Advice where models or families are too few; one family leaves nothing to
-#: hold out.
-_WOULD_DO = (f'{_ENOUGH} models of 2 families would do, some dozens are '
+#: leave out.
+_WOULD_DO = (f'{_ENOUGH} models of 3 families would do, some dozens are '
              'better')
 
 _Key = TypeVar('_Key', bound=Hashable)
@@ -55,8 +56,11 @@ def first(names: Sequence[str], most: int = _NAMED) -> str:
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 
 
-def prediction_notes(predictions: Predictions) -> list[str]:
-    """Return all notes on predictions beside the real accuracies."""
+def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
+    """Return all notes on predictions beside the real accuracies.
+
+    `overall` has their means.
+    """
     legend = []
     if np.isfinite(predictions.values).any():
         legend = predictions.legend()
@@ -64,7 +68,7 @@ def prediction_notes(predictions: Predictions) -> list[str]:
             legend.append('diff is predicted minus real; '
                           f'{MEAN_ERROR} leaves out models marked *.')
     return [
-        *legend, *reasons(predictions), *findings(predictions),
+        *legend, *reasons(predictions), *findings(predictions, overall),
         *outside_notes(predictions)
     ]
 
@@ -91,11 +95,11 @@ def reasons(predictions: Predictions) -> Iterator[str]:
         yield f'{", ".join(named)} of {of_models} on {on_benchmarks}: {reason}'
 
 
-def findings(predictions: Predictions) -> Iterator[str]:
+def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
     """Yield the agreement of predictions and real accuracies."""
     main = predictions.main
     if len(main) > 1:
-        yield from _of_means(predictions.select(benchmarks=main))
+        yield from _of_means(predictions, overall)
     if len(main) < len(predictions.benchmarks):
         rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main ones: '
@@ -119,14 +123,13 @@ def findings(predictions: Predictions) -> Iterator[str]:
             first(named, _OUTSIDE))
 
 
-def _of_means(predictions: Predictions) -> Iterator[str]:
-    overall = Overall.of(predictions)
-    some = len(overall.benchmarks) < len(predictions.benchmarks)
+def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
+    some = len(overall.benchmarks) < len(predictions.main)
     yield 'Rank 1 is the largest mean.' + (
         f' Means are over {first(overall.benchmarks)}; on other benchmarks, '
         'too many scores or predictions are missing.' if some else '')
     means = overall.values
-    if predictions.has_real():
+    if not np.isnan(overall.real).all():
         means = np.column_stack([overall.real, means])
     if np.isnan(means).any():
         yield ('No mean where a number on one of the benchmarks is missing; '
@@ -142,9 +145,37 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
                f'the same order, 0 is chance): {", ".join(agreements)}.')
 
 
+def mean_notes(overall: Overall, level: float) -> Iterator[str]:
+    """Yield what ranges of ranks mean, and which models may be the best.
+
+    Where the best one is certain, it is not named. There are no notes on means
+    of a single benchmark.
+    """
+    if len(overall.benchmarks) < 2:
+        return
+    uncertain = False
+    for method, view in overall.views.items():
+        uncertain |= bool((view.first < view.last).any())
+        if (view.last == 1).any() or (~np.isnan(view.best)).sum() < 2:
+            continue
+        likely = np.argsort(-view.best, kind='stable')[:_LIKELY]
+        named = [
+            f'{overall.models[m]} ({view.best[m]:.0%})' for m in likely
+            if view.best[m] >= _CHANCE
+        ]
+        yield (f'{method}: the largest mean is probably that of '
+               f'{", ".join(named)}')
+    if uncertain:
+        yield (f'ranks such as 2-4: with a probability of {level:.0%} the '
+               'rank lies there, as the losses cannot order these models.')
+
+
 def outside_notes(predictions: Predictions) -> Iterator[str]:
-    """Models of which most predictions are extrapolated."""
-    predicted = np.isfinite(predictions.values)
+    """Models of which most predictions are extrapolated.
+
+    Training models are left out.
+    """
+    predicted = np.isfinite(predictions.values) & ~predictions.in_sample
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
     alike = _alike((tuple(np.array(predictions.models, object)[far]), method)
@@ -152,10 +183,10 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
                    if far.any())
     for models, methods in alike.items():
         yield (f'{", ".join(methods)}: far from the training models (>): '
-               f'{_named(models, predictions.models, "models")}. Errors are '
-               'expected to be more than half as large again as next to '
-               'these: fit to models that are more like them, and check that '
-               'losses have one unit.')
+               f'{_named(models, predictions.models, "models")}. Expect '
+               'errors of 1.5 times those near the training models, or more: '
+               'fit to models that are more like them, and check that losses '
+               'have one unit.')
 
 
 def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
@@ -179,18 +210,40 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
 def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     """Notes on the training of a predictor, by benchmark.
 
-    `verbose` adds all notes of the training, on solvers and errors.
+    `verbose` adds all notes of the training.
     """
     remarks = [(remark, part.benchmark) for part in predictor.benchmarks
-               for remark in _remarks(part, predictor)]
+               for remark in _remarks(part)]
     lines = _by_remark(remarks, predictor.names)
     for part in predictor.benchmarks if verbose else ():
-        own = [remark for remark, name in remarks if name == part.benchmark]
         lines += [
             f'{part.benchmark}: {note}' for note in part.notes
-            if not any(note in remark for remark in own)
+            if (note, part.benchmark) not in remarks
         ]
     return lines
+
+
+def outlier_notes(predictor: Predictor) -> list[str]:
+    """Training models that lie far off, and what they do to the error."""
+    if not predictor.outliers:
+        return []
+    squares = (predictor.observed - predictor.left_out)**2
+    sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
+    with_all, without = (
+        percent(np.sqrt(np.nanmean(part)))
+        if np.isfinite(part).any() else math.nan
+        for part in (squares, squares[sound]))
+    worst = sorted(predictor.outliers.items(), key=lambda item: -item[1])
+    named = [
+        f'{model} ({size:.1f} times the expected error)'
+        for model, size in worst
+    ]
+    return [
+        f'Outliers among the training models, which count less: {first(named)}'
+        f'. Without them, the error of families left out is '
+        f'{number(without)} points, with them {number(with_all)}. Check their '
+        'losses and scores.'
+    ]
 
 
 def _by_remark(remarks: Iterable[tuple[str, str]],
@@ -202,28 +255,14 @@ def _by_remark(remarks: Iterable[tuple[str, str]],
     ]
 
 
-def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
-    if part.is_mean:
-        why = [note.rpartition('accuracy: ')[2] for note in part.notes]
-        yield ('all models get the same number, the mean accuracy of the '
-               'training models' + (f' ({"; ".join(why)})' if why else ''))
-        return
+def _remarks(part: BenchmarkFit) -> Iterator[str]:
     yield from (note for note in part.notes if note.startswith(MIXED))
-    if part.model.curve.alpha > 0:
-        yield ('predicted accuracy rises with the loss, so look at the '
-               'accuracies of the training models')
-    n_models, held_out = len(part.fit_models), not math.isnan(part.cv_mse)
-    if n_models < _ENOUGH or not held_out:
-        yield (f'fitted to {n_models} models' + ' of one family' *
-               (not held_out) + ', too few for an interval that says '
-               f'anything: {_WOULD_DO}')
-    # A baseline, asked to use the mean loss, has notes on its curve alone.
-    if held_out and {*part.notes} - {*PROBLEMS.values()} and np.allclose(
-            part.model.typical_coefficients, predictor.columns.uniform,
-            atol=0):
-        scored = 'units' if predictor.targets is None else 'tokens'
-        yield (f'the mean loss of all {scored} predicts, as nothing that was '
-               'learned did better on held-out families of models')
+    if part.at_chance:
+        yield ('not predictable yet, as all training models are at chance by '
+               'the noise of their items')
+    if len(part.fit_models) < _ENOUGH:
+        yield (f'fitted to {len(part.fit_models)} models, so that '
+               f'intervals are wide: {_WOULD_DO}')
 
 
 def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
@@ -247,13 +286,11 @@ def _too_few(n: int, n_families: int) -> str:
     """Consequence of n models of so many families; empty if enough."""
     if not n:
         return 'left out, as no model to fit to was run there.'
-    if n < LEAST_MODELS:
-        result = 'the mean accuracy is predicted'
-    elif n_families < 2:
-        result = ('nothing can be held out, so that settings are not chosen '
-                  'and all intervals are 0 to 100 %')
+    if n_families < 2:
+        result = ('no family can be left out, so that nothing shows how far '
+                  'errors go')
     elif n < _ENOUGH:
-        result = 'all 90% intervals are 0 to 100 %'
+        result = 'intervals are wide'
     else:
         return ''
     noun = 'family' if n_families == 1 else 'families'

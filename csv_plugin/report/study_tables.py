@@ -8,14 +8,15 @@ import numpy as np
 
 from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.formatting import ANY, number, percent
-from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
+from csv_plugin.core.predictor import BenchmarkFit
+from csv_plugin.core.study import (BASELINE, BenchmarkErrors, Study,
+                                   geometric_mean)
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import learning_notes, outside_notes
+from csv_plugin.report.notes import (learning_notes, outlier_notes,
+                                     outside_notes)
 from csv_plugin.report.screen import markdown_table, text_table, wrapped
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
@@ -24,12 +25,10 @@ PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
 
 _LEGEND = """\
 MSE in 1e-3 (squared fractions), of held-out models alone. `mean-loss` (mean
-loss with a learned floor) is the baseline; `constant` (mean accuracy of the
-training models) and, where texts are named after a benchmark, `label-token`
-(loss of its own answers) stand beside it. MAE and the width of the {level:.0%}
-intervals are in points of accuracy (percent), `Spearman` is the rank
-correlation, `coverage` the share of scores inside of the intervals. ({any}):
-all intervals reach from chance, or below, to 100 %, so none can miss.
+loss with a learned floor) is the baseline. MAE and the width of the
+{level:.0%} intervals are in points of accuracy (percent), `Spearman` is the
+rank correlation, `coverage` the share of scores inside of the intervals.
+({any}): all intervals reach from chance, or below, to 100 %, so none can miss.
 The last row holds geometric means of the MSE and plain means of the rest over
 {n_main} main benchmarks. The leaderboard has errors of means, which are
 smaller than means of errors.
@@ -47,15 +46,21 @@ _UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
 
 #: Methods of a study, as rows and columns are called after them.
 _METHODS = {
+    'salience': 'the method, which learns how much each loss counts',
     'mean-loss': 'the baseline, the mean loss with a learned floor',
-    'constant': 'the mean accuracy of the training models',
-    'averaged': 'the default solver',
 }
+
+#: Columns of tables of fits, see `fit_cells`, and their legend.
+FIT_HEADER = 'error', 'expected error'
+FIT_LEGEND = (
+    'Errors are in points and of the training models, each predicted from '
+    'models of other families: the root mean square over the models, and the '
+    'median of the errors that were to be expected.')
 
 
 def write_predictions(folder: Path, study: Study,
                       info: Mapping[str, ModelInfo]) -> None:
-    """Write every prediction of the solver as CSV, one row each.
+    """Write every prediction of the method as CSV, one row each.
 
     Scores that the predictor was fitted to are in `in_sample.csv`, all others
     in `predictions.csv`. Columns are `PREDICTION_COLUMNS`, accuracies as
@@ -77,11 +82,25 @@ def write_predictions(folder: Path, study: Study,
 
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
-    """Predictions of the solver for some models."""
-    return Leaderboard.of(_of_solver(study).select(models))
+    """Predictions of the method for some models."""
+    predictions = _of_method(study).select(models)
+    named = dict(zip(models, models))
+    joints = {
+        method: joint.renamed(named)
+        for method, joint in study.joints.items()
+        if method in predictions.methods
+    }
+    return Leaderboard.of(predictions, joints=joints)
 
 
-def _of_solver(study: Study) -> Predictions:
+def fit_cells(part: BenchmarkFit) -> list[str]:
+    """Errors of a benchmark in columns of `FIT_HEADER`; '-' where unknown."""
+    return [
+        number(percent(error)) for error in (part.error, part.expected_error)
+    ]
+
+
+def _of_method(study: Study) -> Predictions:
     return study.predictions.select(methods=[study.predictions.methods[0]])
 
 
@@ -89,14 +108,14 @@ def error_rows(study: Study) -> list[list[str]]:
     """All errors by benchmark, below a header; means over main ones last."""
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
-    solver = by_method[methods[0]]
+    own = by_method[methods[0]]
     judged = judged_benchmarks(study)
     header = [
         'benchmark', 'models', *(f'MSE {method}' for method in methods), 'MAE',
         'Spearman', 'coverage', 'width'
     ]
     groups = [(name, str(errors.n_models), [name])
-              for name, errors in solver.items()]
+              for name, errors in own.items()]
     groups.append((f'mean of {len(judged)}', '', judged))
     rows = [header]
     for name, n_models, names in groups:
@@ -104,7 +123,7 @@ def error_rows(study: Study) -> list[list[str]]:
         rows.append([
             name, n_models,
             *(number(1e3 * square, '.2f') for square in squares),
-            *_measures([solver[name] for name in names])
+            *_measures([own[name] for name in names])
         ])
     return rows
 
@@ -112,17 +131,17 @@ def error_rows(study: Study) -> list[list[str]]:
 def short_table(study: Study) -> str:
     """Error, its ratio to the mean loss and coverage, for the terminal.
 
-    The rows are the benchmarks by the solver, and then the means over the main
+    The rows are the benchmarks by the method, and then the means over the main
     ones by each method.
     """
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
-    baseline, solver = by_method['mean-loss'], by_method[methods[0]]
+    baseline, own = by_method[BASELINE], by_method[methods[0]]
     judged = judged_benchmarks(study)
     rows = [['benchmark', 'models', 'error', 'of mean loss', 'coverage']]
     rows += [[name,
-              str(errors.n_models), *_figures(solver, baseline, [name])]
-             for name, errors in solver.items()]
+              str(errors.n_models), *_figures(own, baseline, [name])]
+             for name, errors in own.items()]
     rows += [[
         f'mean of {len(judged)} by {method}', '',
         *_figures(errors, baseline, judged)
@@ -152,21 +171,23 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
     return f'({ANY})' if says_nothing else number(value, digits)
 
 
-def cross_validated_line(predictor: Predictor) -> str:
-    """Mean of these errors over the main benchmarks; empty without any."""
-    squares = [part.cv_mse for part in predictor.benchmarks if part.main]
-    known = [square for square in squares if not math.isnan(square)]
-    if not known:
+def expected_line(study: Study) -> str:
+    """The error to expect for predicted models; empty without any.
+
+    Root mean square over main benchmarks and models that were not fitted to.
+    """
+    table = _of_method(study).select(benchmarks=study.predictions.main)
+    expected = table.expected_error[~table.in_sample]
+    expected = expected[~np.isnan(expected)]
+    if not len(expected):
         return ''
-    n, n_main = len(known), len(squares)
-    fewer = f' ({n} of {n_main} benchmarks)' if n < n_main else ''
-    return ('Cross-validated error (root mean square in points, mean over '
-            f'the main benchmarks): {number(percent(_mean(known)**0.5))}'
-            f'{fewer}.')
+    error = math.sqrt(float(np.mean(expected**2)))
+    return ('Error to expect for the predicted models (root mean square in '
+            f'points, over the main benchmarks): {number(percent(error))}.')
 
 
 def judged_benchmarks(study: Study) -> list[str]:
-    """Main benchmarks on which the solver has an error."""
+    """Main benchmarks on which the method has an error."""
     errors = study.errors(study.predictions.methods[0])
     return [
         name for name in study.predictions.main
@@ -209,9 +230,11 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
                         if name in study.predictions.methods)
     parts = [
-        title, f'{table}\n\n{wrapped([legend, f"{methods}."])}',
-        wrapped([cross_validated_line(study.predictor)]),
-        wrapped(outside_notes(_of_solver(study))),
+        title,
+        wrapped(outlier_notes(study.predictor)),
+        f'{table}\n\n{wrapped([legend, f"{methods}."])}',
+        wrapped([expected_line(study)]),
+        wrapped(outside_notes(_of_method(study))),
         wrapped(learning_notes(study.predictor))
     ]
     return '\n\n'.join(filter(None, parts))
@@ -232,17 +255,19 @@ def write_report(path: FilePath,
         level=study.predictions.level, n_main=n_main, any=ANY)
     training = *remarks, *learning_notes(study.predictor, verbose=True)
     notes = [
-        f'* {markdown(note)}' for note in (*outside_notes(_of_solver(study)),
+        f'* {markdown(note)}' for note in (*outside_notes(_of_method(study)),
                                            *(f'{note}.' for note in training))
     ]
+    outliers = [f'* {markdown(n)}' for n in outlier_notes(study.predictor)]
     parts = [
         f'# {title}',
-        indent(visible(command), '    '),
+        indent(visible(command), '    '), *outliers,
         markdown_table(error_rows(study)),
-        legend.strip(), '## Cross-validated errors',
-        markdown_table([['benchmark', *ERROR_HEADER],
-                        *([part.benchmark, *part.error_cells]
+        legend.strip(),
+        expected_line(study), '## Families left out',
+        markdown_table([['benchmark', *FIT_HEADER],
+                        *([part.benchmark, *fit_cells(part)]
                           for part in study.predictor.benchmarks)]),
-        ERROR_LEGEND, '\n'.join(['## Notes', '', *(notes or ['None.'])])
+        FIT_LEGEND, '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]
-    write_text(path, '\n\n'.join(parts) + '\n')
+    write_text(path, '\n\n'.join(filter(None, parts)) + '\n')

@@ -28,7 +28,7 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
             text_table(_forecast_rows(triage, ranked), width)
         ]
     parts.append(wrapped([*triage.predictions.legend(), *_legend(triage)]))
-    if triage.backtests:
+    if triage.errors:
         parts += [
             'Error to expect: mean absolute, points, on earlier runs',
             text_table(_error_rows(triage), width)
@@ -90,17 +90,17 @@ def _error_rows(triage: Triage) -> list[list[str]]:
     # Runs at the same share have the same back-test.
     runs: dict[float, str] = {}
     for trajectory in triage.runs:
-        if trajectory.run in triage.backtests:
+        if trajectory.run in triage.errors:
             runs.setdefault(trajectory.shares[-1], trajectory.run)
     for share, run in runs.items():
-        n_runs = str(len(triage.backtests[run].runs))
-        for label, errors in zip(('forecast', 'prediction now'),
-                                 triage.error_to_expect(run)):
-            rows.append([
-                f'{share:.0%}', n_runs, label,
-                *(f'{100 * error:.1f}'
-                  for error in (triage.mean(errors), *errors))
-            ])
+        test = triage.errors[run]
+        for label, errors in (('forecast', test.forecast), ('prediction now',
+                                                            test.now)):
+            cells = [
+                f'{100 * error:.1f}'
+                for error in (triage.mean(errors), *errors)
+            ]
+            rows.append([f'{share:.0%}', str(len(test.runs)), label, *cells])
     return rows
 
 

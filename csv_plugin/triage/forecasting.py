@@ -1,42 +1,41 @@
-"""Forecasts of the capability score at the end of a pretraining run.
+"""Forecasts of the losses at the end of a pretraining run.
 
-A forecast is the exponent at the last checkpoint plus the gain of earlier runs
-from the same share of their budgets on. Two gains are averaged, weighted by
-the inverse squares of their mean squared errors on earlier runs left out. The
-median gain suits capabilities that emerge in some of the runs only. The gain
-regressed on the level of the runs suits runs of which the better gain more.
+A forecast is the logarithms of losses at the last checkpoint plus the gain of
+earlier runs from the same share of their budgets on. Two gains are averaged:
+the mean gain, and the gain regressed on the level of the runs, which suits
+runs of which the better gain more. Their weights are the inverse squares of
+their mean squared errors on earlier runs left out. What counts is the error of
+the mean over units, which the noise of single units does not hide.
 
 Expected errors come from a back-test: every earlier run is forecast from the
-others. They are scaled up by the growth of errors where better earlier runs
-are forecast from worse ones.
+others. For a run that is to end better than all of them, they are scaled up by
+the growth of errors where better earlier runs are forecast from worse ones.
 """
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.triage.loss_errors import LossErrors, worse_and_better
 from csv_plugin.triage.trajectories import RunTrajectory
 
 #: With fewer earlier runs, a regression left one out has no error.
 LEAST_RUNS = 4
 #: Smaller mean squared errors count as this, and leverages as no more.
 LEAST_ERROR, MOST_LEVERAGE = 1e-12, 0.99
-#: Better runs are forecast from these shares of all runs, the worst.
-WORSE = (1 / 2, 2 / 3, 5 / 6)
-#: Benchmarks with smaller errors of exponents are left out.
-LEAST_DEVIATION = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
     """Forecasts of H truncated earlier runs, each from the others.
 
-    `now`, `forecast` and `actual` are exponents at the truncation, forecast
-    from there, and at the end, `(H, B)`. `forward`, `(n_b,)`, are errors of
-    forecasts of better runs from worse ones, in root mean squares of `errors`.
-    All are empty if fewer than two runs have checkpoints early enough.
+    `now`, `forecast` and `actual` are logarithms of losses at the truncation,
+    forecast from there, and at the end, `(H, K)`. `forward`, `(n, K)`, are
+    errors of better runs forecast from worse ones. All are empty if fewer than
+    two runs have checkpoints early enough.
     """
     runs: tuple[str, ...]
     now: NDArray[np.float64]
@@ -46,21 +45,24 @@ class Backtest:
 
     @property
     def errors(self) -> NDArray[np.float64]:
-        """Actual minus forecast, `(H, B)`."""
+        """Actual minus forecast, `(H, K)`."""
         return self.actual - self.forecast
 
     @property
     def growth(self) -> float:
-        """Ratio of errors on better runs to those of the back-test; 1 or more.
+        """Ratio of errors of mean losses of better runs to those of all; 1 or more.
         """
         if not len(self.forward):
             return 1.0
-        return max(1.0, float(np.sqrt(np.mean(self.forward**2))))
+        usual, forward = (
+            float(np.mean(part.mean(axis=1)**2))
+            for part in (self.errors, self.forward))
+        return max(1.0, math.sqrt(forward / max(usual, LEAST_ERROR)))
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Expected exponents of Eq. 2 of a run at its budget, `(B,)`.
+    """Logarithms of the losses of a run at its budget, `(K,)`.
 
     They are NaN where none can be made. `share` is the share of the budget at
     the last checkpoint, NaN if unknown; the back-test starts at the same
@@ -68,23 +70,34 @@ class Forecast:
     """
     run: str
     share: float
-    exponents: NDArray[np.float64]
+    logs: NDArray[np.float64]
     backtest: Backtest
 
     @property
-    def errors(self) -> NDArray[np.float64]:
-        """Expected errors: those of the back-test, scaled up, `(n, B)`.
-
-        One row of zeros for a finished run.
-        """
-        if self.share == 1:
-            return np.zeros((1, len(self.exponents)))
-        return self.backtest.growth * self.backtest.errors
+    def is_made(self) -> bool:
+        """True if there is a forecast."""
+        return not np.isnan(self.logs).any()
 
     @property
-    def freedom(self) -> int:
-        """Degrees of freedom of the errors: better runs less one, or 1."""
-        return max(1, len(self.backtest.forward) - 1)
+    def errors_known(self) -> bool:
+        """True if there is a back-test, or the run is finished."""
+        return self.share == 1 or bool(self.backtest.runs)
+
+    @property
+    def errors(self) -> LossErrors:
+        """Expected errors: those of the back-test.
+
+        They are scaled up for a run that is to end better than all of the
+        back-test, and what this adds is common to all such runs. There is no
+        error for a finished run.
+        """
+        test = self.backtest
+        if self.share == 1 or not test.runs:
+            return LossErrors(np.zeros((0, len(self.logs))), 1)
+        ahead = self.logs.mean() < test.actual.mean(axis=1).min()
+        growth = test.growth if ahead else 1.0
+        return LossErrors(growth * test.errors,
+                          len(test.runs) - 1, 1 - growth**-2)
 
 
 class Forecaster:
@@ -92,6 +105,7 @@ class Forecaster:
 
     def __init__(self, history: Sequence[RunTrajectory]) -> None:
         self.history = tuple(history)
+        self._backtests: dict[float, Backtest] = {}
         for past in self.history:
             if not past.finished:
                 raise InputError(
@@ -112,12 +126,12 @@ class Forecaster:
                              'a run that is not in the history',
                              'it in the history too',
                              'Leave it out of the history.')
-        share, now = float(run.shares[-1]), run.exponents[-1]
-        exponents = now if run.finished else np.full_like(now, np.nan)
+        share, now = float(run.shares[-1]), run.logs[-1]
+        logs = now if run.finished else np.full_like(now, np.nan)
         members = self.members(share)
         if members and not run.finished:
-            exponents = forecast_exponents(now, *_levels(members, share))
-        return Forecast(run.run, share, exponents, self.backtest(share))
+            logs = forecast_logs(now, *_levels(members, share))
+        return Forecast(run.run, share, logs, self.backtest(share))
 
     def members(self, share: float) -> list[RunTrajectory]:
         """Return earlier runs that cover a share of their budgets."""
@@ -128,80 +142,60 @@ class Forecaster:
 
         Runs without a checkpoint as early are left out.
         """
+        if share not in self._backtests:
+            self._backtests[share] = self._backtest(share)
+        return self._backtests[share]
+
+    def _backtest(self, share: float) -> Backtest:
         members = self.members(share)
         if len(members) < 2:
             empty = np.zeros((0, 0))
-            return Backtest((), empty, empty, empty, np.array([]))
+            return Backtest((), empty, empty, empty, empty)
         then, final = _levels(members, share)
         left_out = np.array([
-            forecast_exponents(then[run], np.delete(then, run, axis=0),
-                               np.delete(final, run, axis=0))
+            forecast_logs(then[run], np.delete(then, run, axis=0),
+                          np.delete(final, run, axis=0))
             for run in range(len(members))
         ])
+        forward = []
+        for worse, better in worse_and_better(-final.mean(axis=1)):
+            for run in better:
+                forecast = forecast_logs(then[run], then[worse], final[worse])
+                forward.append(final[run] - forecast)
         return Backtest(
             tuple(past.run for past in members), then, left_out, final,
-            _forward_errors(then, final, left_out))
+            np.array(forward))
 
 
 def _levels(members: Sequence[RunTrajectory],
             share: float) -> tuple[NDArray, NDArray]:
-    """Exponents of n runs at a share and at the end, `(n, B)` each."""
+    """Logarithms of losses of n runs at a share and at the end, `(n, K)`."""
     return (np.array([past.at(share) for past in members]),
-            np.array([past.exponents[-1] for past in members]))
+            np.array([past.logs[-1] for past in members]))
 
 
-def forecast_exponents(now: NDArray, then: NDArray,
-                       final: NDArray) -> NDArray[np.float64]:
-    """Forecast the exponents of a run at its end, `(B,)`.
+def forecast_logs(now: NDArray, then: NDArray,
+                  final: NDArray) -> NDArray[np.float64]:
+    """Forecast the logarithms of the losses of a run at its end, `(K,)`.
 
-    From its exponents now, `(B,)`, and those of n earlier runs at the same
-    share of the budget and at their ends, `(n, B)`.
+    From those now, `(K,)`, and those of n earlier runs at the same share of
+    the budget and at their ends, `(n, K)`.
     """
-    gains = final - then
-    median = np.median(gains, axis=0)
-    if len(gains) < LEAST_RUNS:
-        return now + median
-    left_out = [
-        np.median(np.delete(gains, run, axis=0), axis=0)
-        for run in range(len(gains))
+    gains, n = final - then, len(then)
+    middle = gains.mean(axis=0)
+    if n < LEAST_RUNS:
+        return now + middle
+    level = then.mean(axis=1)
+    away = level - level.mean()
+    square = max(float(away @ away), LEAST_ERROR)
+    slope = away @ gains / square
+    about_mean = (gains - middle).mean(axis=1)
+    about_line = about_mean - away * slope.mean()
+    leverage = np.minimum(1 / n + away**2 / square, MOST_LEVERAGE)
+    errors = [
+        np.mean((about_mean * n / (n - 1))**2),
+        np.mean((about_line / (1 - leverage))**2)
     ]
-    design = np.column_stack([np.ones(len(then)), then.mean(axis=1)])
-    solve = np.linalg.pinv(design)
-    regressed = np.array([1, now.mean()]) @ solve @ gains
-    hat = design @ solve
-    leverage = np.minimum(np.diag(hat), MOST_LEVERAGE)
-    residuals = (gains - hat @ gains) / (1 - leverage)[:, None]
-    errors = [np.mean((gains - left_out)**2), np.mean(residuals**2)]
     weights = np.maximum(errors, LEAST_ERROR)**-2.0
-    return now + np.average([median, regressed], axis=0, weights=weights)
-
-
-def worse_and_better(
-        final: NDArray) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield rows of the worst 1/2, 2/3 and 5/6 of runs, and of the rest.
-
-    Exponents at the end of H runs, `(H, B)`, order the runs.
-    """
-    order = np.argsort(final.mean(axis=1), kind='stable')
-    for share in WORSE:
-        n_worse = round(len(order) * share)
-        yield order[:n_worse], order[n_worse:]
-
-
-def _forward_errors(then: NDArray, final: NDArray,
-                    left_out: NDArray) -> NDArray[np.float64]:
-    """Errors of forecasts of better runs from worse ones, one per run.
-
-    Empty where the forecasts `left_out` have no errors.
-    """
-    unit = np.sqrt(np.mean((final - left_out)**2, axis=0))
-    usable = unit > LEAST_DEVIATION
-    if not usable.any():
-        return np.array([])
-    squares: dict[int, list[float]] = {}
-    for worse, better in worse_and_better(final):
-        for run in better:
-            forecast = forecast_exponents(then[run], then[worse], final[worse])
-            errors = (final[run] - forecast)[usable] / unit[usable]
-            squares.setdefault(run, []).append(float(np.mean(errors**2)))
-    return np.sqrt([np.mean(of_run) for of_run in squares.values()])
+    weight = weights[1] / weights.sum()
+    return now + middle + weight * (now.mean() - level.mean()) * slope

@@ -3,28 +3,41 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.accuracies import AccuracyTable, places
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted, predicted_cell
+from csv_plugin.core.joint import Joint
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
                                            rows_by_run)
-from csv_plugin.triage.forecasting import Backtest, Forecaster
-from csv_plugin.triage.ranking import (LEVEL, TOO_FAR, Expectation, Ranking,
-                                       curve_floors, expect, rank_all)
-from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
+from csv_plugin.triage.forecasting import Backtest, Forecast, Forecaster
+from csv_plugin.triage.loss_errors import LEVEL, log_losses, with_loss_errors
+from csv_plugin.triage.ranking import TOO_FAR, Expectation, Ranking, rank_all
+from csv_plugin.triage.trajectories import RunTrajectory
 
 #: Name of the ranking by the mean over the benchmarks.
 OVERALL = 'mean'
+
+
+class ErrorToExpect(NamedTuple):
+    """Mean absolute errors of earlier runs, forecast from the others.
+
+    Errors of the forecasts, and of the predictions where they were made;
+    fractions, `(B,)` each. They are differences from the accuracies predicted
+    at the ends of the runs.
+    """
+    runs: tuple[str, ...]
+    forecast: NDArray[np.float64]
+    now: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +46,16 @@ class Triage:
 
     Training is measured in `measure`: 'tokens', or 'steps' where no tokens are
     known. Predictions are of all checkpoints, `expected` accuracies at the
-    budget, by run. Rankings are by benchmark and `OVERALL`. Back-tests are of
-    earlier runs, forecast from the same share of the budget, by unfinished
-    run. `floors` are those of the curves (Eq. 2), fractions, `(B,)`. Notes are
-    remarks for users.
+    budget, by run. Rankings are by benchmark and `OVERALL`. Errors are those
+    of earlier runs, forecast from the same share of the budget, by unfinished
+    run. Notes are remarks for users.
     """
     measure: str
     runs: tuple[RunTrajectory, ...]
     predictions: Predictions
     expected: Mapping[str, Expectation]
     rankings: Mapping[str, Ranking]
-    backtests: Mapping[str, Backtest]
-    floors: NDArray[np.float64]
+    errors: Mapping[str, ErrorToExpect]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -72,19 +83,13 @@ class Triage:
 
     def error_to_expect(
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean absolute errors of the back-test of a run.
+        """Return mean absolute errors of earlier runs, for one of `errors`.
 
-        Errors of the forecasts, and of the predictions where they were made;
-        fractions, `(B,)` each. They are differences from the accuracies
-        predicted at the ends of the earlier runs. The run is one of
-        `backtests`.
+        Those of forecasts, and of predictions where they were made; fractions,
+        `(B,)` each.
         """
-        test = self.backtests[run]
-        actual, forecasts, now = (
-            accuracy_at(exponents, self.floors)
-            for exponents in (test.actual, test.forecast, test.now))
-        return (np.abs(actual - forecasts).mean(axis=0),
-                np.abs(actual - now).mean(axis=0))
+        test = self.errors[run]
+        return test.forecast, test.now
 
     def checkpoint_records(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of `checkpoints.csv`: each checkpoint and benchmark.
@@ -154,10 +159,10 @@ class Triage:
     def to_dict(self) -> dict[str, Any]:
         """Return the values of `triage.json`."""
         errors: dict[str, dict[str, Any]] = {}
-        labels = 'forecast', 'prediction now'
-        for run in self.backtests:
+        for run, part in self.errors.items():
             errors[run] = {}
-            for label, values in zip(labels, self.error_to_expect(run)):
+            for label, values in (('forecast', part.forecast),
+                                  ('prediction now', part.now)):
                 by_name = dict(zip(self.benchmarks, values.tolist()))
                 errors[run][label] = by_name | {OVERALL: self.mean(values)}
         return {
@@ -183,9 +188,10 @@ def forecast(predictor: Predictor,
 
     Every checkpoint gets predicted accuracies. Every run gets a forecast of
     its accuracies at its budget of training tokens, and a rank among the runs.
-    A forecast adds to the capability scores of the run the gain of earlier
-    runs from the same share of their budgets on; see docs/triage.md.
-    Accuracies are fractions, intervals 90 % intervals.
+    A forecast adds to the logarithms of the losses of the run the gain of
+    earlier runs from the same share of their budgets on, and predicts the
+    accuracies at these losses; see docs/triage.md. Accuracies are fractions,
+    intervals 90 % intervals.
 
     The predictor was fitted to token losses. `losses` are in nats, of the
     checkpoints to judge, by name; one at 0 tokens is left out. `history` has
@@ -214,13 +220,16 @@ def judge(
     checkpoints: Mapping[str, Checkpoint],
     history: Mapping[str, Checkpoint],
     budget: float = math.nan,
-    refused: Mapping[str, str] = MappingProxyType({})
+    refused: Mapping[str, str] = MappingProxyType({}),
+    known: Optional[AccuracyTable] = None,
 ) -> Triage:
     """Judge runs by the features of their checkpoints, as `forecast` does.
 
     Checkpoints at 0 tokens or without features are left out. `refused` maps
-    some of the latter to the reasons why; these become notes. An `InputError`,
-    too, if a benchmark is called `OVERALL`.
+    some of the latter to the reasons why; these become notes. `known` are
+    accuracies of some of the checkpoints, on which all that is said of their
+    runs is conditioned. An `InputError`, too, if a benchmark is called
+    `OVERALL`.
     """
     if OVERALL in predictor.names:
         raise InputError(
@@ -241,12 +250,25 @@ def judge(
                          first_reason(refused, 'none beyond 0 tokens'),
                          'Collect losses of checkpoints.')
     forecaster = Forecaster(earlier)
-    triage = _judge_runs(predictor, features, runs, forecaster, measure)
-    return replace(
-        triage,
-        notes=(*(f'{name} is left out: {why}'
-                 for name, why in refused.items()),
-               *_notes(measure, runs, chosen, forecaster, triage.expected)))
+    triage = _judge_runs(predictor, features, runs, forecaster, measure, known)
+    notes = [f'{name} is left out: {why}' for name, why in refused.items()]
+    notes += _notes(measure, runs, chosen, forecaster, triage.expected)
+    scored = _scored(runs, predictor, known)
+    if scored:
+        notes.append(f'{", ".join(scored)}: the known scores of checkpoints '
+                     'count in predictions and forecasts.')
+    return replace(triage, notes=tuple(notes))
+
+
+def _scored(runs: Sequence[RunTrajectory], predictor: Predictor,
+            known: Optional[AccuracyTable]) -> list[str]:
+    """Names of runs with a known accuracy on a benchmark of the predictor."""
+    if known is None:
+        return []
+    return [
+        run.run for run in runs if not np.isnan(
+            known.spread(run.checkpoints, predictor.names).values).all()
+    ]
 
 
 def _check_measures(chosen: Mapping[str, Checkpoint],
@@ -266,34 +288,97 @@ def _check_measures(chosen: Mapping[str, Checkpoint],
 
 def _judge_runs(predictor: Predictor, features: FeatureTable,
                 runs: Sequence[RunTrajectory], forecaster: Forecaster,
-                measure: str) -> Triage:
+                measure: str, known: Optional[AccuracyTable]) -> Triage:
     """Forecast, expect and rank runs; there are no notes yet."""
-    forecasts = {run.run: forecaster.forecast(run) for run in runs}
+    forecasts = [forecaster.forecast(run) for run in runs]
+    names = tuple(name for run in runs for name in run.checkpoints)
+    families = {name: run.run for run in runs for name in run.checkpoints}
+    # A run without a forecast stays where it is.
+    ends = [run.checkpoints[-1] for run in runs]
+    tables = [features.select(names)]
+    for r, part in enumerate(forecasts):
+        if part.is_made and part.share != 1:
+            ends[r] = f'end of the training of {part.run}'
+            families[ends[r]] = part.run
+            losses = np.exp(part.logs)[None]
+            tables.append(FeatureTable((ends[r], ), features.columns, losses))
+    table = FeatureTable.concatenate(tables)
+    joint = predictor.joint(table, families)
+    if known is not None:
+        joint = joint.given(known.spread(table.models, predictor.names).values)
+    predictions = predictor.predictions(
+        joint.take(np.arange(len(names))), names, LEVEL)
+    at_ends = with_loss_errors(
+        joint.take(np.array(places(ends, table.models))), predictor,
+        table.select(ends), [part.errors for part in forecasts])
     main = _in_mean(predictor.names, predictor.main)
-    names = [name for run in runs for name in run.checkpoints]
-    predictions = predictor.predict(features.select(names), LEVEL)
     marks = _extrapolated(
         predictions.select([run.checkpoints[-1] for run in runs]), main)
-    expected = {
-        name: expect(part, predictor, main, of_run)
-        for (name, part), of_run in zip(forecasts.items(), marks)
-    }
-    rankings = rank_all([*forecasts.values()], [*expected.values()],
-                        np.array([run.budget for run in runs]), predictor,
-                        main)
+    expected = _expected(predictor, forecasts, at_ends, main, marks)
+    rankings = rank_all([*expected], [*expected.values()],
+                        np.array([run.finished for run in runs]),
+                        np.array([run.budget for run in runs]),
+                        _drawn(forecasts, at_ends, main))
     return Triage(
         measure=measure,
         runs=tuple(runs),
         predictions=predictions,
         expected=expected,
         rankings=dict(zip((*predictor.names, OVERALL), rankings)),
-        backtests={
-            name: part.backtest
-            for name, part in forecasts.items()
-            if part.share != 1 and part.backtest.runs
+        errors={
+            part.run: _error_to_expect(predictor, features, part.backtest)
+            for part in forecasts if part.share != 1 and part.backtest.runs
         },
-        floors=curve_floors(predictor),
         notes=())
+
+
+def _expected(predictor: Predictor, forecasts: Sequence[Forecast],
+              at_ends: Joint, main: Sequence[int],
+              marks: NDArray[np.bool_]) -> dict[str, Expectation]:
+    """Expected accuracies of R runs, by their joint distribution.
+
+    NaN of those without a forecast. `marks` are those of `_extrapolated`.
+    """
+    names = tuple(part.run for part in forecasts)
+    table = predictor.predictions(at_ends, names, LEVEL)
+    means = np.clip(at_ends.means(np.array(main), LEVEL), 0, 1)
+    cubes = np.array([table.values, table.low, table.high])[..., 0]
+    numbers = np.append(cubes, means[..., None], axis=2)
+    found = {}
+    for r, (part, (far, useless)) in enumerate(zip(forecasts, marks)):
+        value, low, high = numbers[:, r]
+        if not part.errors_known:
+            low, high = np.full((2, len(value)), np.nan)
+        if not part.is_made:
+            value, low, high = np.full((3, len(value)), np.nan)
+        found[part.run] = Expectation(value, low, high, far,
+                                      useless & part.is_made)
+    return found
+
+
+def _drawn(forecasts: Sequence[Forecast], at_ends: Joint,
+           main: Sequence[int]) -> Optional[NDArray]:
+    """Draws of accuracies at the ends of R runs, `(n, R, B + 1)`.
+
+    Those of the mean are last. None if the error of a forecast is unknown.
+    """
+    if not all(part.errors_known for part in forecasts if part.is_made):
+        return None
+    draws = at_ends.draws()
+    mean = draws[:, :, main].mean(axis=2, keepdims=True)
+    return np.append(draws, mean, axis=2)
+
+
+def _error_to_expect(predictor: Predictor, features: FeatureTable,
+                     test: Backtest) -> ErrorToExpect:
+    """Errors of a back-test in accuracies."""
+    actual, forecasts, now = (
+        predictor.joint(
+            FeatureTable(test.runs, features.columns, np.exp(logs))).accuracies
+        for logs in (test.actual, test.forecast, test.now))
+    return ErrorToExpect(test.runs,
+                         np.abs(actual - forecasts).mean(axis=0),
+                         np.abs(actual - now).mean(axis=0))
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:
@@ -321,7 +406,7 @@ def _trajectories(predictor: Predictor,
     """
     names = tuple(checkpoints)
     table = features.select(names)
-    exponents = clipped_exponents(predictor, table)
+    logs = log_losses(predictor, table.values)
     described = list(checkpoints.values())
     budgets = known_budgets(described)
     return [
@@ -331,7 +416,7 @@ def _trajectories(predictor: Predictor,
             tokens=done,
             budget=budgets.get(run,
                                float(done[-1]) if budget is None else budget),
-            exponents=exponents[rows],
+            logs=logs[rows],
             mean_loss=table.mean_loss[rows])
         for run, (rows, done) in rows_by_run(described).items()
     ]

@@ -8,41 +8,35 @@ The predictor turns the losses into accuracies.
 This is the simplest of the best forms on larger models of four collections
 (tools/studies/LOG.md).
 
-Errors of the law are differences of the predictor's exponents at its losses
-from those at the real ones. Models with less compute predict those with more,
-and the others predict each model. The larger root mean square counts.
+Errors of the law are vectors of logarithms of losses: models with less compute
+predict those with more, and the others predict each model (or each family).
+Those of the larger mean square count.
 """
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience_model import LEAST_TYPICAL, relative_logs
-from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.forecasting import worse_and_better
-from csv_plugin.triage.ranking import LEVEL, curve_floors
-from csv_plugin.triage.trajectories import clipped_exponents
+from csv_plugin.triage.loss_errors import (LEVEL, LossErrors, log_losses,
+                                           with_loss_errors, worse_and_better)
 
 #: Power of parameters and of tokens.
 POWER = 0.2
 #: Fewest models for a law.
 LEAST_MODELS = 6
-#: Folds in which models are left out.
-N_FOLDS = 20
 #: Smaller standard deviations of log compute count as this one.
 LEAST_SPREAD = 0.5
 #: Family of a model that is like none of the others.
 NEW = ''
 #: It decides where all models have the same number of tokens per parameter.
-_SLOPE_PENALTY = 1e-3
+SLOPE_PENALTY = 1e-3
 
 
 def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
@@ -56,22 +50,20 @@ def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 
 
 class LossLaw:
-    """The law of K losses, fitted to those of n models, `(n, K)`."""
+    """The law of K losses, fitted to their logarithms, `(n, K)`."""
 
-    def __init__(self, models: Sequence[ModelInfo], losses: NDArray) -> None:
+    def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
         powers = amounts_of(models)**-POWER
         self.centre, self.spread = powers.mean(axis=0), powers.std(axis=0)
         self.families = sorted({row.family for row in models})
-        self.typical = np.maximum(losses.mean(axis=0), LEAST_TYPICAL)
         design = self._design(models)
-        penalty = [0, *[_SLOPE_PENALTY] * 2, *[1] * len(self.families)]
+        penalty = [0, *[SLOPE_PENALTY] * 2, *[1] * len(self.families)]
         self.coefficients = np.linalg.solve(
-            design.T @ design + np.diag(penalty),
-            design.T @ relative_logs(losses, self.typical))
+            design.T @ design + np.diag(penalty), design.T @ logs)
 
-    def losses(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
-        """Return losses of m models, `(m, K)`."""
-        return self.typical * np.exp(self._design(models) @ self.coefficients)
+    def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+        """Return logarithms of losses of m models, `(m, K)`."""
+        return self._design(models) @ self.coefficients
 
     def _design(self, models: Sequence[ModelInfo]) -> NDArray:
         powers = (amounts_of(models)**-POWER - self.centre) / self.spread
@@ -85,46 +77,46 @@ def forecast_sizes(predictor: Predictor, features: FeatureTable,
                    targets: Mapping[str, ModelInfo]) -> Predictions:
     """Predict accuracies of other models, the targets, from sizes alone.
 
-    The family of a target is one of the models', or `NEW`. Each half of an
-    interval is the root of the summed squares of its halves by the predictor
-    and by the law.
+    The family of a target is one of the models', or `NEW`. Intervals are those
+    of the predictor where losses have errors like those of `back_test`. Where
+    nothing shows these, they are 0 to 1.
     """
-    fitted, known = features.select(tuple(models)), list(models.values())
-    new = list(targets.values())
+    known, new = [*models.values()], [*targets.values()]
+    logs = log_losses(predictor, features.select(tuple(models)).values)
     table = FeatureTable(
         tuple(targets), features.columns,
-        LossLaw(known, fitted.values).losses(new))
-    predictions = predictor.predict(table, LEVEL)
+        np.exp(LossLaw(known, logs).logs(new)))
     families = {row.family for row in known}
-    is_new = [row.family not in families for row in new]
-    errors = {
-        flag: back_test(predictor, fitted, known, flag)
-        for flag in {*is_new}
+    tests = {
+        is_new: back_test(logs, known, is_new)
+        for is_new in {row.family not in families
+                       for row in new}
     }
-    half = scipy.special.stdtrit(len(known) - 2, (1 + LEVEL) / 2) * np.array(
-        [errors[flag] for flag in is_new]) * _growth(new, known)
-    exponents = clipped_exponents(predictor, table)
-    floors, values = curve_floors(predictor), predictions.values[:, :, 0]
-    below, above = (np.hypot(end[:, :, 0] - values,
-                             accuracy_at(edge, floors) - values)[:, :, None]
-                    for end, edge in ((predictions.low, exponents - half),
-                                      (predictions.high, exponents + half)))
+    errors = [
+        LossErrors(growth * tests[row.family not in families],
+                   len(known) - 2)
+        for row, growth in zip(new, _growth(new, known))
+    ]
+    joint = with_loss_errors(predictor.joint(table), predictor, table, errors)
+    found = predictor.predictions(joint, table.models, LEVEL)
+    unknown = np.array([not len(part.errors) for part in errors])[:, None,
+                                                                  None]
     return replace(
-        predictions,
-        low=np.maximum(predictions.values - below, 0),
-        high=np.minimum(predictions.values + above, 1))
+        found,
+        low=np.where(unknown, 0, found.low),
+        high=np.where(unknown, 1, found.high))
 
 
-def back_test(predictor: Predictor, features: FeatureTable,
-              models: Sequence[ModelInfo], is_new: bool) -> NDArray:
-    """Return root mean square errors of the law in exponents, `(B,)`.
+def back_test(logs: NDArray, models: Sequence[ModelInfo],
+              is_new: bool) -> NDArray[np.float64]:
+    """Return errors of the law in logarithms of losses, `(S, K)`.
 
-    They are those within the range of compute, infinite if none was found.
-    `is_new` is True for a target of a new family: families are left out whole.
+    `logs` are those of n models, `(n, K)`. Errors are those within the range
+    of compute; there is none if nothing shows them. `is_new` is True for a
+    target of a new family: families are left out whole.
     """
-    actual = clipped_exponents(predictor, features)
     rows = np.arange(len(models))
-    groups = rows % N_FOLDS
+    groups = rows
     if is_new:
         groups = np.array([row.family for row in models])
 
@@ -133,27 +125,23 @@ def back_test(predictor: Predictor, features: FeatureTable,
         new = [models[row] for row in held_out]
         if is_new:
             new = [replace(row, family=NEW) for row in new]
-        table = replace(
-            features,
-            models=tuple(features.models[row] for row in held_out),
-            values=LossLaw(fitted, features.values[kept]).losses(new))
-        distance = actual[held_out] - clipped_exponents(predictor, table)
-        return distance / _growth(new, fitted)
+        found = logs[held_out] - LossLaw(fitted, logs[kept]).logs(new)
+        return found / _growth(new, fitted)
 
     left_out = [(rows[groups != group], rows[groups == group])
                 for group in np.unique(groups)]
-    larger = worse_and_better(log_compute(models)[:, None])
-    amounts, squares = amounts_of(models), []
+    larger = worse_and_better(log_compute(models))
+    amounts, found = amounts_of(models), np.zeros((0, logs.shape[1]))
     for splits in (left_out, larger):
-        found = [
+        parts = [
             errors(kept, held_out) for kept, held_out in splits
             if len(kept) and np.ptp(amounts[kept], axis=0).all()
         ]
-        if found:
-            squares.append(np.mean(np.concatenate(found)**2, axis=0))
-    if not squares:
-        return np.full(actual.shape[1], np.inf)
-    return np.sqrt(np.max(squares, axis=0))
+        if parts:
+            other = np.concatenate(parts)
+            if not len(found) or np.mean(other**2) > np.mean(found**2):
+                found = other
+    return found
 
 
 def _growth(models: Sequence[ModelInfo],

@@ -1,18 +1,12 @@
-"""Capability scores and losses along pretraining runs."""
+"""Losses along pretraining runs."""
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import short_repr
-from csv_plugin.core.predictor import Predictor
 
-#: At lower exponents the accuracy is within a quarter of a point of its
-#: floor, where Eq. 2 says nothing about the capability score: lower exponents
-#: are replaced by this one.
-LEAST_EXPONENT = -6.0
 #: A run is also looked up before its first checkpoint, by at most this factor.
 SLACK = 1.2
 
@@ -22,15 +16,14 @@ class RunTrajectory:
     """One pretraining run at n checkpoints, the earliest first.
 
     `tokens`, `(n,)`, are training tokens in any unit, or steps; `budget` is
-    their number at the end, NaN if unknown. `exponents`, `(n, B)`, are those
-    of Eq. 2, `alpha (C - beta)`: higher is better. `mean_loss`, `(n,)`, is in
-    nats per character.
+    their number at the end, NaN if unknown. `logs`, `(n, K)`, are logarithms
+    of losses; see `loss_errors.log_losses`. `mean_loss` is `(n,)`.
     """
     run: str
     checkpoints: tuple[str, ...]
     tokens: NDArray[np.float64]
     budget: float
-    exponents: NDArray[np.float64]
+    logs: NDArray[np.float64]
     mean_loss: NDArray[np.float64]
 
     def __post_init__(self) -> None:
@@ -59,23 +52,17 @@ class RunTrajectory:
         return bool(self.shares[-1] == 1)
 
     def covers(self, share: float) -> bool:
-        """Return True if the run has exponents at a share of its budget."""
+        """Return True if the run has losses at a share of its budget."""
         return bool(self.shares[0] <= SLACK * share)
 
     def at(self, share: float) -> NDArray[np.float64]:
-        """Return exponents at a share, linear in its log, `(B,)`."""
-        places = np.log(self.shares)
-        return np.array([
-            np.interp(np.log(share), places, column)
-            for column in self.exponents.T
-        ])
+        """Return logarithms of losses at a share, linear in its log, `(K,)`.
 
-
-def clipped_exponents(predictor: Predictor,
-                      features: FeatureTable) -> NDArray[np.float64]:
-    """Return exponents of Eq. 2, `LEAST_EXPONENT` or higher, `(M, B)`."""
-    values = predictor.features(features).values
-    exponents = [
-        benchmark.model.exponents(values) for benchmark in predictor.benchmarks
-    ]
-    return np.maximum(np.stack(exponents, axis=1), LEAST_EXPONENT)
+        Before the first checkpoint, they are those of the first.
+        """
+        place = np.interp(
+            np.log(share), np.log(self.shares), np.arange(len(self.shares)))
+        before = int(place)
+        after = min(before + 1, len(self.shares) - 1)
+        part = place - before
+        return (1 - part) * self.logs[before] + part * self.logs[after]

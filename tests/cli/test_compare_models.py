@@ -9,7 +9,6 @@ from csv_plugin.cli.salience import main
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import SOLVERS
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
@@ -49,9 +48,9 @@ def row_of(lines, name):
 
 
 def test_tables_end_with_a_sentence(folder, capsys):
-    save_predictor(train(['easy'], shift=-99), 'same.safetensors')
-    assert call(*DUMPS, '--predictor', 'same.safetensors') == 0
-    assert '* easy: all models get the same' in capsys.readouterr().out
+    save_predictor(train(['easy'], shift=99), 'chance.safetensors')
+    assert call(*DUMPS, '--predictor', 'chance.safetensors') == 0
+    assert '* easy: not predictable yet, so no' in capsys.readouterr().out
     assert call(*DUMPS, *ANSWERS, '--by', 'easy') == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ['A: old.safetensors', 'B: new.safetensors']
@@ -123,8 +122,7 @@ def table_predictor(folder, n_columns):
     accuracies = AccuracyTable(fitted, ('exam', ), score[:18, None],
                                np.zeros(1), np.zeros(1, int))
     predictor = fit_predictor(features, accuracies,
-                              [f'f{i % 6}' for i in range(18)],
-                              SOLVERS['mean-loss'])
+                              [f'f{i % 6}' for i in range(18)])
     save_predictor(predictor, folder / 'table.safetensors')
     write_csv(folder / 'table.csv', ('model', *features.columns.units),
               ((m, *row) for m, row in zip(features.models, losses.tolist())))
@@ -142,7 +140,7 @@ def test_tables_and_their_predictor(folder, capsys, n_columns):
     expected = np.diff(1 / (1 + np.exp(4 * np.linspace(3, 1, 20) - 8))[[2, 9]])
     assert decisive['value'] == pytest.approx(expected[0], abs=.05)
     kinds = {part['kind'] for part in found['differences']}
-    of_losses = {'loss', 'score'} if n_columns > 1 else set()
+    of_losses = {'loss'} if n_columns > 1 else set()
     assert kinds == {'predicted'} | of_losses
     unknown = any('one loss a model' in note for note in found['notes'])
     assert unknown == (n_columns == 1)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from csv_plugin.cli import forecast_runs, salience
+from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.io.tables import write_csv
@@ -34,9 +34,8 @@ def checkpoints() -> Tables:
 
 
 @pytest.fixture
-def options(tmp_path, monkeypatch):
+def options(tmp_path):
     """Of g, which has no scores, the last two checkpoints are yet to come."""
-    monkeypatch.setattr(forecast_runs, 'DEFAULT_SOLVER', 'uniform')
     tables = checkpoints()
     splits = {m: 'test' if m[0] == 'g' else 'train' for m in tables.models}
     given = write_tables(tmp_path, tables, splits)
@@ -67,6 +66,18 @@ def test_the_largest_run_is_forecast(options, tmp_path, capsys):
         assert float(row['low']) < end < float(row['high'])
         assert abs(float(row['forecast']) - end) < (end - now) / 2
     assert told['error_to_expect']['g']['forecast']['easy'] < 0.05
+
+
+def test_known_scores_of_its_checkpoints_count(options, tmp_path):
+    written = []
+    for more in ('', 'g@20,0.7,0.5\n'):
+        with (tmp_path / 'scores.csv').open('a') as file:
+            file.write(more)
+        assert salience.main(options) == 0
+        told = json.loads((tmp_path / 'out/triage.json').read_text())
+        written.append(told['forecasts'][0]['forecast'])
+        assert bool(more) == any('known scores' in n for n in told['notes'])
+    assert written[1] > written[0] + .01
 
 
 def test_each_run_is_a_family_whatever_the_models_say(options, tmp_path):

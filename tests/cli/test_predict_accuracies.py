@@ -59,8 +59,8 @@ def test_a_table_in_the_place_of_dumps(folder, capsys, table):
     tables = small_tables()
     splits = dict.fromkeys(tables.models, 'train')
     assert main(['fit', *write_tables(folder, tables, splits), '--predict',
-                 'train', '--fit', 'train', '--leave-family-out', '--solver',
-                 'uniform', '--out', 'out']) == 0  # yapf: disable
+                 'train', '--fit', 'train', '--leave-family-out', '--out',
+                 'out']) == 0  # yapf: disable
     for predictor in ('p.safetensors', 'out/predictor.safetensors'):
         error = refusal(capsys, 'predict', table, '--predictor', predictor)
         assert f'--losses {shlex.quote(table)}`' in error
@@ -104,8 +104,7 @@ def fitted(folder):
     write_tables(folder, tables, splits)
     assert main(
         'fit --losses losses.csv --scores scores.csv --models models.csv '
-        '--benchmarks benchmarks.csv --fit train --solver uniform --out fit'.
-        split()) == 0
+        '--benchmarks benchmarks.csv --fit train --out fit'.split()) == 0
 
 
 def test_tables(fitted, capsys):
@@ -128,7 +127,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
                        for line in Path(file).read_text().splitlines()]
                       for file in ('fit/leaderboard.md', 'out/leaderboard.md'))
     assert predicted[0][:2] == ['model', 'mean of 2 predicted']
-    assert fit[0][1:4] == ['mean of 2 real', 'rank', 'uniform']
+    assert fit[0][1:4] == ['mean of 2 real', 'rank', 'salience']
     row, = (row for row in predicted if row[:1] == fit[2][:1])
     assert row[1] == fit[2][3]
     # Models that cannot be told apart share possible ranks.
@@ -161,5 +160,8 @@ def test_known_scores_fill_the_holes(folder, capsys):
     changed = {cell for cell, row in table.items()
                if row['predicted'] != alone[cell]['predicted']
                }  # yapf: disable
-    assert changed == {('weak', 'hard')}
+    # A known score moves its own prediction, too, which is then in the sample.
+    assert changed == {('weak', 'hard'), ('weak', 'easy')}
+    assert [cell for cell, row in table.items()
+            if row['in_sample']] == [('weak', 'easy')]
     assert any('scores.csv: scores on new, which' in note for note in notes)

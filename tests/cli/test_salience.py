@@ -52,13 +52,13 @@ def test_a_missing_table_is_found_before_torch_is_loaded():
 @pytest.mark.parametrize('words, says', [
     ([], 'required: VERB'),
     (['predcit'], "VERB: 'predcit' is unknown; did you mean predict?"),
-    (['fit', '--solver', 'rige'], 'did you mean ridge?'),
+    (['train', '--method', 'papr'], 'did you mean paper?'),
     (['fit', '--losess', 'a.csv'], 'did you mean --losses?'),
     (['predict', 'a', './a'], 'a is given twice'),
     (['train', '--chance', 'a=0.25', 'a=0.5'], 'a is given twice'),
     (['predict', '--predictor', 'a', '--predictor', 'b'],
      '--predictor: the option is given twice'),
-    (['fit', '--seed', '0', '--see=0'], '--seed: the option is given twice'),
+    (['fit', '--out', 'a', '--ou=b'], '--out: the option is given twice'),
     (['predict', 'a'], 'arguments are required: --predictor'),
     (['triage', '--budget', '0'], "--budget: invalid positive value: '0'"),
 ])  # yapf: disable

@@ -5,16 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.comparing import _measure, compare
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.comparing import compare
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.differences import predict_jointly
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.spans import TokenSpans
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
-from tests.tables import small_tables
+from tests.tables import CHANCE, small_tables
 
 UNITS = [f'{source}/{i}' for source in ('code', 'web') for i in range(6)]
 
@@ -139,67 +138,124 @@ def test_one_number_and_its_seeds_are_enough():
         compare(*totals[:2])
 
 
-@pytest.mark.parametrize('solver', ['averaged', 'ridge', ''])
-def test_parts_of_texts_add_up_to_the_difference_of_scores(predictor, solver):
-    """Of tables, and of tokens."""
-    a, b = A, B
-    if solver:
-        world = small_tables(n_units=8).only('easy', 'hard')
-        predictor = fit_predictor(world.features, world.accuracies,
-                                  world.groups, SOLVERS[solver])
-        a, b = (world.features.select([world.models[i]]) for i in (0, 7))
-    measured = _measure([a, b], predictor)
-    expected = [
-        np.diff(part.model.scores(measured.features)).item()
-        for part in predictor.benchmarks
-    ]
-    assert np.allclose(measured.scores.sum(axis=0), expected, rtol=1e-9)
-
-
-def test_predicted_differences(predictor):
+def test_predicted_differences_are_views_of_the_joint_distribution(predictor):
     found = compare(A, B, predictor)
     parts = found.of_kind('predicted')
     assert [part.benchmark for part in parts] == ['easy', 'hard', 'mean']
     assert found.decisive is parts[2] and found.verdict == 'better'
-    errors = predict_jointly(predictor, {'a': A, 'b': B}).differences(0, 1)
-    assert np.allclose([part.value for part in parts], errors.difference)
-    assert [part.errors for part in parts] == [{
-        'predictor': pytest.approx(e)
-    } for e in errors.deviation]
-    near = compare(A, B, predictor, same_family=True).of_kind('predicted')
-    assert [part.error for part in near] != [part.error for part in parts]
     assert not found.notes
+    joint = predictor.joint(predictor.features({'A': A, 'B': B}))
+    for part, share in zip(parts, ([1, 0], [0, 1], [.5, .5])):
+        weights = np.array([np.negative(share), share])
+        expected = joint.sum(weights, .95)
+        assert part.value == pytest.approx(
+            (joint.accuracies[1] - joint.accuracies[0]) @ share)
+        assert (part.low, part.high) == pytest.approx(
+            (expected.low, expected.high))
+        assert part.probability == pytest.approx(expected.positive, abs=1e-6)
     one = compare(A, B, train(['easy']))
-    assert [part.kind
-            for part in one.differences] == ['loss', 'score', 'predicted']
+    assert [part.kind for part in one.differences] == ['loss', 'predicted']
 
 
-def test_a_predictor_without_held_out_errors_leaves_losses(predictor):
-    """As those of --method paper; their scores are compared, too."""
-    whole = compare(A, B, predictor)
-    found = compare(A, B, replace(predictor, training_scores=None))
-    assert found.differences == whole.differences[:3]
-    assert found.decisive.kind == 'loss'
-    assert 'accuracies are not compared' in found.notes[0]
+def test_errors_that_a_family_shares_cancel(predictor):
+    """As those of two checkpoints of one run."""
+    found = compare(A, B, predictor)
+    near = compare(A, B, predictor, same_family=True)
+    for one, other in zip(
+            near.of_kind('predicted'), found.of_kind('predicted')):
+        assert one.value == other.value and one.error < other.error
+    old, new = (replace(
+        losses, info=replace(losses.info, model=f'run@{step}'))
+                for losses, step in ((A, 1), (B, 2)))
+    assert compare(old, new, predictor).differences == near.differences
+    new = replace(B, info=replace(B.info, model='rerun@2'))
+    assert compare(old, new, predictor).differences == found.differences
+
+
+@pytest.fixture(scope='module', params=[1000, 5])
+def far_tables(request):
+    """Models beyond those that a predictor was fitted to, and these.
+
+    Of 5 items, accuracies have much noise, and intervals end at 0 or 1.
+    """
+    world, n_items = small_tables(n_models=30, n_units=6), request.param
+    accuracies = world.accuracies.select(benchmarks=['easy', 'hard'])
+    values = (accuracies.values - CHANCE).clip(0) / (1 - CHANCE)
+    values = np.round(values * n_items) / n_items
+    # The worse half.
+    rows = np.argsort(-world.features.mean_loss)[:15]
+    models = tuple(world.models[row] for row in rows)
+    fitted = AccuracyTable(models, accuracies.benchmarks, values[rows],
+                           np.zeros(2), np.full(2, n_items))
+    families = [world.families[model] for model in models]
+    return world.features, fit_predictor(world.features, fitted, families)
+
+
+def test_no_difference_goes_further_than_both_intervals(far_tables):
+    """Nor does any sum, and its probability agrees with its interval."""
+    features, predictor = far_tables
+    joint = predictor.joint(features)
+    rng = np.random.default_rng(0)
+    sides = []
+    for _ in range(200):
+        pair = joint.take(rng.permutation(30)[:2])
+        level = rng.uniform(.3, .99)
+        low, high = pair.intervals(level)
+        weights = rng.normal(size=(2, 2)) * rng.integers(0, 2, (2, 2))
+        found = pair.sum(weights, level)
+        least = np.where(weights > 0, weights * low, weights * high).sum()
+        most = np.where(weights > 0, weights * high, weights * low).sum()
+        assert found.value == pytest.approx((weights * pair.accuracies).sum())
+        assert least <= found.low + 1e-12 and found.high <= most + 1e-12
+        assert found.low <= found.value <= found.high
+        # An end at 0, as that of an accuracy may be, leaves 0 in.
+        limit = (1 + level) / 2 + 1e-9
+        assert (found.low > 0) == (found.positive > limit)
+        assert (found.high < 0) == (found.positive < 1 - limit)
+        sides.append((found.low > 0) - int(found.high < 0))
+    assert {*sides} == {-1, 0, 1}
+
+
+@pytest.mark.parametrize('level', [.5, .9, .95])
+def test_probabilities_agree_with_intervals(far_tables, level):
+    """Above .95 exactly where the 90 % interval leaves 0 out."""
+    features, predictor = far_tables
+    rng = np.random.default_rng(1)
+    sides = []
+    for _ in range(40):
+        a, b = (
+            features.select([features.models[row]])
+            for row in rng.permutation(30)[:2])
+        for part in compare(a, b, predictor, level=level).differences:
+            limit = (1 + level) / 2
+            # Lower losses are better, higher accuracies are.
+            above, below = part.low > 0, part.high < 0
+            if part.kind == 'loss':
+                above, below = below, above
+            assert above == (part.probability > limit)
+            assert below == (part.probability < 1 - limit)
+            sides.append(above - below)
+    assert {*sides} == {-1, 0, 1}
 
 
 @pytest.mark.parametrize('change, kinds', [
-    (dict(main=False), ['score', 'predicted', 'observed', 'combined']),
-    (dict(solver='constant'), ['observed']),
+    (dict(main=False), ['predicted', 'observed', 'combined']),
+    (dict(at_chance=True), ['observed']),
 ])
-def test_the_mean_is_over_main_benchmarks_that_were_learned(
-        predictor, change, kinds):
+def test_the_mean_is_over_main_benchmarks_that_are_above_chance(change, kinds):
     more = train(['easy', 'hard', 'side'])
     *parts, side = more.benchmarks
     more = replace(more, benchmarks=(*parts, replace(side, **change)))
     answers = [{'side': part['easy']} for part in GRADES]
     found = compare(A, B, more, answers, SEEDS)
     assert [*parts_on(found, 'side')] == kinds
-    mean, without = (
-        parts_on(one, 'mean')['predicted']
-        for one in (found, compare(A, B, predictor, same_recipe=SEEDS)))
-    assert mean.value == pytest.approx(without.value)
-    assert mean.errors['runs'] == pytest.approx(without.errors['runs'])
+    easy, hard, mean = (
+        parts_on(found, name)['predicted']
+        for name in ('easy', 'hard', 'mean'))
+    assert mean.value == pytest.approx((easy.value + hard.value) / 2)
+    assert mean.errors['runs'] < max(easy.errors['runs'], hard.errors['runs'])
+    assert ('side: not predictable yet'
+            in ' '.join(found.notes)) == ('at_chance' in change)
 
 
 def test_predictions_and_answers_combined(predictor):
@@ -216,6 +272,9 @@ def test_predictions_and_answers_combined(predictor):
         A, B, predictor, GRADES, same_recipe=SEEDS, decided_by='other')
     easy = parts_on(more, 'easy')
     noise = easy['predicted'].errors['runs']
+    runs = predictor.predict({f'{i}': run for i, run in enumerate(SEEDS)})
+    assert noise == pytest.approx(
+        np.sqrt(2) * np.std(runs.values[:, 0, 0], ddof=1))
     assert noise == easy['observed'].errors['runs']
     assert easy['combined'].value == pytest.approx(both.value)
     assert easy['combined'].error == pytest.approx(np.hypot(both.error, noise))
@@ -227,7 +286,7 @@ def test_what_the_predictor_was_not_made_for_is_noted(predictor):
     fitted, beyond = compare(
         tokens('fit-3', 3 / 8), tokens('b', 2.2), predictor).notes
     assert fitted.startswith('fit-3: among the training models')
-    assert beyond.startswith('easy, hard: scores outside the range')
+    assert beyond.startswith('easy, hard: far from the training models')
     half = replace(B, info=replace(B.info, dtype='bfloat16'))
     assert 'scored in different ways' in compare(A, half).notes[0]
 

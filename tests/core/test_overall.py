@@ -1,9 +1,12 @@
 """Means over benchmarks: which count, whose ranks agree."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from csv_plugin.core.overall import LEAST_MODELS, Overall, ranks
+from csv_plugin.core.overall import LEAST_MODELS, NamedJoint, Overall, ranks
 from csv_plugin.core.predictions import Predictions
+from tests.runs import dump, model_losses, train
 
 NAN = float('nan')
 REAL = np.random.default_rng(0).uniform(0.1, 0.9, (6, 3))
@@ -128,3 +131,48 @@ def test_agreement_of_the_orders_of_enough_models(n_fitted):
     assert np.isnan(value) == (n_models < LEAST_MODELS)
     assert n_models < LEAST_MODELS or value == pytest.approx(1)
     assert found.agreement('p1') == (pytest.approx(-1), 6)
+
+
+@pytest.fixture(scope='module')
+def predicted():
+    """Predictions of three models, the first two nearly equal."""
+    predictor = train()
+    losses = {
+        name: dump(name, model_losses(skill))
+        for name, skill in zip('abc', (.7, .705, 1.3))
+    }
+    table, joint = predictor.predict_jointly(losses)
+    return table, NamedJoint(table.models, table.benchmarks, joint)
+
+
+def test_views_of_the_joint_distribution(predicted):
+    table, named = predicted
+    view = Overall.of(table, {'predicted': named}).views['predicted']
+    mean, low, high = named.joint.means(np.arange(2), table.level)
+    np.testing.assert_array_equal(view.low, low)
+    np.testing.assert_array_equal(view.high, high)
+    np.testing.assert_allclose(mean, table.values.mean(axis=(1, 2)))
+    assert view.first.tolist() == [2, 2, 1] and view.last.tolist() == [3, 3, 1]
+    assert view.best[2] == 1 and view.best.sum() == 1
+    # Without the best model, the others are as likely as each other.
+    two = named.renamed({'B': 'b', 'A': 'a', 'none': 'd'})
+    assert two.models == ('B', 'A')
+    part = table.select({'B': 'b', 'A': 'a'})
+    view = Overall.of(part, {'predicted': two}).views['predicted']
+    assert view.last.tolist() == [2, 2] and view.best.sum() == 1
+    assert (abs(view.best - .5) < .4).all()
+    np.testing.assert_allclose(view.low, low[[1, 0]])
+
+
+def test_means_of_some_benchmarks_and_models(predicted):
+    """Benchmarks without real accuracies have no part in any view."""
+    table, named = predicted
+    real = np.array([[.3, NAN], [.4, NAN], [NAN, NAN]])
+    overall = Overall.of(replace(table, real=real), {'predicted': named})
+    view = overall.views['predicted']
+    assert overall.benchmarks == ('easy', )
+    _, low, _ = named.joint.means(np.array([0]), table.level)
+    np.testing.assert_array_equal(view.low, low)
+    # The best model has no real mean, so it has no rank.
+    assert np.isnan(view.first).tolist() == [False, False, True]
+    assert view.last[:2].tolist() == [2, 2]

@@ -2,6 +2,7 @@
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from csv_plugin.core.losses import TargetTokens
@@ -32,8 +33,13 @@ def run(tmp_path) -> Path:
 def predicted(run, predictors, models=MODELS, progress=iter) -> Predictions:
     columns, _ = collect_features(predictors, list(models),
                                   partial(read_run_dump, run), progress)
-    return predict_models(predictors, columns,
-                          predictable_benchmarks(predictors) or ('easy', ))
+    table, joints = predict_models(
+        predictors, columns,
+        predictable_benchmarks(predictors) or ('easy', ))
+    for label, (models, benchmarks, joint) in joints.items():
+        part = table.select(models, benchmarks, [label])
+        np.testing.assert_array_equal(part.values[:, :, 0], joint.accuracies)
+    return table
 
 
 def test_predictions_are_those_of_the_dumps(run, predictor):

@@ -1,5 +1,5 @@
 """Studies: which models are predicted from which, and what counts."""
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf, nan
 
 import numpy as np
@@ -7,24 +7,21 @@ import pytest
 from scipy import stats
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
-from csv_plugin.core.salience import Ridge, SalienceFit, Uniform
-from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.split_studies import leave_families_out, split_study
-from csv_plugin.core.study import Study, geometric_mean, outliers
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictor import NO_OTHER_FAMILY, NOT_RUN
+from csv_plugin.core.study import (BASELINE, METHOD, Study, geometric_mean,
+                                   leave_families_out, outliers, split_study)
 from tests.tables import Tables, small_tables
 
-PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
 
-
-def split(tables: Tables, n_fit: int, solver=Ridge(), **more) -> Study:
+def split(tables: Tables, n_fit: int) -> Study:
     return split_study(tables.features, tables.accuracies, tables.families,
-                       tables.models[:n_fit], solver, **more)
+                       tables.models[:n_fit])
 
 
-def leave_out(tables: Tables, solver=Ridge(), **more) -> Study:
+def leave_out(tables: Tables) -> Study:
     return leave_families_out(tables.features, tables.accuracies,
-                              tables.families, solver, **more)
+                              tables.families)
 
 
 @pytest.fixture(scope='module')
@@ -32,19 +29,10 @@ def study(tables) -> Study:
     return split(tables, 10)
 
 
-@pytest.fixture(scope='module')
-def left_out(tables) -> Study:
-    return leave_out(tables.only('easy', 'hard'), n_folds=2)
-
-
-def of(study: Study, method: str) -> Predictions:
-    return study.predictions.select(methods=[method])
-
-
-@pytest.mark.parametrize('method', ['ridge', 'mean-loss', 'constant'])
+@pytest.mark.parametrize('method', [METHOD, BASELINE])
 def test_errors_from_the_tables(tables, study, method):
     """All measures once more, written out for each benchmark."""
-    table = of(study, method)
+    table = study.predictions.select(methods=[method])
     for b, benchmark in enumerate(tables.accuracies.benchmarks):
         pairs = [(tables.accuracies.values[m, b], table.values[m, b, 0],
                   table.low[m, b, 0], table.high[m, b, 0])
@@ -69,44 +57,35 @@ def test_errors_from_the_tables(tables, study, method):
             assert np.isnan(errors.spearman)
 
 
-@dataclass(frozen=True)
-class Spy:
-    """Predicts 0.001 times the number of its call, and keeps the tasks."""
-    name: str = 'spy'
-    tasks: list = field(default_factory=list)
-
-    def fit(self, task, masks):
-        value = np.array(0.001 * len(self.tasks))
-        self.tasks.append(task)
-        model = SalienceModel.constant(value, task.uniform)
-        folds = SalienceModel.constant(
-            np.full(len(masks), value), task.uniform)
-        return SalienceFit(self.name, model, folds, masks, 1.0, 0.0)
+def test_predictions_are_a_view_of_the_joint_distribution(study):
+    for method, named in study.joints.items():
+        table = study.predictions.select(named.models, named.benchmarks,
+                                         [method])
+        np.testing.assert_array_equal(table.values[:, :, 0],
+                                      named.joint.accuracies)
+        low, _ = named.joint.intervals(table.level)
+        np.testing.assert_array_equal(table.low[:, :, 0], low)
 
 
-def test_eight_groups_of_families_are_left_out():
-    tables, seen = small_tables(18, n_families=9).only('easy'), []
-    leave_out(tables, progress=lambda folds: seen.extend(folds) or folds)
-    assert len(seen) == 8
+def test_no_model_is_predicted_from_its_own_family(tables):
+    """Other accuracies of a family move predictions of its models little.
 
-
-@pytest.mark.parametrize('n_folds', [2, 3, 50])
-def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
-    spy = Spy()
-    study = leave_out(tables.only('easy', 'hard'), spy, n_folds=n_folds)
-    table = of(study, 'spy')
-    used = set()
-    for m, model in enumerate(tables.models):
-        for value in table.values[m, :, 0]:
-            task = spy.tasks[round(1000 * value)]
-            used.add(round(1000 * value))
-            assert tables.families[model] not in task.families
-            if n_folds == 50:  # all other families
-                assert {*task.families,
-                        tables.families[model]} == {*tables.families.values()}
-    # Two benchmarks in each fold.
-    assert len(used) == 2 * min(n_folds, 5)
-    assert not table.in_sample.any()
+    They count in what all benchmarks and models share, such as how far models
+    of a family lie off together.
+    """
+    easy = tables.only('easy')
+    own = np.array(easy.groups) == 'family-1'
+    moved = easy.accuracies.values.copy()
+    moved[own] = np.clip(moved[own] + .05, 0, 1)
+    other = replace(easy, accuracies=replace(easy.accuracies, values=moved))
+    before, after = (leave_out(part).predictions for part in (easy, other))
+    changes = np.abs(after.values - before.values)[:, 0, 0]
+    assert not before.in_sample.any()
+    assert changes[own].max() < .01
+    fitted = [
+        split(part, 18).predictions.values[:, 0, 0] for part in (easy, other)
+    ]
+    assert np.abs(fitted[1] - fitted[0])[own].min() > .01
 
 
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
@@ -120,7 +99,7 @@ def test_a_single_family():
     tables = small_tables(n_families=1).only('easy')
     with pytest.raises(InputError, match='at least two families'):
         leave_out(tables)
-    assert split(tables, 10).errors('ridge')['easy'].n_models == 5
+    assert split(tables, 10).errors(METHOD)['easy'].n_models == 5
 
 
 @pytest.mark.parametrize('values, mean', [
@@ -132,22 +111,20 @@ def test_geometric_mean(values, mean):
     assert geometric_mean(values) == pytest.approx(mean, nan_ok=True)
 
 
-def test_what_no_other_family_was_run_on_is_not_predicted(tables, study):
+def test_what_no_other_family_was_run_on_is_not_predicted(tables):
+    """Nor is what the model itself was not run on."""
     values = tables.accuracies.values.copy()
     own = np.array(tables.groups) == 'family-1'
-    values[~own, 0] = np.nan
+    values[~own, 0] = values[0, 1] = np.nan
     sparse = leave_out(
-        replace(tables, accuracies=replace(tables.accuracies, values=values)),
-        Uniform())
-    cubes = [getattr(sparse.predictions, part) for part in PARTS]
-    for cube in cubes[:3]:
-        np.testing.assert_array_equal(np.isnan(cube[:, 0, 0]), own)
-        assert not np.isnan(cube[:, 1]).any()
-    assert not any(cube[own, 0].any() for cube in cubes[3:])
-    model = tables.models[own.argmax()]
-    assert sparse.predictions.at(model, 'easy') == UNKNOWN_BENCHMARK
-    assert sparse.predictions.chance == study.predictions.chance
-    errors = sparse.errors('uniform')['easy']
+        replace(tables, accuracies=replace(tables.accuracies, values=values)))
+    table = sparse.predictions
+    for part in (table.values, table.low, table.high):
+        assert np.isnan(part[:, 0]).all()
+        assert np.isnan(part[:, 1, 0]).tolist() == [True, *[False] * 17]
+    assert table.at(tables.models[own.argmax()], 'easy') == NO_OTHER_FAMILY
+    assert table.at(tables.models[0], 'hard') == NOT_RUN
+    errors = sparse.errors(METHOD)['easy']
     assert errors.n_models == own.sum() and np.isnan(errors.mse)
 
 

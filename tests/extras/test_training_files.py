@@ -3,44 +3,44 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.losses import LossTable
-from csv_plugin.core.salience import MeanLoss
+from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.extras import training_files
 from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import ModelInfo
-from tests.runs import FITTED, model_losses, train, true_accuracy
+from csv_plugin.lm.methods import fit
+from tests.runs import FITTED, TEXTS, dump, model_losses, true_accuracy
 
 SKILLS = {**FITTED, 'new-1': .3, 'new-2': 1.7}
 
 
 @pytest.fixture(scope='module')
-def predictors():
-    return {'salience': train(), 'mean-loss': train(solver=MeanLoss())}
-
-
-@pytest.fixture(scope='module')
-def losses(predictors) -> LossTable:
-    return predictors['salience'].targets.table({
-        model: model_losses(skill)
-        for model, skill in SKILLS.items()
-    })
-
-
-def collection(models) -> Collection:
+def collection() -> Collection:
+    """Losses and accuracies of the training models and two others."""
+    models = tuple(SKILLS)
     values = np.array(
         [[true_accuracy(SKILLS[m]),
           true_accuracy(SKILLS[m] - 1)] for m in models])
     return Collection(
-        None,
+        ModelLosses(TEXTS, {
+            m: dump(m, model_losses(skill))
+            for m, skill in SKILLS.items()
+        }),
         AccuracyTable(models, ('easy', 'hard'), values, np.zeros(2),
                       np.zeros(2, int)), {
                           m: ModelInfo(f'family-{i % 4}',
                                        'train' if m in FITTED else 'test', 1)
                           for i, m in enumerate(models)
                       })
+
+
+@pytest.fixture(scope='module')
+def predictors(collection):
+    data = (collection.losses, collection.accuracies.select(tuple(FITTED)),
+            collection.families)
+    return {'salience': fit(*data), 'mean-loss': fit(*data, 'mean-loss')}
 
 
 @pytest.fixture
@@ -57,9 +57,8 @@ def drawn(monkeypatch):
     return seen
 
 
-def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
-    said = write_training(tmp_path, predictors, losses,
-                          collection(losses.models), 'python a.py --b',
+def test_all_files_of_a_training(tmp_path, predictors, collection, drawn):
+    said = write_training(tmp_path, predictors, collection, 'python a.py --b',
                           ('mixed', ))
     assert said.startswith('2 models predicted from 16\n\nbenchmark ')
     assert 'mean of 2 by salience' in said and 'by mean-loss' in said
@@ -76,17 +75,15 @@ def test_all_files_of_a_training(tmp_path, predictors, losses, drawn):
     assert 'fit-1' not in board
     # The first method is the one that is kept.
     saved = load_predictor(tmp_path / 'predictor.safetensors')
-    assert saved.benchmarks[0].solver == 'ridge'
-    expected = predictors['salience'].predict(losses).values.ravel().tolist()
+    np.testing.assert_allclose(
+        saved.weights('easy'), predictors['salience'].weights('easy'))
+    expected = predictors['salience'].predict(
+        collection.losses).values.ravel().tolist()
     for name, split, values in (('in_sample', 'train', expected[:32]),
                                 ('predictions', 'test', expected[32:])):
         lines = (tmp_path / f'{name}.csv').read_text('utf-8').splitlines()
         assert [float(line.split(',')[4]) for line in lines[1:]] == values
         assert {line.split(',')[2] for line in lines[1:]} == {split}
     assert drawn['methods'].methods == ('salience', 'mean-loss')
-    features = predictors['salience'].features(losses)
-    for part, benchmark in zip(
-            drawn['capability'], predictors['salience'].benchmarks,
-            strict=True):  # yapf: disable
-        np.testing.assert_allclose(part.scores,
-                                   benchmark.model.scores(features.values))
+    assert [part.benchmark for part in drawn['capability']] == ['easy', 'hard']
+    assert drawn['capability'][0].models == tuple(SKILLS)

@@ -8,12 +8,11 @@ import pytest
 
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.escaping import from_csv_cell, one_line
-from csv_plugin.core.salience import Uniform
-from csv_plugin.core.split_studies import split_study
+from csv_plugin.core.study import split_study
 from csv_plugin.io.tables import ModelInfo, read_rows, write_csv
 from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
-from csv_plugin.report.notes import learning_notes
+from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import forecast
@@ -104,15 +103,14 @@ def test_leaderboard(tmp_path):
 def test_study(tmp_path):
     tables = small_tables(n_models=len(NAMES))
     study = split_study(tables.features, tables.accuracies, tables.families,
-                        tables.models[:30], Uniform())
+                        tables.models[:30])
     benchmarks = FEW[:len(study.predictions.benchmarks)]
     parts = tuple(
         replace(part, benchmark=name, notes=FEW)
         for part, name in zip(study.predictor.benchmarks, benchmarks))
     study = replace(
         study,
-        predictor=replace(
-            study.predictor, benchmarks=parts, training_scores=None),
+        predictor=replace(study.predictor, benchmarks=parts),
         predictions=replace(
             study.predictions, benchmarks=benchmarks, models=NAMES))
     study_tables.write_predictions(
@@ -129,7 +127,10 @@ def test_study(tmp_path):
     for table, n_rows in ((errors, len(benchmarks) + 1),
                           (validated, len(study.predictor.benchmarks))):
         assert table.count('<td') == n_rows * table.count('<th ')
-    notes = learning_notes(study.predictor, verbose=True)
+    notes = [
+        *learning_notes(study.predictor, verbose=True),
+        *outside_notes(study.predictions.select(methods=['salience']))
+    ]
     assert page.count('<li>') == len(notes) > len(FEW)
 
 

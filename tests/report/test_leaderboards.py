@@ -4,13 +4,15 @@ import json
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 
-from csv_plugin.core.differences import predict_jointly
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.formatting import interval
 from csv_plugin.core.predictions import Missing
 from csv_plugin.report.leaderboards import (FIELDS, as_markdown, as_text,
-                                            predict_columns, write_leaderboard)
+                                            mean_cells, predict_columns,
+                                            rank_cells, write_leaderboard)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import dump, model_losses, train
 
@@ -126,37 +128,57 @@ def test_nothing_known():
     assert note == 'predicted, mean-loss of all 3 models on bench-0: no dump'
 
 
-def test_possible_ranks():
-    """As far as pairs are told apart; completed scores have no ranges."""
-    predictor, folders = train(), {'A': 'a', 'B': 'b', 'C': 'c'}
+def predicted_board(folders, known=None):
+    """A leaderboard of models a and b, nearly equal, and c, the best."""
+    predictor = train()
     tables = {
         name: predictor.features({name: dump(name, model_losses(skill))})
-        for name, skill in zip('abc', (.7, .705, 1.3))
+        for name, skill in zip('abc', (.7, .705, 1.3)) if name != 'none'
     }
+    tables['none'] = NO_DUMP
+    return predict_columns({'p': tables},
+                           folders, {'p': predictor}, {'p': ''}, {},
+                           known=known)
 
-    def board(predictor=predictor, change=None):
-        return predict_columns({'p': tables},
-                               folders, {'p': predictor}, {'p': ''}, {},
-                               change=change)
 
-    table = FeatureTable.concatenate(list(tables.values()))
-    best, worst = predict_jointly(predictor, table).rank_ranges(.9)
-    assert (best.tolist(), worst.tolist()) == ([2, 2, 1], [3, 3, 1])
-    assert board().ranges == {'p': ['2-3', '2-3', '1']}
-    assert '2-3' in as_text(board()) and 'such as 2-4: ' in board().notes[-1]
-    probable = 'p: the largest mean is probably that of B ('
-    # The best one is certain, so no note names it.
-    assert not any(note.startswith(probable) for note in board().notes)
-    del folders['C']
-    assert board().ranges == {'p': ['1-2', '1-2']}
-    assert any(note.startswith(probable) for note in board().notes)
-    folders['C'] = 'c'
-    # A model without losses has no rank.
-    tables['b'] = NO_DUMP
-    assert board().ranges == {'p': ['2', '-', '1']}
-    assert 'such as 2-4' not in board().notes[-1]
-    assert not board(change=lambda predictor, table: table).ranges
-    assert not board(replace(predictor, training_scores=None)).ranges
+def test_ranks_and_means_with_their_intervals():
+    """Ranges where the losses do not order models; the best one if certain."""
+    board = predicted_board({'A': 'a', 'B': 'b', 'C': 'c', 'N': 'none'})
+    view = board.overall.views['p']
+    assert rank_cells(board.overall, 'p') == ['2-3', '2-3', '1', '-']
+    low, high = view.low[0], view.high[0]
+    value = board.predictions.values[0].mean()
+    assert mean_cells(board.overall,
+                      'p')[0] == (f'{100 * value:.1f} ({interval(low, high)})')
+    assert mean_cells(board.overall, 'p')[3] == '-'
+    assert '2-3' in as_text(board) and 'such as 2-4: ' in board.notes[-1]
+    probable = 'p: the largest mean is probably that of '
+    assert not any(note.startswith(probable) for note in board.notes)
+    two = predicted_board({'A': 'a', 'B': 'b'})
+    assert rank_cells(two.overall, 'p') == ['1-2', '1-2']
+    first, second = np.argsort(-two.overall.views['p'].best)
+    names, chances = 'AB', two.overall.views['p'].best
+    assert (f'{probable}{names[first]} ({chances[first]:.0%}), '
+            f'{names[second]} ({chances[second]:.0%})') in two.notes
+    # Means of models are the same, whichever others are there.
+    assert mean_cells(two.overall, 'p') == mean_cells(board.overall, 'p')[:2]
+
+
+def test_known_scores_move_the_others():
+    folders = {'A': 'a', 'B': 'b', 'C': 'c'}
+    alone = predicted_board(folders)
+    known = AccuracyTable(('a', ), ('easy', ), [[.9]], [0], [1000])
+    board = predicted_board(folders, known)
+    before, after = (each.predictions for each in (alone, board))
+    assert after.with_scores[:, :, 0].tolist() == [[False, True],
+                                                   [False, False],
+                                                   [False, False]]
+    assert after.at('A', 'hard').value > before.at('A', 'hard').value
+    np.testing.assert_array_equal(after.values[1:], before.values[1:])
+    mean = board.overall.values[0, 0]
+    view = board.overall.views['p']
+    assert mean > alone.overall.values[0, 0]
+    assert view.low[0] < mean < view.high[0]
 
 
 def test_files(tmp_path):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
+from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing
-from csv_plugin.core.salience import Ridge, Uniform
-from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.report.notes import (family_notes, findings, learning_notes,
-                                     outside_notes, predictor_notes,
-                                     shortage_notes)
+                                     outlier_notes, outside_notes,
+                                     predictor_notes, shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 from tests.tables import small_tables
@@ -41,9 +41,9 @@ def changed(predictor, **changes):
 
 
 @pytest.mark.parametrize('changes, words', [
-    (dict(fit_models=('a', 'b', 'c')), 'fitted to 3 models, too few for an '
-     'interval that says anything: 9 models of 2 families would do'),
-    (dict(cv_mse=np.nan), 'fitted to 16 models of one family, too few'),
+    (dict(fit_models=('a', 'b', 'c')), 'fitted to 3 models, so that intervals '
+     'are wide: 9 models of 3 families would do'),
+    (dict(at_chance=True), 'not predictable yet, as all training models are'),
     (dict(notes=(f'{MIXED}: a; b', 'x')), f'{MIXED}: a; b'),
 ])
 def test_what_a_user_must_know(predictor, changes, words):
@@ -51,36 +51,40 @@ def test_what_a_user_must_know(predictor, changes, words):
     assert line.startswith(f'easy: {words}')
 
 
-def test_predicted_means_and_curves_that_rise(predictor):
-    line, = learning_notes(train(('easy', 'hard'), shift=60))
-    assert line.startswith('all 2 benchmarks: all models get the same number, '
-                           'the mean accuracy of the training models')
-    model = predictor.benchmarks[0].model
-    rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
-    line, = learning_notes(changed(predictor, model=rising))
-    assert line.startswith('easy: predicted accuracy rises with the loss')
-
-
-def test_fallback_to_the_mean_loss():
-    """A predictor that was asked for the mean loss is no fallback."""
-    uniform = train(solver=Uniform())
-    assert learning_notes(uniform) == []
-    fallen = replace(
-        uniform,
-        benchmarks=tuple(
-            replace(part, notes=('no gain over uniform weights', ))
-            for part in uniform.benchmarks))
-    line, = learning_notes(fallen)
-    assert line.startswith('all 2 benchmarks: the mean loss of all tokens')
-    line, = learning_notes(replace(fallen, targets=None, matrix=None))
-    assert 'the mean loss of all units' in line
-    assert learning_notes(changed(uniform,
-                                  notes=(PROBLEMS['slope_sign'], ))) == []
-    # All notes of the training come on demand.
+def test_all_notes_of_the_training_come_on_demand(predictor):
+    noted = changed(predictor, notes=(f'{MIXED}: a; b', 'x'))
+    assert learning_notes(predictor) == []
     assert learning_notes(
-        fallen, verbose=True)[1:] == [
-            f'{name}: no gain over uniform weights' for name in fallen.names
-        ]
+        noted, verbose=True) == [f'easy: {MIXED}: a; b', 'easy: x']
+
+
+def test_outliers_among_training_models():
+    """By name, with what they do to the error."""
+    tables = small_tables(24, n_families=6).only('easy', 'hard')
+    sound = fit_predictor(tables.features, tables.accuracies, tables.groups)
+    assert outlier_notes(sound) == []
+    values = tables.features.values.copy()
+    worst = np.argmax(values.mean(axis=1))
+    values[worst] = values.min(axis=0)
+    features = FeatureTable(tables.models, tables.features.columns, values)
+    predictor = fit_predictor(features, tables.accuracies, tables.groups)
+    assert [*predictor.outliers] == [tables.models[worst]]
+    note, = outlier_notes(predictor)
+    squares = (predictor.observed - predictor.left_out)**2
+    rows = np.array(predictor.fit_models) != tables.models[worst]
+    without, with_all = (100 * np.sqrt(np.nanmean(part))
+                         for part in (squares[rows], squares))
+    size = predictor.outliers[tables.models[worst]]
+    assert with_all > without
+    assert note.startswith('Outliers among the training models, which count '
+                           f'less: {tables.models[worst]} ({size:.1f} times')
+    assert (f'left out is {without:.1f} points, with them {with_all:.1f}.'
+            in note)
+
+
+def found(cells):
+    predictions = cells.board().predictions
+    return [*findings(predictions, Overall.of(predictions))]
 
 
 def test_findings():
@@ -90,7 +94,7 @@ def test_findings():
         for benchmark in ('b0', 'b1'):
             cells.predicted['p', model, benchmark] = predict(real[m])
     cells.real['m5', 'b1'] = 0.95
-    rank, agreement, far = findings(cells.board().predictions)
+    rank, agreement, far = found(cells)
     assert rank == 'Rank 1 is the largest mean.'
     # The other predictor says the same of all models: there is no order.
     assert agreement == (
@@ -102,7 +106,7 @@ def test_findings():
     # Scores that no interval leaves out are not counted.
     for place in product('p', MODELS[:4], ('b0', 'b1')):
         cells.predicted[place] = replace(predict(), low=0.0, high=1.0)
-    *_, far = findings(cells.board().predictions)
+    *_, far = found(cells)
     assert far.startswith(
         'p: 1 of 4 real scores lie outside of their interval, where about 0 '
         'would by chance: m5 on b1')
@@ -113,7 +117,7 @@ def test_one_in_ten_is_outside_by_chance():
     cells = make_cells(
         MODELS, [f'b{i}' for i in range(5)], ['p'], prediction=predict(.45))
     cells.real['m5', 'b1'] = 0.95
-    *_, far = findings(cells.board().predictions)
+    *_, far = found(cells)
     assert far.startswith('p: 1 of 30 real scores lie outside of their '
                           'interval, where about 3 would by chance: ')
 
@@ -122,11 +126,11 @@ def test_means_over_some_benchmarks():
     cells = make_cells(MODELS[:2], ('b0', 'b1', 'b2'), ('p', ), (0.4, 0.4))
     for model in MODELS[:2]:
         cells.real[model, 'b1'] = NO_DUMP
-    line, = findings(cells.board().predictions)
+    line, = found(cells)
     assert line == (
         'Rank 1 is the largest mean. Means are over b0, b2; on other '
         'benchmarks, too many scores or predictions are missing.')
-    assert list(findings(cells.only('b0').board().predictions)) == []
+    assert found(cells.only('b0')) == []
 
 
 @pytest.mark.parametrize('part', ['real', 'predicted'])
@@ -134,29 +138,22 @@ def test_models_without_a_mean(part):
     cells = make_cells(MODELS, ('b0', 'b1'), ('p', ))
     place = ('m1', 'b1') if part == 'real' else ('p', 'm1', 'b1')
     getattr(cells, part)[place] = NO_DUMP
-    assert [*findings(cells.board().predictions)][1].startswith(
+    assert found(cells)[1].startswith(
         'No mean where a number on one of the benchmarks is missing; ranks ')
 
 
 @pytest.mark.parametrize('n_models, n_families, line', [
-    (2, 2, 'too few models to fit to, 2 of 2 families: the mean accuracy is'),
-    (3, 1, 'too few models to fit to, 3 of 1 family: nothing can be held out'),
-    (20, 1, 'too few models to fit to, 20 of 1 family: nothing can be held '),
-    (8, 4, 'too few models to fit to, 8 of 4 families: all 90% intervals are'),
+    (3, 1, 'too few models to fit to, 3 of 1 family: no family can be left'),
+    (20, 1, 'too few models to fit to, 20 of 1 family: no family can be left'),
+    (8, 4, 'too few models to fit to, 8 of 4 families: intervals are wide'),
     (9, 2, ''),
 ])  # yapf: disable
 def test_what_comes_of_too_few_models(n_models, n_families, line):
     tables = small_tables(n_models, n_families=n_families).only('easy')
     lines = shortage_notes(tables.accuracies, tables.families, tables.models)
-    predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, Ridge())
-    [part] = predictor.benchmarks
-    assert (part.solver == 'constant') == ('mean accuracy' in line)
-    table = predictor.predict(tables.features)
-    assert ((table.high - table.low == 1) == bool(line)).all()
     if line:
         assert lines[0].startswith(f'easy: {line}')
-        assert '9 models of 2 families would do' in lines[0]
+        assert '9 models of 3 families would do' in lines[0]
     else:
         assert not lines
 

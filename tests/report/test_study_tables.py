@@ -1,23 +1,22 @@
 """What a study writes: numbers that are those of the study."""
-import csv
 import math
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from csv_plugin.core.escaping import markdown
-from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.salience import MeanLoss
-from csv_plugin.core.split_studies import split_study
-from csv_plugin.core.study import Study, geometric_mean
+from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.screen import markdown_table, text_table
-from csv_plugin.report.study_tables import (PREDICTION_COLUMNS,
-                                            cross_validated_line, error_rows,
+from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
+                                            expected_line, fit_cells,
                                             leaderboard, summary,
                                             write_predictions, write_report)
+from tests.scripts import csv_rows
 
 MAIN = ('easy', 'hard')
 
@@ -33,7 +32,7 @@ def study_with(main, tables) -> Study:
         tables.accuracies,
         outside_means=tuple(name for name in names if name not in main))
     return split_study(tables.features, accuracies, tables.families,
-                       tables.models[:10], MeanLoss())
+                       tables.models[:10])
 
 
 def cells(line: str) -> list[str]:
@@ -47,43 +46,43 @@ def test_predictions(tmp_path, tables, study):
     }
     write_predictions(tmp_path, study, info)
     rows, fitted = (
-        list(
-            csv.DictReader((tmp_path / name).read_text('utf-8').splitlines()))
+        csv_rows(tmp_path / name)
         for name in ('predictions.csv', 'in_sample.csv'))
     assert {row['in_sample'] for row in rows} == {'0'}
     assert {row['in_sample'] for row in fitted} == {'1'}
     assert tuple(rows[0]) == PREDICTION_COLUMNS == (
         'model', 'benchmark', 'split', 'observed', 'predicted', 'low', 'high',
         'extrapolated', 'in_sample', 'at_chance', 'expected_error')
-    assert [(row['model'], row['benchmark']) for row in rows] == [
-        (m, b) for m in tables.models for b in tables.accuracies.benchmarks
-        if not study.predictions.at(m, b, 'mean-loss').in_sample
-    ]
+    assert len(rows + fitted) == 18 * len(tables.accuracies.benchmarks)
     assert len({row['model'] for row in fitted}) == 10
     for row in rows + fitted:
         model, benchmark = row['model'], row['benchmark']
-        cell = study.predictions.at(model, benchmark, 'mean-loss')
+        assert row['split'] == info[model].split
         observed = tables.accuracies.column(benchmark)[tables.models.index(
             model)]  # yapf: disable
+        assert row['observed'] == ('' if np.isnan(observed) else str(observed))
+        cell = study.predictions.at(model, benchmark)
+        if isinstance(cell, Missing):
+            assert benchmark == 'none' and row['predicted'] == ''
+            continue
         flags = cell.extrapolated, cell.in_sample, cell.at_chance
         # All digits: the file has the numbers of the study.
-        assert [*row.values()][2:] == [
-            info[model].split, '' if np.isnan(observed) else str(observed),
-            *map(str, (cell.value, cell.low, cell.high)), *(str(int(flag))
-                                                            for flag in flags),
-            '' if cell.expected_error is None else str(cell.expected_error)
+        assert [*row.values()][4:] == [
+            *map(str, (cell.value, cell.low, cell.high)),
+            *(str(int(flag)) for flag in flags),
+            str(cell.expected_error)
         ]
 
 
 def test_error_rows(study):
     header, *rows, _ = error_rows(study)
     assert header == [
-        'benchmark', 'models', 'MSE mean-loss', 'MSE constant', 'MAE',
+        'benchmark', 'models', 'MSE salience', 'MSE mean-loss', 'MAE',
         'Spearman', 'coverage', 'width'
     ]
-    constant = study.errors('constant')
-    for row, (benchmark, e) in zip(rows, study.errors('mean-loss').items()):
-        numbers = [(1e3 * e.mse, 2), (1e3 * constant[benchmark].mse, 2),
+    baseline = study.errors('mean-loss')
+    for row, (benchmark, e) in zip(rows, study.errors('salience').items()):
+        numbers = [(1e3 * e.mse, 2), (1e3 * baseline[benchmark].mse, 2),
                    (100 * e.mae, 1), (e.spearman, 2), (e.coverage, 2),
                    (100 * e.width, 1)]
         assert row == [benchmark, str(e.n_models)] + [
@@ -96,13 +95,13 @@ def test_means(tables, main):
     """Geometric of the MSE, plain of the rest; without what is unknown."""
     study = study_with(main, tables)
     last = error_rows(study)[-1]
-    n_judged = sum(study.errors('mean-loss')[b].n_models > 0 for b in main)
+    n_judged = sum(study.errors('salience')[b].n_models > 0 for b in main)
     expected = [f'mean of {n_judged}', '']
-    for method in ('mean-loss', 'constant'):
+    for method in ('salience', 'mean-loss'):
         errors = study.errors(method)
         mse = geometric_mean(errors[b].mse for b in main)
         expected.append(f'{1e3 * mse:.2f}')
-    errors = study.errors('mean-loss')
+    errors = study.errors('salience')
     for name, scale, digits in (('mae', 100, 1), ('spearman', 1, 2),
                                 ('coverage', 1, 2), ('width', 100, 1)):
         mean = np.nanmean([getattr(errors[b], name) for b in main])
@@ -110,35 +109,36 @@ def test_means(tables, main):
     assert last == expected
 
 
-def test_intervals_that_contain_everything_have_no_coverage(tmp_path, tables):
-    """Too few models, so that no interval can miss."""
-    study = split_study(tables.features,
-                        tables.accuracies.select(benchmarks=MAIN),
-                        tables.families, tables.models[:5], MeanLoss())
-    for errors in study.errors('mean-loss').values():
+def with_any(study, *benchmarks) -> Study:
+    """The study with intervals of 0 to 100 % on some benchmarks."""
+    table = study.predictions
+    low, high = table.low.copy(), table.high.copy()
+    for name in benchmarks:
+        low[:, table.benchmarks.index(name)] = 0
+        high[:, table.benchmarks.index(name)] = 1
+    return replace(study, predictions=replace(table, low=low, high=high))
+
+
+def test_intervals_that_contain_everything_have_no_coverage(tmp_path, study):
+    """None of them can miss."""
+    wide = with_any(study, *study.predictions.benchmarks)
+    for name in MAIN:
+        errors = wide.errors('salience')[name]
         assert np.isnan(errors.coverage) and errors.width == 1
-    table, legend = summary(study, 'Title').split('\n\n')[1:3]
-    cells = [line.split()[-1] for line in table.splitlines()[2:]]
-    assert cells == ['(any)'] * len(cells) and len(cells) == 4
+    table, legend = summary(wide, 'Title').split('\n\n')[1:3]
+    shown = [line.split()[-1] for line in table.splitlines()[2:]]
+    assert {*shown} == {'(any)', '-'} and shown[-2:] == ['(any)', '(any)']
     assert '(any): these reach from chance' in ' '.join(legend.split())
-    for row in error_rows(study)[1:]:
-        assert row[-2:] == ['(any)', '(any)']
-    write_report(tmp_path / 'r.md', study, 'A title', 'x')
+    assert error_rows(wide)[-1][-2:] == ['(any)', '(any)']
+    write_report(tmp_path / 'r.md', wide, 'A title', 'x')
     report = ' '.join((tmp_path / 'r.md').read_text('utf-8').split())
     assert '(any): all intervals reach from chance' in report
 
 
 def test_means_are_over_intervals_that_say_something(study):
     """Of two benchmarks, one with intervals of 0 to 100 %."""
-    low, high = (
-        part.copy()
-        for part in (study.predictions.low, study.predictions.high))
-    easy = study.predictions.benchmarks.index('easy')
-    low[:, easy], high[:, easy] = 0, 1
-    changed = replace(
-        study, predictions=replace(study.predictions, low=low, high=high))
-    hard = study.errors('mean-loss')['hard']
-    *_, coverage, width = error_rows(changed)[-1]
+    hard = study.errors('salience')['hard']
+    *_, coverage, width = error_rows(with_any(study, 'easy'))[-1]
     assert (coverage, width) == (f'{hard.coverage:.2f}',
                                  f'{100 * hard.width:.1f}')
 
@@ -152,20 +152,19 @@ def test_report(tmp_path, study):
     assert markdown_table(error_rows(study)) in text
     for column in ('MAE', 'Spearman', 'coverage', 'width'):
         assert column in text.partition('\nMSE in ')[2].partition('##')[0]
-    table = text.partition('## Cross-validated errors\n\n')[2].splitlines()
+    table = text.partition('## Families left out\n\n')[2].splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)
-        assert cells(row)[1:] == [*map(markdown, part.error_cells)]
+        assert cells(row)[1:] == [*map(markdown, fit_cells(part))]
     assert 'over 2 main benchmarks.' in ' '.join(text.split())
-    far, *notes = text.partition('## Notes\n\n')[2].splitlines()
-    assert far.startswith('* mean-loss: far from the training models (>): ')
-    assert notes == [
-        f'* {note}.' for note in learning_notes(study.predictor, verbose=True)
-    ]
+    assert f'\n\n{expected_line(study)}\n\n' in text
+    notes = text.partition('## Notes\n\n')[2].splitlines()
+    learned = learning_notes(study.predictor, verbose=True)
+    assert notes[-len(learned):] == [f'* {markdown(n)}.' for n in learned]
 
 
 def test_summary(study):
-    title, table, legend, validated, *_ = summary(study, 'Title').split('\n\n')
+    title, table, legend, expected, *_ = summary(study, 'Title').split('\n\n')
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
     assert header.split() == ['benchmark', 'models', 'error', 'of', 'mean',
@@ -174,17 +173,17 @@ def test_summary(study):
         method: study.errors(method)
         for method in study.predictions.methods
     }
-    solver, *_ = by_method.values()
+    own = by_method['salience']
     for name, row in zip(study.predictions.benchmarks, rows):
         mean_loss = by_method['mean-loss'][name].mae
-        ratio = solver[name].mae / mean_loss if mean_loss else math.nan
+        ratio = own[name].mae / mean_loss if mean_loss else math.nan
         figures = [
-            f'{100 * solver[name].mae:.1f}', f'{ratio:.2f}',
-            f'{solver[name].coverage:.0%}'
+            f'{100 * own[name].mae:.1f}', f'{ratio:.2f}',
+            f'{own[name].coverage:.0%}'
         ]
         assert row.split() == [
             name,
-            str(solver[name].n_models),
+            str(own[name].n_models),
             *('-' if 'nan' in figure else figure for figure in figures)
         ]
     for method, row in zip(by_method, rows[-len(by_method):]):
@@ -195,35 +194,50 @@ def test_summary(study):
         words = ['mean', 'of', str(len(MAIN)), 'by', method]
         assert row.split()[:6] == [*words, f'{100 * mean:.1f}']
         assert row.split()[-1] == f'{covered:.0%}'
-    assert ' '.join(validated.split()) == cross_validated_line(study.predictor)
-    assert ('mean-loss: the baseline, the mean loss with a learned floor; '
-            'constant:' in ' '.join(legend.split()))
-    assert 'averaged' not in legend
+    assert ' '.join(expected.split()) == expected_line(study)
+    assert ('mean-loss: the baseline, the mean loss with a learned floor.'
+            in ' '.join(legend.split()))
     wide = summary(study, 'Title', wide=True)
     assert text_table(error_rows(study), width=math.inf) in wide
     assert '|' not in wide and ' Spearman ' in wide
 
 
-def test_cross_validated_errors(study):
-    """By benchmark, and roots of mean squares over the main ones."""
-    parts = [study.predictor.benchmark(name) for name in MAIN]
-    error = 100 * np.mean([part.cv_mse for part in parts])**.5
-    line = cross_validated_line(study.predictor)
-    assert line.endswith(f'mean over the main benchmarks): {error:.1f}.')
-    first = replace(parts[0], cv_mse=np.nan)
-    predictor = replace(
-        study.predictor, benchmarks=(first, parts[1]), training_scores=None)
-    line = cross_validated_line(predictor)
-    assert line.endswith(
-        f'{100 * parts[1].cv_mse**.5:.1f} (1 of 2 benchmarks).')
+def test_the_error_to_expect_is_that_of_predicted_models(study):
+    """Not that of the training models, which is smaller."""
+    table = study.predictions
+    cells = [table.at(model, name) for name in MAIN for model in table.models]
+    squares = [c.expected_error**2 for c in cells if not c.in_sample]
+    error = 100 * np.mean(squares)**.5
+    assert expected_line(study).endswith(f'main benchmarks): {error:.1f}.')
+    fitted = study.predictions.select(table.models[:10])
+    assert expected_line(replace(study, predictions=fitted)) == ''
+
+
+def test_outliers_are_named_before_the_table(tmp_path, study):
+    """And in the report."""
+    name = study.predictor.fit_models[0]
+    predictor = Mock(wraps=study.predictor, outliers={name: 4.25},
+                     observed=study.predictor.observed,
+                     left_out=study.predictor.left_out,
+                     fit_models=study.predictor.fit_models,
+                     benchmarks=study.predictor.benchmarks,
+                     names=study.predictor.names)  # yapf: disable
+    odd = replace(study, predictor=predictor)
+    _, note, table, *_ = summary(odd, 'Title').split('\n\n')
+    assert f'{name} (4.2 times the expected error)' in ' '.join(note.split())
+    assert table.startswith('benchmark ')
+    write_report(tmp_path / 'r.md', odd, 'A title', 'x')
+    text = (tmp_path / 'r.md').read_text('utf-8')
+    assert 0 < text.index('Outliers among the training') < text.index('| ben')
 
 
 def test_leaderboard(study):
-    """That of a run: of the solver alone, on the models to show."""
+    """That of a run: of the method alone, on the models to show."""
     models = study.predictions.models[:2][::-1]
     board = leaderboard(study, models)
     assert board.predictions.models == models
-    assert board.predictions.methods == ('mean-loss', )
+    assert board.predictions.methods == ('salience', )
+    assert board.overall.views['salience'].best.sum() == 1
 
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):
@@ -241,4 +255,4 @@ def test_a_method_without_some_benchmarks_has_no_mean(study):
     assert means[place] == '-' and '-' not in means[2:place]
     first = replace(more.predictions, outside_means=names[1:])
     alone = error_rows(replace(more, predictions=first))[-1]
-    assert alone[place] == alone[2]
+    assert alone[place] == alone[header.index('MSE mean-loss')]

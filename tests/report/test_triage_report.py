@@ -31,8 +31,9 @@ def test_tables(early):
     [other] = [ln for ln in text.splitlines() if ln.startswith('bad   ')]
     assert other.split()[4:6] == ['2', f'{overall.chance[1]:.0%}']
     assert text.index(line) < text.index(other)
+    test = early.errors['good']
     forecasts, now = (f'{100 * errors.mean():.1f}'
-                      for errors in early.error_to_expect('good'))
+                      for errors in (test.forecast, test.now))
     first, second = [ln for ln in text.splitlines() if ln.startswith('35% ')]
     assert first.split()[:4] == ['35%', '4', 'forecast', forecasts]
     assert second.split()[4] == now

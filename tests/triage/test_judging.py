@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage import judging
-from csv_plugin.triage.checkpoints import Checkpoint
+from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
+from csv_plugin.triage.forecasting import forecast_logs
 from csv_plugin.triage.judging import OVERALL, _extrapolated, forecast
-from csv_plugin.triage.ranking import LEVEL, NOT_FORECAST, TOO_FAR
+from csv_plugin.triage.loss_errors import LEVEL
+from csv_plugin.triage.ranking import NOT_FORECAST, TOO_FAR
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.triage.pretraining import (EARLIER, NEW, STEPS, run_dumps,
@@ -37,27 +40,68 @@ def finished(predictor, history):
     return forecast(predictor, run_dumps(NEW), history)
 
 
-def test_error_to_expect_is_that_of_the_backtest(early):
-    """Absolute errors, whose means are not those of their differences."""
-    test = replace(
-        early.backtests['good'],
-        runs=('a', 'b'),
-        actual=np.array([[0.0, 1.0], [0.0, -1.0]]),
-        forecast=np.array([[1.0, 1.0], [-1.0, -1.0]]),
-        now=np.array([[-2.0, 0.0], [2.0, 0.0]]))
-    made = replace(early, backtests={'good': test}, floors=np.array([0, 0.5]))
+def test_error_to_expect_is_that_of_the_backtest(predictor, history, early):
+    """Accuracies predicted at the ends of earlier runs, and beside them those
+    at losses that the others forecast.
+    """
+    features = predictor.features(history)
+    logs = np.log(features.values)
+    first = [features.models.index(f'{run}@35') for run in EARLIER]
+    last = [features.models.index(f'{run}@100') for run in EARLIER]
+    losses = np.exp([
+        forecast_logs(logs[first[i]], logs[np.delete(first, i)],
+                      logs[np.delete(last, i)]) for i in range(4)
+    ])
+    actual = predictor.predict(features).values[:, :, 0]
+    found = predictor.predict(
+        replace(features, models=tuple(EARLIER), values=losses))
+    test = early.errors['good']
+    assert test.runs == tuple(EARLIER)
+    assert test.forecast == pytest.approx(
+        np.abs(actual[last] - found.values[:, :, 0]).mean(axis=0))
+    assert test.now == pytest.approx(
+        np.abs(actual[last] - actual[first]).mean(axis=0))
+    assert (test.forecast < test.now).all()
 
-    def accuracy(exponent, floor):
-        return floor + (1 - floor) / (1 + np.exp(-exponent))
 
-    forecasts, now = made.error_to_expect('good')
-    assert forecasts == pytest.approx([accuracy(1, 0) - 0.5, 0])
-    assert now == pytest.approx(
-        [accuracy(2, 0) - 0.5,
-         accuracy(1, 0.5) / 2 - accuracy(-1, 0.5) / 2])
-    forecasts, now = early.error_to_expect('good')
-    assert early.backtests['good'].runs == tuple(EARLIER)
-    assert (forecasts < now).all()
+def test_a_finished_run_has_one_number_and_one_interval(finished):
+    """In the table of checkpoints and in that of forecasts."""
+    for run in NEW:
+        expected = finished.expected[run]
+        for b, name in enumerate(finished.benchmarks):
+            cell = finished.predictions.at(f'{run}@100', name)
+            assert (expected.values[b], expected.low[b],
+                    expected.high[b]) == (cell.value, cell.low, cell.high)
+
+
+def test_of_two_runs_one_ends_best_with_the_probability_to_be_above(early):
+    for ranking in early.rankings.values():
+        assert ranking.above_next[0] == ranking.chance[0]
+
+
+def test_errors_of_losses_widen_forecasts(early, finished):
+    for run in NEW:
+        wide, narrow = (part.expected[run] for part in (early, finished))
+        assert (wide.high - wide.low > 2 * (narrow.high - narrow.low)).all()
+
+
+def test_known_scores_of_checkpoints_count(predictor, history, early):
+    """For their run, on all of its benchmarks, and for no other run."""
+    cell = early.predictions.at('good@35', 'easy')
+    known = AccuracyTable(('good@35', ), ('easy', ),
+                          np.array([[cell.value + .04]]), np.zeros(1),
+                          np.zeros(1, int))
+    dumps = run_dumps(NEW, 3)
+    features = predictor.features(dumps | history)
+    triage = judging.judge(
+        predictor, features, describe_checkpoints(dumps),
+        describe_checkpoints(history), known=known)
+    assert ('good: the known scores of checkpoints count in predictions and '
+            'forecasts.') in triage.notes
+    assert (triage.expected['good'].values > early.expected['good'].values
+            ).all()  # yapf: disable
+    assert triage.expected['bad'].values == pytest.approx(
+        early.expected['bad'].values)
 
 
 def test_tokens_and_budgets(predictor):
@@ -256,12 +300,12 @@ def test_means_are_over_the_main_benchmarks(predictor, history, early):
     easy, hard = predictor.benchmarks
     one = replace(predictor, benchmarks=(easy, replace(hard, main=False)))
     triage = forecast(one, run_dumps(NEW, 3), history)
-    assert triage.rankings[OVERALL].values.tolist(
-    ) == early.rankings['easy'].values.tolist()
-    for run in triage.backtests:
-        errors, _ = triage.error_to_expect(run)
+    assert triage.rankings[OVERALL].values.tolist() == pytest.approx(
+        early.rankings['easy'].values)
+    for run, test in triage.errors.items():
         named = triage.to_dict()['error_to_expect'][run]['forecast']
-        assert named[OVERALL] == named['easy'] == errors[0] != errors[1]
+        assert named[OVERALL] == named['easy'] == test.forecast[0]
+        assert test.forecast[0] != test.forecast[1]
 
 
 def test_records(early):
@@ -287,14 +331,14 @@ def test_records(early):
         high=expected.high[0], extrapolated=0, best_rank=ranking.best[1],
         worst_rank=ranking.worst[1], chance_best=ranking.chance[1],
         above_next=None, verdict=ranking.verdicts[1])  # yapf: disable
-    forecasts, now = early.error_to_expect('good')
+    test = early.errors['good']
     errors = plain['error_to_expect']['good']
     assert errors['forecast'] == pytest.approx({
-        'easy': forecasts[0],
-        'hard': forecasts[1],
-        OVERALL: forecasts.mean()
+        'easy': test.forecast[0],
+        'hard': test.forecast[1],
+        OVERALL: test.forecast.mean()
     })
-    assert errors['prediction now']['hard'] == now[1]
+    assert errors['prediction now']['hard'] == test.now[1]
 
 
 def test_a_run_far_from_the_training_models_gets_no_verdict(
@@ -310,19 +354,19 @@ def test_a_run_far_from_the_training_models_gets_no_verdict(
     }
     triage = forecast(predictor, run_dumps(NEW, 3) | far, history)
     expected = triage.expected['far']
-    assert (expected.low == 0).all() and (expected.high == 1).all()
+    assert (expected.low[:2] == 0).all() and (expected.high[:2] == 1).all()
     chance = replace(
         triage.predictions,
-        at_chance=triage.predictions.extrapolated | [[[True], [False]]])
+        at_chance=np.broadcast_to([[True], [False]], (9, 2, 1)))
     cells = replace(triage, predictions=chance).forecast_cells('far')
     assert [cell.partition(')')[2] for cell in cells] == ['>', '>?', '>']
     for name, ranking in triage.rankings.items():
         assert ranking.runs == ('good', 'bad', 'far')
         assert ranking.verdicts[2] == TOO_FAR
         for part in ('best', 'worst', 'chance'):
-            found = getattr(ranking, part)
-            known = getattr(early.rankings[name], part)
-            np.testing.assert_array_equal(found, [*known, np.nan])
+            known = [*getattr(early.rankings[name], part), np.nan]
+            assert getattr(ranking, part) == pytest.approx(
+                known, abs=0.02, nan_ok=True)
     assert f'{TOO_FAR}: far. No prediction' in triage.notes[-1]
     assert not any(part.useless.any() for part in early.expected.values())
 

@@ -5,7 +5,6 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Plain
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import describe_checkpoints
 from csv_plugin.triage.judging import judge
@@ -50,7 +49,7 @@ def world():
         tuple(fitted), ('easy', 'hard', 'two'), accuracies.clip(0, 1), FLOORS,
         np.array([500, 200, 0]))
     predictor = fit_predictor(features, table,
-                              [name.split('@')[0] for name in fitted], Plain())
+                              [name.split('@')[0] for name in fitted])
     return models, features, predictor
 
 

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Uniform
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage import size_laws
+from csv_plugin.triage.loss_errors import LossErrors, with_loss_errors
 from csv_plugin.triage.size_laws import (NEW, LossLaw, amounts_of, back_test,
                                          check_sizes, forecast_sizes,
                                          log_compute, targets_of)
@@ -28,9 +29,9 @@ def losses_of(params_b, tokens, offset=0.0):
     ]
 
 
-def world(n_families=1, offset=0.0, noise=0.0):
+def world(n_families=1, offset=0.0, noise=0.0, seed=0):
     """Five sizes at three lengths in each family; offsets rise by family."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     models = {
         f'{family}-{params}-{tokens:g}':
         ModelInfo(f'f{family}', '', params, tokens)
@@ -55,7 +56,7 @@ def predictor_of(models, features):
     accuracies = AccuracyTable(features.models, ('easy', ), real[:, None],
                                np.array([0.25]), np.array([0]))
     return fit_predictor(features, accuracies,
-                         [f'g{i % 5}' for i in range(len(models))], Uniform())
+                         [f'g{i % 5}' for i in range(len(models))])
 
 
 LARGE = ModelInfo('f0', '', 16.0, 4e12)
@@ -65,97 +66,107 @@ LAST = '0-1.6-2e+11'
 
 def test_the_law_finds_losses_of_a_larger_model():
     models, features = world()
-    law = LossLaw([*models.values()], features.values)
+    law = LossLaw([*models.values()], np.log(features.values))
     np.testing.assert_allclose(
-        law.losses([LARGE]), [losses_of(16.0, 4e12)], rtol=1e-3)
+        np.exp(law.logs([LARGE])), [losses_of(16.0, 4e12)], rtol=1e-3)
 
 
 def test_families_are_pulled_to_the_law():
     """15 models of each count as 16 with one that has no offset."""
     models, features = world(2, offset=0.1)
-    law = LossLaw([*models.values()], features.values)
-    a, b, new = np.log(
-        law.losses([replace(LARGE, family=name)
-                    for name in ('f0', 'f1', NEW)]))
+    law = LossLaw([*models.values()], np.log(features.values))
+    a, b, new = law.logs(
+        [replace(LARGE, family=name) for name in ('f0', 'f1', NEW)])
     np.testing.assert_allclose(b - a, 0.1 * 15 / 16, rtol=1e-6)
     np.testing.assert_allclose(new, (a + b) / 2)
 
 
-def test_both_errors_make_an_interval():
-    """Half of it is the root of the sum of both squares."""
+def test_errors_of_the_law_widen_intervals_of_the_predictor():
     models, features = world(noise=0.02)
     predictor = predictor_of(models, features)
+    sizes, logs = [*models.values()], np.log(features.values)
     small = ModelInfo('f0', '', 0.3, 5e10)
     found = forecast_sizes(predictor, features, models, {'small': small})
-    sizes = [*models.values()]
     table = FeatureTable(('small', ), features.columns,
-                         LossLaw(sizes, features.values).losses([small]))
-    alone = predictor.predict(table)
-    model = predictor.benchmarks[0].model
-    # The 95 % quantile of Student's t of 13 degrees of freedom.
-    error = 1.7709 * back_test(predictor, features, sizes, False)
-    edge = model.exponents(table.values) - error
-    by_law = 0.25 + 0.75 / (1 + np.exp(-edge))
-    half = math.hypot(alone.values.item() - alone.low.item(),
-                      alone.values.item() - by_law.item())
-    assert found.values.item() == alone.values.item()
-    assert found.values.item() - found.low.item() == pytest.approx(
-        half, rel=1e-4)
+                         np.exp(LossLaw(sizes, logs).logs([small])))
+    errors = LossErrors(back_test(logs, sizes, False), 13)
+    joint = predictor.joint(table)
+    wider = with_loss_errors(joint, predictor, table, [errors])
+    assert (found.low, found.high) == tuple(
+        end[:, :, None] for end in wider.intervals(.9))
+    low, high = joint.intervals(.9)
+    assert found.high - found.low > 1.2 * (high - low)
+
+
+def rms(errors):
+    return np.sqrt(np.mean(errors**2))
 
 
 def test_errors_grow_beyond_and_in_new_families():
     models, features = world(4, offset=0.05, noise=0.01)
-    predictor = predictor_of(models, features)
+    predictor, logs = predictor_of(models, features), np.log(features.values)
     known, new = (
-        back_test(predictor, features, [*models.values()], is_new)
+        back_test(logs, [*models.values()], is_new)
         for is_new in (False, True))
-    assert new > 2 * known
+    assert rms(new) > 2 * rms(known)
     targets = {
         name: replace(LARGE, family=family, params_b=params)
         for name, family, params in (('near', 'f0', 1.0), ('far', 'f0', 50.0),
                                      ('new', NEW, 1.0))
     }
     found = forecast_sizes(predictor, features, models, targets)
-    near, far, other = (found.high - found.low).ravel()
+    floor = predictor.model.floor
+    low, high = (
+        logit((end.ravel() - floor) / (1 - floor))
+        for end in (found.low, found.high))
+    near, far, other = high - low
     assert far > 1.1 * near and other > 1.1 * near
 
 
+def test_intervals_hold_accuracies_of_larger_models():
+    """Of 12 worlds, with noise in their losses."""
+    held = []
+    for seed in range(12):
+        models, features = world(noise=0.02, seed=seed)
+        small = {
+            name: row
+            for name, row in models.items() if row.params_b < 1
+        }
+        predictor = predictor_of(small, features.select([*small]))
+        large = {name: models[name] for name in models if name not in small}
+        found = forecast_sizes(predictor, features, small, large)
+        actual = accuracy_of(
+            features.select([*large]).values.mean(axis=1))[:, None, None]
+        held.append((found.low <= actual) & (actual <= found.high))
+    assert 0.8 <= np.mean(held) <= 0.99
+
+
 def test_the_larger_of_both_errors_counts(monkeypatch):
-    """That of models left out, or that from fewer models, here of two."""
+    """That of models left out, or that from fewer models."""
     models, features = world(noise=0.01)
-    given = predictor_of(models, features), features, [*models.values()], False
+    logs, sizes = np.log(features.values), [*models.values()]
+    both = back_test(logs, sizes, False)
+    monkeypatch.setattr(size_laws, 'worse_and_better', lambda _: [])
+    left_out = back_test(logs, sizes, False)
     few = [(np.array([0, 14]), np.arange(1, 14))]
-    order = []
-    for larger in (size_laws.worse_and_better, lambda _: few):
-        monkeypatch.setattr(size_laws, 'worse_and_better', larger)
-        both = back_test(*given)
-        with monkeypatch.context() as patch:
-            patch.setattr(size_laws, 'N_FOLDS', 1)
-            from_fewer = back_test(*given)
-            patch.undo()
-            patch.setattr(size_laws, 'worse_and_better', lambda _: [])
-            left_out = back_test(*given)
-        assert both == max(left_out, from_fewer) < np.inf
-        order.append(bool(left_out > from_fewer))
-    assert order == [True, False]
+    monkeypatch.setattr(size_laws, 'worse_and_better', lambda _: few)
+    from_two = back_test(logs, sizes, False)
+    assert len(left_out) == 15 and len(from_two) == 13
+    assert rms(from_two) > rms(left_out) and rms(both) >= rms(left_out)
 
 
 def test_models_of_one_compute_have_a_law():
     models, _ = world()
-    models = {
-        name: replace(row, tokens=2e10 / row.params_b)
-        for name, row in models.items()
-    }
-    sizes, rng = [*models.values()], np.random.default_rng(0)
+    sizes = [
+        replace(row, tokens=2e10 / row.params_b) for row in models.values()
+    ]
+    rng = np.random.default_rng(0)
     losses = [losses_of(*amounts) for amounts in amounts_of(sizes)]
     losses *= np.exp(0.01 * rng.normal(size=(15, 3)))
-    features = FeatureTable.of_losses(tuple(models), list('abc'), losses)
-    predictor = predictor_of(models, features)
-    error = back_test(predictor, features, sizes, False)
-    assert 0.005 < error < 0.5
+    assert 0.005 < rms(back_test(np.log(losses), sizes, False)) < 0.1
 
 
-def test_errors_that_nothing_shows_are_infinite():
+def test_where_nothing_shows_errors_intervals_leave_nothing_out():
     """All models but the largest have one size, and it is a family."""
     models, features = world()
     names = [*(f'0-0.{k}-1e+10' for k in (1, 2, 4, 8)), '0-1.6-1e+10', LAST]
@@ -166,9 +177,11 @@ def test_errors_that_nothing_shows_are_infinite():
         for i, name in enumerate(names)
     }
     features = features.select(tuple(models))
-    errors = back_test(
-        predictor_of(models, features), features, [*models.values()], True)
-    assert np.isinf(errors).all()
+    predictor = predictor_of(models, features)
+    targets = {name: replace(LARGE, family=name) for name in ('f0', NEW)}
+    found = forecast_sizes(predictor, features, models, targets)
+    assert (found.low[1], found.high[1]) == (0, 1)
+    assert 0 < found.low[0] < found.high[0] < 1
 
 
 @pytest.mark.parametrize('change, message', [

@@ -10,7 +10,7 @@ in a fold: of one family and of two families, on each main benchmark and by
 their mean; of checkpoints (with a `step`), only those at one step if they are
 of two families. Right is what agrees with the sign of the measured difference.
 
-Beside the decisions of the package at 95 % (`core.differences`) are:
+Beside the decisions of the package at 95 % are:
 
 * intervals: those of the two predictions at 95 % do not overlap;
 * mean loss: always the model with the lower one;
@@ -33,31 +33,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 from scipy.stats import binomtest, norm
 from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.differences import AccuracyDifferences, predict_jointly
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.intervals import OWN_SHARE, inverse, item_variance
-from csv_plugin.core.paired import (BETTER, PREDICTED, PREDICTOR, RUNS, WORSE,
-                                    Difference, Noise, run_noise)
+from csv_plugin.core.joint import Sum
+from csv_plugin.core.noise import (BETTER, PREDICTED, PREDICTOR, RUNS, WORSE,
+                                   Difference, Noise, run_noise)
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.salience.base import grouped_folds
-from csv_plugin.core.training import Training, loss_feature_sets
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.predictors import load_predictor
+from csv_plugin.lm.methods import fit
 from tools.studies.options import parser_of, tables_in, with_units
 
-LEVEL, FOLDS = 0.95, 5
+LEVEL, FOLDS, ZOO_FOLDS = 0.95, 5, 4
 #: A decision at `LEVEL` has this probability, or more, to be right.
 SURE = (1 + LEVEL) / 2
+#: Share of the binomial variance of an accuracy that is a model's own, as
+#: measured on neighbouring checkpoints (docs/appendix/real_runs.md).
+OWN_SHARE = 0.25
 #: Losses of a benchmark, where there are more: half of the items of scores.
 UNITS = 500
 #: Bins of the calibration, and fewest pairs of one that counts.
@@ -104,19 +102,48 @@ class Fold(NamedTuple):
     held_out: FeatureTable
 
 
+def dealt(families: Sequence[str], n_folds: int) -> NDArray[np.int64]:
+    """Fold of each model, `(n,)`; no family is divided.
+
+    The largest family goes first, into the fold with the fewest models.
+    """
+    _, member, sizes = np.unique(
+        families, return_inverse=True, return_counts=True)
+    fold_of_family = np.empty(len(sizes), int)
+    fold_sizes = np.zeros(n_folds, int)
+    for family in np.argsort(-sizes, kind='stable'):
+        fold = fold_sizes.argmin()
+        fold_of_family[family] = fold
+        fold_sizes[fold] += sizes[family]
+    return fold_of_family[member]
+
+
 def folds(features: FeatureTable, accuracies: AccuracyTable,
           families: Mapping[str, str]) -> Iterator[Fold]:
     """Fits to all folds of families but one."""
     names = np.array(features.models, object)
-    fold = grouped_folds([families[name] for name in names], FOLDS, 0)
-    for k in tqdm(range(fold.max() + 1), desc='folds'):
+    fold = dealt([families[name] for name in names], FOLDS)
+    for k in tqdm(np.unique(fold), desc='folds'):
         fitted, held_out = (
             features.select(list(names[rows]))
             for rows in (fold != k, fold == k))
         groups = [families[name] for name in fitted.models]
         yield Fold(
-            fit_predictor(fitted, accuracies.select(fitted.models), groups,
-                          SOLVERS[DEFAULT_SOLVER]), fitted, held_out)
+            fit_predictor(fitted, accuracies.select(fitted.models), groups),
+            fitted, held_out)
+
+
+def sums_of(predictor: Predictor, models: FeatureTable,
+            families: Sequence[str], i: NDArray,
+            j: NDArray) -> list[list[Sum]]:
+    """Predicted accuracies of models j minus those of i, by pair.
+
+    On each benchmark and, of several, their mean.
+    """
+    joint = predictor.joint(models, dict(zip(models.models, families)))
+    shares = with_mean(np.eye(len(predictor.names))).T
+    return [[pair.sum(np.stack([-share, share]), LEVEL) for share in shares]
+            for pair in (joint.take(np.array(rows)) for rows in zip(i, j))]
 
 
 def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
@@ -124,12 +151,10 @@ def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
 
     One per benchmark and one for the mean; infinite where none does.
     """
-    scores = predictor.training_scores
-    assert scores is not None
     first, second = np.triu_indices(len(loss), 1)
     gaps = loss[first] - loss[second]
     found = []
-    for real in with_mean(scores.observed).T:
+    for real in with_mean(predictor.observed).T:
         rises = real[second] - real[first]
         known = ~np.isnan(rises)
         sizes, right = np.abs(gaps[known]), right_signs(
@@ -144,7 +169,7 @@ def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
 def pairs_of(fold: Fold, accuracies: AccuracyTable,
              families: Mapping[str, str]) -> Pairs:
     """Pairs of the held-out models."""
-    predictor, fitted, held_out = fold
+    predictor, _, held_out = fold
     group = np.array([families[name] for name in held_out.models])
     step = np.array([name.partition('@')[2] for name in held_out.models])
     uniform = predictor.columns.uniform
@@ -155,21 +180,25 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
                      accuracies.select(held_out.models).values))
     n_items = np.array([part.n_items for part in predictor.benchmarks])
     # Items of unknown number make the noise unknown.
-    variance = item_variance(real[:, :len(n_items)], n_items) * np.where(
-        n_items > 0, inverse(n_items), np.nan)
+    items = np.where(n_items > 0, n_items, np.nan)
+    right = real[:, :len(items)]
+    variance = right * (1 - right) / items
     variance = np.append(
-        variance, variance.mean(axis=1, keepdims=True) / len(n_items), axis=1)
+        variance, variance.mean(axis=1, keepdims=True) / len(items), axis=1)
     i, j = np.triu_indices(len(group), 1)
     kept = (group[i] == group[j]) | (step[i] == step[j])
     i, j = i[kept], j[kept]
-    found = predict_jointly(predictor, held_out, list(group)).differences(i, j)
-    above = stdtr(found.freedom, found.difference / found.deviation)
+    found = sums_of(predictor, held_out, list(group), i, j)
+    difference, above = (
+        np.array([[getattr(part, name) for part in row]
+                  for row in found]).reshape(len(i), real.shape[1])
+        for name in ('value', 'positive'))
     loss = held_out.values @ uniform
-    limits = margins(predictor, fitted.values @ uniform)
+    limits = margins(predictor, predictor.fit.losses @ uniform)
     parts = [
         Pairs(
             np.full(len(i), b == len(n_items)), group[i] == group[j],
-            found.difference[b], real[j, b] - real[i, b], above[b],
+            difference[:, b], real[j, b] - real[i, b], above[:, b],
             (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
             loss[i] - loss[j], np.full(len(i), limits[b]),
             variance[i, b] + variance[j, b]) for b in range(real.shape[1])
@@ -257,54 +286,47 @@ def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
         other = 'c' if series == 'a' else 'a'
         twins = fold.held_out.select(
             [f'{twin}-{size}@{at}' for twin in (series, f'{series}2')])
-        joint = predict_jointly(fold.predictor, twins, ['same', 'same'])
-        shift = joint.differences(0, 1)
+        pair = np.array([0]), np.array([1])
+        shifts, = sums_of(fold.predictor, twins, ['same', 'same'], *pair)
         runs = fold.fitted.select(
             [f'{twin}-{size}@{at}' for twin in (other, f'{other}2')])
         values = with_mean(fold.predictor.predict(runs).values[:, :, 0])
-        noises = [{
-            PREDICTOR: Noise(error, freedom),
-            RUNS: run_noise(column)
-        } for error, freedom, column in zip(shift.deviation, shift.freedom,
-                                            values.T)]
-        alone = [{PREDICTOR: noise[PREDICTOR]} for noise in noises]
-        found.append((told_apart(shift, alone), told_apart(shift, noises)))
+        degrees = fold.predictor.model.tails.degrees
+        alone, of_runs = [], []
+        for shift, column in zip(shifts, values.T):
+            noises = {PREDICTOR: Noise.of_sum(shift, LEVEL, degrees)}
+            alone.append(told_apart(shift.value, noises))
+            noises[RUNS] = run_noise(column)
+            of_runs.append(told_apart(shift.value, noises))
+        found.append((np.array(alone), np.array(of_runs)))
     return found
 
 
-def told_apart(shift: AccuracyDifferences,
-               noises: Sequence[Mapping[str, Noise]]) -> NDArray[np.bool_]:
-    """Whether two models are told apart, `(K,)`."""
-    verdicts = [
-        Difference(PREDICTED, '', value, noise, LEVEL, MARGIN).verdict
-        for value, noise in zip(shift.difference.tolist(), noises)
-    ]
-    return np.isin(verdicts, (BETTER, WORSE))
+def told_apart(value: float, noises: Mapping[str, Noise]) -> bool:
+    """Whether two models are told apart."""
+    found = Difference(PREDICTED, '', value, noises, LEVEL, MARGIN)
+    return found.verdict in (BETTER, WORSE)
 
 
 def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
     """Pairs of the package's models, series left out, and of second seeds."""
     whole = read_collection(shipped.COLLECTION)
-    targets = load_predictor(shipped.PREDICTOR).targets
-    assert targets is not None
-    table = targets.table(
-        {name: whole.losses[name].texts
-         for name in whole.losses})
-    names = np.array(table.models, object)
+    names = np.array([*whole.losses], object)
     # Two series a fold, such that pairs of two families are there.
-    fold = grouped_folds([whole.families[name] for name in names], 4, 0)
+    fold = dealt([whole.families[name] for name in names], ZOO_FOLDS)
     pairs, seeds = [], []
-    for k in tqdm(range(fold.max() + 1), desc='folds'):
-        fitted, held_out = (
-            table.select(list(names[rows])) for rows in (fold != k, fold == k))
-        training = Training(fitted, whole.texts, whole.accuracies,
-                            whole.families, targets)
-        predictor = training.fit(
-            loss_feature_sets(fitted, whole.texts, targets))
-        one = Fold(predictor, *map(predictor.features, (fitted, held_out)))
+    for k in tqdm(np.unique(fold), desc='folds'):
+        sides = [list(names[rows]) for rows in (fold != k, fold == k)]
+        predictor = fit(
+            whole.losses.select(sides[0]), whole.accuracies.select(sides[0]),
+            whole.families)
+        one = Fold(
+            predictor,
+            *(predictor.features({name: whole.losses[name]
+                                  for name in side}) for side in sides))
         pairs.append(pairs_of(one, whole.accuracies, whole.families))
         for series in 'ac':
-            if f'{series}2-m@100' in held_out.models:
+            if f'{series}2-m@100' in one.held_out.models:
                 seeds += seed_rows(one, series)
     return Pairs.join(pairs), seeds
 

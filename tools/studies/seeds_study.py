@@ -28,7 +28,7 @@ from transformers import AutoTokenizer
 from csv_plugin.cli.options import add_shared, whole_number
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.paired import BETTER, WORSE
+from csv_plugin.core.noise import BETTER, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.comparing import Comparison
-from csv_plugin.core.paired import LOSS, PREDICTED
+from csv_plugin.core.noise import LOSS, PREDICTED
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.judging import Triage
 

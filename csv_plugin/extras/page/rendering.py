@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
-from csv_plugin.core.held_out_errors import ERROR_HEADER, ERROR_LEGEND
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.predictor import Predictor
@@ -21,7 +20,8 @@ from csv_plugin.core.study import Outlier
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.leaderboards import Leaderboard, mean_cells, rank_cells
+from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
 #: Texts that are shown of each benchmark.
 N_TEXTS = 3
@@ -33,12 +33,10 @@ N_LEVELS = 8
 class HeatSection:
     """Texts with the salience weights of one benchmark.
 
-    Weights of the size `full` are shown in full colour. `rising` is true where
-    the predicted accuracy rises with the weighted loss; usually it falls.
+    Weights of the size `full` are shown in full colour.
     """
     benchmark: str
     full: float
-    rising: bool
     maps: list[HeatMap]
 
     def level(self, weight: float) -> str:
@@ -107,7 +105,7 @@ def render(page: Page) -> str:
     style = Markup(environment.loader.get_source(environment, 'page.css')[0])
     predictions = page.board.predictions
     several = len(predictions.benchmarks) > 1
-    overall = Overall.of(predictions)
+    overall = page.board.overall
     comparisons = [_errors(predictions, name) for name in predictions.methods]
     return environment.get_template('page.jinja').render(
         page=page,
@@ -119,13 +117,22 @@ def render(page: Page) -> str:
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if several else None,
+        mean_cells={
+            label: mean_cells(overall, label)
+            for label in overall.methods
+        },
+        rank_cells={
+            label: rank_cells(overall, label)
+            for label in overall.methods
+        },
         order=_by_mean(overall),
         comparisons=comparisons,
         style=style,
         style_hash=_hash(style),
         levels=range(N_LEVELS, 0, -1),
-        error_header=ERROR_HEADER,
-        error_legend=ERROR_LEGEND)
+        fit_cells=fit_cells,
+        fit_header=FIT_HEADER,
+        fit_legend=FIT_LEGEND)
 
 
 def write_page(path: FilePath, page: Page) -> None:
@@ -227,7 +234,6 @@ def heat_sections(
     return [
         HeatSection(part.benchmark,
                     full_weight(predictor.token_weights(part.benchmark)),
-                    bool(part.model.curve.alpha > 0),
                     strongest_maps(predictor, part.benchmark, texts, N_TEXTS))
         for part in predictor.benchmarks
     ]

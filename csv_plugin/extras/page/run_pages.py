@@ -29,10 +29,11 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import Leaderboard, predict_run
 
 _CAPABILITY = (
-    'Accuracy against capability score',
-    'Each model at its weighted loss and its real accuracy. The line is the '
-    'prediction: full over the scores of the training models, which need '
-    'not be models of this run, and dashed beyond.')
+    'Accuracy against capability',
+    'Each model at the exponent that its losses predict and at its real '
+    'accuracy. The line is the curve of Eq. 2: full over the exponents of the '
+    'training models, which need not be models of this run, and dashed '
+    'beyond.')
 _METHODS = ('Predicted against real',
             'Held-out models. On the diagonal a prediction is right; '
             'bars are the intervals.')

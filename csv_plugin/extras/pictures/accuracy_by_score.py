@@ -1,4 +1,5 @@
-"""Accuracy against capability score, with the fitted scaling law (Eq. 2)."""
+"""Accuracy against the exponent that losses predict, with the curve of Eq. 2.
+"""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,15 +13,16 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_known
+from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Losses, Predictor
-from csv_plugin.core.scaling_law import Curve
 from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
                                               looks, pad, panels, picture,
                                               show_empty, wrapped)
 
 #: Styles of the curve where training models are, and elsewhere.
-_FITTED, _BEYOND = 'scaling law', 'beyond the fit'
+_FITTED, _BEYOND = 'curve (Eq. 2)', 'beyond the fit'
 _LINES: dict[str, dict[str, Any]] = {
     _FITTED: dict(color='black', lw=1.4, ls='-'),
     _BEYOND: dict(color='black', lw=1.0, ls='--')
@@ -32,26 +34,25 @@ _CHANCE: dict[str, Any] = dict(color=GREY, lw=0.9, ls=':')
 class CapabilityPoints:
     """M models on one benchmark.
 
-    Capability scores in `unit`, accuracies, NaN where not run, and training
-    models, bool, are `(M,)`. `fitted_range` has the lowest and highest score
-    of all training models, not only of these; `(inf, -inf)` of none. `curve`
-    is the scaling law of the benchmark (Eq. 2).
+    Exponents of Eq. 2 that the losses predict, accuracies, NaN where not run,
+    and training models, bool, are `(M,)`. `fitted_range` has the lowest and
+    highest exponent of all training models, not only of these. `floor` is the
+    accuracy of a model that knows nothing.
     """
     benchmark: str
     models: tuple[str, ...]
     families: tuple[str, ...]
-    scores: NDArray
+    exponents: NDArray
     accuracies: NDArray
     fitted: NDArray[np.bool_]
     fitted_range: tuple[float, float]
-    curve: Curve
+    floor: float
     chance: float
-    unit: str
 
     @property
     def drawn(self) -> NDArray[np.bool_]:
-        """Models with a score and an accuracy, `(M,)`."""
-        return np.isfinite(self.scores) & np.isfinite(self.accuracies)
+        """Models with an exponent and an accuracy, `(M,)`."""
+        return np.isfinite(self.exponents) & np.isfinite(self.accuracies)
 
 
 def capability_points(predictor: Predictor, losses: Losses,
@@ -74,37 +75,42 @@ def capability_points(predictor: Predictor, losses: Losses,
                          'accuracies on a benchmark of the predictor',
                          f'only {list(table.benchmarks)}',
                          'Give accuracies on its benchmarks.')
-    unit = ('unit of the losses'
-            if features.columns.scored is None else 'nats per character')
+    exponents = predictor.joint(features).mean
+    training = FeatureTable(predictor.fit_models, features.columns,
+                            predictor.fit.losses)
+    fitted = predictor.joint(training).mean
     points = []
     for name in common:
-        part = predictor.benchmark(name)
+        part, b = predictor.benchmark(name), predictor.names.index(name)
+        run = np.isin(predictor.fit_models, part.fit_models)
+        ends = fitted[run, b].min(), fitted[run, b].max()
         points.append(
             CapabilityPoints(
                 name, features.models,
                 tuple(families[model] for model in features.models),
-                part.model.scores(features.values), table.column(name),
-                np.isin(features.models, part.fit_models),
-                (part.intervals.score_low, part.intervals.score_high),
-                part.model.curve, part.chance, unit))
+                exponents[:, b], table.column(name),
+                np.isin(features.models,
+                        part.fit_models), (float(ends[0]), float(ends[1])),
+                float(predictor.model.floor[b]), part.chance))
     return points
 
 
 @picture
 def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
-    """Accuracy against capability score, one panel per benchmark.
+    """Accuracy against the predicted exponent, one panel per benchmark.
 
-    Filled points are training models, open ones are held out. The score is a
-    loss; its axis is reversed, so that better models stand to the right.
+    Filled points are training models, open ones are held out. Better models
+    stand to the right.
     """
     look = looks(chain.from_iterable(part.families for part in points))
     figure, (row, ) = panels(len(points))
     for axes, part in zip(row, points):
         _draw_points(axes, part, look)
         axes.set_title(wrapped(part.benchmark))
-    explain(figure,
-            f'capability score ({points[0].unit}, better to the right)',
-            'accuracy', _handles(look))
+    explain(
+        figure,
+        'exponent of the curve, predicted by the losses (better to the '
+        'right)', 'accuracy', _handles(look))
     return figure
 
 
@@ -112,14 +118,14 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                  look: Mapping[str, Look]) -> None:
     drawn = points.drawn
     if not drawn.any():
-        axes.invert_xaxis()
         show_empty(axes)
         return
-    x, y = points.scores, points.accuracies
+    x, y = points.exponents, points.accuracies
     axes.axhline(points.chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
-        score = np.linspace(*ends, 400)
-        axes.plot(score, points.curve.accuracies(score), **_LINES[name])
+        exponents = np.linspace(*ends, 400)
+        axes.plot(exponents, accuracy_of(exponents, np.array(points.floor)),
+                  **_LINES[name])
     families = np.array(points.families, dtype=object)
     for family in dict.fromkeys(points.families):
         for fitted in (True, False):
@@ -132,13 +138,13 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     label=one_line(family),
                     **_marker(look[family], fitted))
     low, high = pad(x[drawn])
-    axes.set_xlim(high, low)
+    axes.set_xlim(low, high)
     axes.set_ylim(*pad(y[drawn], np.array([points.chance])))
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
-    """Scores between which each of `_LINES` is drawn, if it is."""
-    ends = pad(points.scores[points.drawn])
+    """Exponents between which each of `_LINES` is drawn, if it is."""
+    ends = pad(points.exponents[points.drawn])
     low, high = np.clip(points.fitted_range, *ends)
     lines = {}
     if low < high:

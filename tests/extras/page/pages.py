@@ -87,7 +87,7 @@ def hostile_page() -> Page:
     predictor = replace(
         predictor,
         benchmarks=tuple(
-            replace(b, solver=EVIL, fit_models=(EVIL, 'm'))
+            replace(b, notes=(EVIL, ), fit_models=(EVIL, 'm'))
             for b in predictor.benchmarks),
         versions={EVIL: EVIL})
     heat = HeatMap(Text(EVIL, EVIL, EVIL), [Piece(EVIL, 1.0), Piece('', -1)])
@@ -96,7 +96,7 @@ def hostile_page() -> Page:
         title=EVIL,
         outliers=[Outlier(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, math.inf)],
         predictors=[PredictorFile(EVIL, EVIL, predictor)],
-        heat_maps=[HeatSection(EVIL, 1.0, True, [heat])],
+        heat_maps=[HeatSection(EVIL, 1.0, [heat])],
         families={EVIL: EVIL},
         pictures=[
             Picture(

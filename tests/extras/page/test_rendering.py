@@ -2,20 +2,22 @@
 import base64
 import hashlib
 import re
-from dataclasses import replace
 
 import pytest
 
 from csv_plugin.core.escaping import visible
+from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.texts import Text
-from csv_plugin.extras.heat_maps import HeatMap, Piece
+from csv_plugin.extras.heat_maps import HeatMap, Piece, full_weight
 from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
                                               PredictorFile, heat_sections,
                                               render)
+from csv_plugin.report.leaderboards import Leaderboard, mean_cells
+from csv_plugin.report.study_tables import fit_cells
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
 from tests.report.boards import NO_DUMP, predict
-from tests.runs import TEXTS, train
+from tests.runs import TEXTS, dump, model_losses, train
 
 
 def test_numbers_and_marks():
@@ -79,13 +81,22 @@ def test_means_and_ranks_stand_first():
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
 
 
-def test_ranges_of_ranks():
-    board = page_cells(('m0', 'm1', 'm2'), labels=('p', )).board()
-    for ranks in (['1', '2-3', '2-3'], ['1', '2', '3']):
-        html = render(make_page(replace(board, ranges={'p': ranks})))
-        shown = [row.split()[4] for row in rows_of(html)[:3]]
-        assert shown == [rank.replace('-', '–') for rank in ranks]
-        assert ('in either order' in html) == ('2-3' in ranks)
+def test_means_with_intervals_and_ranges_of_ranks():
+    """The numbers of the leaderboard, with other dashes."""
+    predictor = train()
+    losses = {
+        name: dump(name, model_losses(skill))
+        for name, skill in zip(('m0', 'm1', 'm2'), (.7, .705, 1.3))
+    }
+    table, joint = predictor.predict_jointly(losses)
+    named = NamedJoint(table.models, table.benchmarks, joint)
+    board = Leaderboard.of(table, joints={'predicted': named})
+    means = mean_cells(board.overall, 'predicted')
+    assert rows_of(render(make_page(board)))[:3] == [
+        f'{model} {means[m]} {rank}'.replace('-', '–')
+        for model, m, rank in (('m2', 2, '1'), ('m1', 1, '2-3'), ('m0', 0,
+                                                                  '2-3'))
+    ]
 
 
 def test_agreement_of_ranks():
@@ -108,8 +119,8 @@ def test_provenance_of_a_predictor():
         re.findall('<td[^>]*>(.*?)</td>', row)
         for row in table.split('<tr>')[2:]
     ]
-    expected = [part.error_cells for part in predictor.benchmarks]
-    assert [tuple(row[-5:]) for row in rows] == expected
+    expected = [fit_cells(part) for part in predictor.benchmarks]
+    assert [row[-2:] for row in rows] == expected
     assert expected[0] != expected[1]
     assert [row[0] for row in rows
             ] == [f'{100 * part.chance:.1f}' for part in predictor.benchmarks]
@@ -122,7 +133,7 @@ def test_heat_maps_and_pictures():
         [Piece('a', 0.9), Piece('b', float('nan'))])
     page = make_page(
         make_board(),
-        heat_maps=[HeatSection('b0', 2.0, True, [heat])],
+        heat_maps=[HeatSection('b0', 2.0, [heat])],
         pictures=[Picture('A title', 'A caption', '<svg>ü</svg>')])
     html = render(page)
     assert '<span class="p4" title="+0.9">a</span><span>b</span>' in html
@@ -132,17 +143,18 @@ def test_heat_maps_and_pictures():
         *(f'n{level}' for level in range(N_LEVELS, 0, -1)),
         *(f'p{level}' for level in range(1, N_LEVELS + 1))
     ]
-    assert 'read\nthe colours the other way round' in html
     [image] = [a for tag, a in Reader(html).tags if tag == 'img']
     kind, _, content = image['src'].partition(',')
     assert kind == 'data:image/svg+xml;base64'
     assert base64.b64decode(content).decode('utf-8') == '<svg>ü</svg>'
 
 
-def test_sections_of_a_predictor_whose_accuracy_falls_with_the_loss():
-    easy, hard = heat_sections(train(), TEXTS)
+def test_sections_of_a_predictor():
+    predictor = train()
+    easy, hard = heat_sections(predictor, TEXTS)
     assert (easy.benchmark, hard.benchmark) == ('easy', 'hard')
-    assert not (easy.rising or hard.rising)
+    assert easy.full == full_weight(predictor.token_weights('easy'))
+    assert heat_sections(predictor, None).reason.startswith('A predictor')
 
 
 def test_hostile_texts_are_text():

@@ -46,9 +46,7 @@ def test_a_run_is_predicted(run):
                 true_accuracy(skill - b), abs=1e-6)
     assert 'give the validation set' in page.heat_maps.reason
     titles = [p.title for p in page.pictures]
-    assert titles == [
-        'Accuracy against capability score', 'Predicted against real'
-    ]
+    assert titles == ['Accuracy against capability', 'Predicted against real']
     # Dark pages would show a white ground.
     assert 'fill: #ffffff' not in page.pictures[1].svg
 

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
+from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.scaling_law import Curve
 from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
                                         methods_picture, trajectory_picture)
 from csv_plugin.triage.trajectories import RunTrajectory
 
-CURVE = Curve(-8.0, 1.0, 0.25)
+FLOOR = np.array(0.2)
 #: Names that are formulas, markup, several lines, or have no glyph.
 HOSTILE = ('<script>alert(1)</script>', r'$\frac{', '模型\nb',
            '_a\u202e% & "more"', '-->' + 'x' * 60)
@@ -28,14 +28,14 @@ def some_points(benchmark: str = 'exam',
                 n_families: int = 6,
                 seed: int = 0) -> CapabilityPoints:
     rng = np.random.default_rng(seed)
-    scores = rng.uniform(0.4, 1.6, n_models)
+    exponents = rng.uniform(-4, 4, n_models)
     return CapabilityPoints(
         benchmark, tuple(f'model-{m}' for m in range(n_models)),
-        tuple(f'family {m % n_families}' for m in range(n_models)), scores,
+        tuple(f'family {m % n_families}' for m in range(n_models)), exponents,
         np.clip(
-            CURVE.accuracies(scores) + 0.05 * rng.normal(size=n_models), 0, 1),
-        rng.uniform(size=n_models) < 0.6, (0.6, 1.4), CURVE, 0.25,
-        'nats per character')
+            accuracy_of(exponents, FLOOR) + 0.05 * rng.normal(size=n_models),
+            0, 1),
+        rng.uniform(size=n_models) < 0.6, (-3.0, 2.0), float(FLOOR), 0.25)
 
 
 def some_predictions(n_benchmarks: int, n_models: int = 12) -> Predictions:
@@ -52,7 +52,7 @@ def some_predictions(n_benchmarks: int, n_models: int = 12) -> Predictions:
     return Predictions(
         tuple(f'model-{m}' for m in range(n_models)),
         tuple(map(name_of, range(n_benchmarks))),
-        ('auto', 'uniform', 'constant'),
+        ('salience', 'mean-loss', 'other'),
         values=values,
         low=np.clip(values - 0.1, 0, 1),
         high=np.clip(values + 0.2, 0, 1),

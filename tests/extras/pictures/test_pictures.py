@@ -6,10 +6,11 @@ import matplotlib
 import numpy as np
 import pytest
 
+from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras import pictures
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
-from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
+from tests.extras.pictures.samples import (FLOOR, HOSTILE, figures, name_of,
                                            some_points, some_predictions,
                                            some_triage)
 
@@ -49,7 +50,7 @@ def drawn_families(axes) -> dict:
 
 def test_capability_points_and_curve():
     points = some_points()
-    points.accuracies[3], points.scores[4] = nan, nan
+    points.accuracies[3], points.exponents[4] = nan, nan
     none = replace(points, accuracies=np.full(30, nan))
     axes, empty = pictures.capability_picture([points, none]).axes
     drawn = drawn_families(axes)
@@ -63,17 +64,18 @@ def test_capability_points_and_curve():
             if rows:
                 np.testing.assert_array_equal(
                     drawn.pop((family, fitted)),
-                    np.stack([points.scores, points.accuracies], 1)[rows])
+                    np.stack([points.exponents, points.accuracies], 1)[rows])
     assert not drawn
-    right, left = axes.get_xlim()
-    assert left < np.nanmin(points.scores) < np.nanmax(points.scores) < right
+    left, right = axes.get_xlim()
+    assert left < np.nanmin(points.exponents)
+    assert right > np.nanmax(points.exponents)
     chance, curve, beyond = axes.lines[:3]
     assert set(chance.get_ydata()) == {0.25}
     for line in (beyond, curve):
         np.testing.assert_array_equal(line.get_ydata(),
-                                      CURVE.accuracies(line.get_xdata()))
+                                      accuracy_of(line.get_xdata(), FLOOR))
     # Of all models fitted on, whether they are among the points or not.
-    assert (curve.get_xdata()[0], curve.get_xdata()[-1]) == (0.6, 1.4)
+    assert (curve.get_xdata()[0], curve.get_xdata()[-1]) == (-3, 2)
     assert (beyond.get_linestyle(), curve.get_linestyle()) == ('--', '-')
     assert [text.get_text() for text in empty.texts] == ['no scores']
 
@@ -109,7 +111,7 @@ def test_methods_picture():
         assert 'error' not in grid[p, 5].get_title()
     labels = [[axes.get_ylabel() for axes in row] for row in grid]
     assert labels == [[name, '', '', '', name, '']
-                      for name in ('auto', 'uniform', 'constant')]
+                      for name in ('salience', 'mean-loss', 'other')]
 
 
 def test_trajectories_and_forecasts():

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.differences import AccuracyDifferences
-from csv_plugin.core.paired import PREDICTOR, Noise
-from csv_plugin.core.salience import Plain
+from csv_plugin.core.noise import PREDICTOR, Noise
 from tests.tables import small_tables, write_tables
 from tools.studies import decisions_study as study
 
@@ -16,19 +14,14 @@ TABLES = small_tables(24, n_families=8).only('easy', 'hard')
 
 @pytest.fixture(scope='module')
 def pairs():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(study.SOLVERS, study.DEFAULT_SOLVER, Plain())
-        parts = []
-        for fold in study.folds(TABLES.features, TABLES.accuracies,
-                                TABLES.families):
-            models = fold.held_out.models
-            assert not {TABLES.families[name]
-                        for name in models} & {
-                            TABLES.families[name]
-                            for name in fold.fitted.models
-                        }
-            parts.append(
-                study.pairs_of(fold, TABLES.accuracies, TABLES.families))
+    parts = []
+    for fold in study.folds(TABLES.features, TABLES.accuracies,
+                            TABLES.families):
+        sides = [{TABLES.families[name]
+                  for name in side.models}
+                 for side in (fold.fitted, fold.held_out)]
+        assert not set.intersection(*sides)
+        parts.append(study.pairs_of(fold, TABLES.accuracies, TABLES.families))
     return study.Pairs.join(parts)
 
 
@@ -63,10 +56,11 @@ def test_margins():
     """The least gap from which training pairs are in order."""
     fold = next(
         study.folds(TABLES.features, TABLES.accuracies, TABLES.families))
-    scores = replace(
-        fold.predictor.training_scores,
-        observed=np.array([[.1, .5], [.2, .5], [.3, .4], [.35, np.nan]]))
-    predictor = replace(fold.predictor, training_scores=scores)
+    observed = np.array([[.1, .5], [.2, .5], [.3, .4], [.35, np.nan]])
+    fit = fold.predictor.fit
+    predictor = replace(
+        fold.predictor,
+        fit=replace(fit, observed=replace(fit.observed, accuracies=observed)))
     found = study.margins(predictor, np.array([4, 3, 1, 1.1]))
     # The pair with the smallest gap is in the wrong order.
     assert found[0] == pytest.approx(1)
@@ -86,14 +80,16 @@ def test_calibration(pairs):
 
 
 def test_told_apart():
-    shift = AccuracyDifferences(np.array([.1, .1]), np.ones(2), np.ones(2))
-    noises = [{PREDICTOR: Noise(.04)}, {PREDICTOR: Noise(.04, 2)}]
-    sure = study.told_apart(shift, noises)
-    assert sure.tolist() == [True, False]
+    assert study.told_apart(.1, {PREDICTOR: Noise.even(.04)})
+    assert not study.told_apart(.1, {PREDICTOR: Noise.even(.04, 2)})
+
+
+def test_folds_do_not_divide_families():
+    fold = study.dealt(['a', 'b', 'b', 'c', 'b', 'a'], 2)
+    assert fold.tolist() == [1, 0, 0, 1, 0, 1]
 
 
 def test_tables(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(study.SOLVERS, study.DEFAULT_SOLVER, Plain())
     write_tables(tmp_path, TABLES, dict.fromkeys(TABLES.models, 'train'))
     monkeypatch.setattr(sys, 'argv', ['decisions_study', str(tmp_path)])
     study.main()
