@@ -169,7 +169,7 @@ def test_the_papers_method_is_its_head(scoring_lm):
     assert seen == [4]
     expected = train_paper_head(TABLE, TARGETS,
                                 hidden_states(*scoring_lm, TEXTS.texts),
-                                TO_FIT, GROUPS, VALIDATION)
+                                TO_FIT, GROUPS, VALIDATION, FEW_STEPS)
     np.testing.assert_allclose(
         found.predict(DUMPS).values, expected.predict(DUMPS).values, atol=1e-6)
 
