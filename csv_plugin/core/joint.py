@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from csv_plugin.core.curve import (accuracy_of, item_variance, line_at,
-                                   moments)
+from csv_plugin.core.curve import accuracy_of, item_variance, line_at, moments
 from csv_plugin.core.kernels import Place
 
 if TYPE_CHECKING:

@@ -56,8 +56,8 @@ def test_variances_add(case):
         for sign in (1, -1)
     ]
     scale = t.ppf(.95, 4) / joint.model.tails.quantile(LEVEL)
-    assert wide.variance[0] == pytest.approx(
-        joint.variance[0] + scale**2 * np.mean(np.square(moves), axis=0))
+    assert wide.variance[0] == pytest.approx(joint.variance[0] + scale**2 *
+                                             np.mean(np.square(moves), axis=0))
     assert wide.variance[1] == pytest.approx(joint.variance[1])
     assert wide.mean.tolist() == joint.mean.tolist()
 
@@ -90,11 +90,10 @@ def test_what_errors_have_in_common_does_not_change_an_order(case):
     assert sums[1].high - sums[1].low < .7 * (sums[0].high - sums[0].low)
     # Some of the models keep what they have.
     first = together.take(np.array([0]))
-    assert ends(first) == pytest.approx(
-        ends(together)[:, :1])
+    assert ends(first) == pytest.approx(ends(together)[:, :1])
     means = np.array(together.means(np.arange(3), LEVEL))
-    assert np.array(first.means(np.arange(3), LEVEL)) == pytest.approx(
-        means[:, :1])
+    assert np.array(first.means(np.arange(3),
+                                LEVEL)) == pytest.approx(means[:, :1])
 
 
 def test_losses_that_are_too_small_to_matter(case):
