@@ -319,6 +319,10 @@ def _judge_runs(predictor: Predictor, features: FeatureTable,
                         np.array([run.finished for run in runs]),
                         np.array([run.budget for run in runs]),
                         _drawn(forecasts, at_ends, main))
+    by_share = {
+        part.share: _error_to_expect(predictor, features, part.backtest)
+        for part in forecasts if part.share != 1 and part.backtest.runs
+    }
     return Triage(
         measure=measure,
         runs=tuple(runs),
@@ -326,8 +330,8 @@ def _judge_runs(predictor: Predictor, features: FeatureTable,
         expected=expected,
         rankings=dict(zip((*predictor.names, OVERALL), rankings)),
         errors={
-            part.run: _error_to_expect(predictor, features, part.backtest)
-            for part in forecasts if part.share != 1 and part.backtest.runs
+            part.run: by_share[part.share]
+            for part in forecasts if part.share in by_share
         },
         notes=())
 

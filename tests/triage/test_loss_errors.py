@@ -46,14 +46,12 @@ def test_without_errors_nothing_changes(case):
 
 
 def test_variances_add(case):
-    """Of the exponents at both ends of one error, as wide as by Student's t.
-    """
+    """Of the exponents where two errors lead, as wide as by Student's t."""
     predictor, table, joint = case
-    error = np.linspace(.01, .03, 6)
-    wide = widened(case, LossErrors(error[None], 4), NONE)
+    errors = np.array([np.linspace(.01, .03, 6), np.linspace(-.03, .01, 6)])
+    wide = widened(case, LossErrors(errors, 4), NONE)
     moves = [
-        exponents(predictor, table, sign * error) - joint.mean[0]
-        for sign in (1, -1)
+        exponents(predictor, table, error) - joint.mean[0] for error in errors
     ]
     scale = t.ppf(.95, 4) / joint.model.tails.quantile(LEVEL)
     assert wide.variance[0] == pytest.approx(joint.variance[0] + scale**2 *
