@@ -29,7 +29,6 @@ _PUBLIC = {
     ('extras.live.trainer_callback', 'PredictionCallback'),
     'Predictions': ('core.predictions', 'Predictions'),
     'Predictor': ('core.predictor', 'Predictor'),
-    'SOLVERS': ('core.salience', 'SOLVERS'),
     'Study': ('core.study', 'Study'),
     'TargetTokens': ('core.losses', 'TargetTokens'),
     'Text': ('core.texts', 'Text'),

@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '+')
     add_flag(
         parser, '--same-family', 'A and B share weights or data (default: '
-        'they are of two families)')
+        'only two checkpoints of one run do, such as run@1000 and run@2000)')
     add_option(
         parser, '--by', 'NAME', 'benchmark that decides, or mean or loss '
         '(default: the mean, or the loss without accuracies)', str, '')

@@ -374,8 +374,8 @@ def _notes_on_predictions(predictor: Predictor, joint: Joint,
     known = _predictable(predictor)
     unknown = [name for name in predictor.names if name not in known]
     if unknown:
-        notes.append(f'{shortened(", ".join(unknown), 60)}: all training '
-                     'models are at chance, so no difference is predicted')
+        notes.append(f'{shortened(", ".join(unknown), 60)}: not predictable '
+                     'yet, so no difference is predicted')
     pair = predictor.predictions(joint.take(np.arange(2)), ('A', 'B'), level)
     far = pair.extrapolated[:, :, 0].any(axis=0)
     beyond = [name for name, is_far in zip(predictor.names, far)

@@ -13,12 +13,13 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.accuracy_model import LeftOut, Observed
+from csv_plugin.core.accuracy_model import LeftOut
 from csv_plugin.core.baselines import fit_mean_loss
 from csv_plugin.core.calibration import Tails, fit_correlation, fit_tails
 from csv_plugin.core.curve import accuracy_of, moments
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import families_by_number
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import USUAL_ITEMS
 from csv_plugin.core.settings import Settings
 
@@ -60,7 +61,10 @@ class CurveModel:
     """
     members: tuple = ()
 
-    def __init__(self, curves: Curves, left_out: NDArray, observed: Observed,
+    def __init__(self,
+                 curves: Curves,
+                 left_out: NDArray,
+                 observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.curves, self.observed, self.settings = curves, observed, settings
         self.floor = curves.floor
@@ -96,9 +100,9 @@ class CurveModel:
         self.tails: Tails = fit_tails(errors, weight,
                                       len(np.unique(families[seen])),
                                       settings.degrees)
-        _, without = moments(
-            exponents, np.broadcast_to(self.variance, exponents.shape),
-            self.floor, 0 * self.noise)
+        _, without = moments(exponents,
+                             np.broadcast_to(self.variance, exponents.shape),
+                             self.floor, 0 * self.noise)
         self.between = fit_correlation(errors, (without / deviation)**2,
                                        weight)
 
@@ -164,5 +168,3 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
         curve = fit_mean_loss(loss, column, float(level))
         parts.append((curve.alpha, curve.beta, curve.floor))
     return Curves(*np.array(parts, float).T)
-
-

@@ -14,11 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import places
-from csv_plugin.core.joint import Joint
+from csv_plugin.core.joint import DRAWS, Joint
 from csv_plugin.core.predictions import Predictions
 
 #: Fewest models that the agreement of two orders is computed from.
 LEAST_MODELS = 5
+#: Ranks that are drawn for all models together, and the fewest for each, so
+#: that a thousand models take seconds.
+RANKS_DRAWN, LEAST_DRAWS = 400_000, 500
 #: What tables call mean absolute differences on held-out models.
 MEAN_ERROR = 'mean abs. error'
 
@@ -110,7 +113,9 @@ class Overall:
         view.high[known] = np.clip(high, 0, 1)[rows[known]]
         ranked = known & self.ranked
         if ranked.any():
-            drawn = named.joint.take(rows[ranked]).draws()[:, :, columns]
+            n_draws = max(min(DRAWS, RANKS_DRAWN // ranked.sum()), LEAST_DRAWS)
+            drawn = named.joint.take(rows[ranked]).draws(n_draws)
+            drawn = drawn[:, :, columns]
             order = _order(drawn.mean(axis=2), level)
             for part, found in zip(view[2:], order):
                 part[ranked] = found

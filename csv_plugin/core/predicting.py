@@ -86,10 +86,10 @@ def _features(model: str, predictor: Union[Predictor, Missing],
 
 
 def predict_models(
-        predictors: Predictors,
-        columns: ColumnsByLabel,
-        benchmarks: Sequence[str],
-        known: Optional[AccuracyTable] = None
+    predictors: Predictors,
+    columns: ColumnsByLabel,
+    benchmarks: Sequence[str],
+    known: Optional[AccuracyTable] = None
 ) -> tuple[Predictions, dict[str, NamedJoint]]:
     """Return predictions by all predictors, or reasons for gaps.
 

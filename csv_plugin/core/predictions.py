@@ -66,10 +66,10 @@ class Prediction:
     intended coverage, such as 0.9. It is `extrapolated` if the model lies so
     far from the training models that errors are expected to be more than half
     as large again, and `in_sample` if it is a training model of this
-    benchmark, or its own score is known to the prediction. With `with_scores`, known scores of the model changed it.
-    With `at_chance`, all training models are at chance: the benchmark is not
-    predictable yet. `expected_error` is the root mean square error to expect,
-    where known.
+    benchmark, or its own score is known to the prediction. With
+    `with_scores`, known scores of the model changed it. With `at_chance`, all
+    training models are at chance: the benchmark is not predictable yet.
+    `expected_error` is the root mean square error to expect, where known.
     """
     value: float
     low: float
@@ -300,8 +300,7 @@ class Predictions:
                          'own score is known.')
         if self.at_chance.any():
             lines.append('? not predictable yet, as all training models are '
-                         'at chance: the interval reaches to where the '
-                         'steepest of the other benchmarks would be.')
+                         'at chance.')
         return lines
 
     @property

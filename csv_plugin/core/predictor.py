@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.accuracy_model import AccuracyModel, Observed
+from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError, check_choice, check_unique
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
@@ -19,6 +19,7 @@ from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import Losses as UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the
@@ -27,7 +28,8 @@ Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
 #: Why a fitted model is not predicted without its family.
 NOT_RUN = Missing('the benchmark was not run')
-NO_OTHER_FAMILY = Missing('no model of another family was run on the benchmark')
+NO_OTHER_FAMILY = Missing(
+    'no model of another family was run on the benchmark')
 
 #: A model is far from the fitted ones if its exponents are so many times as
 #: uncertain as those of fitted models without their family.
@@ -63,8 +65,7 @@ class Units:
         return replace(
             self, columns=self.columns[first], sources=self.sources[first])
 
-    def losses(self, values: NDArray,
-               benchmarks: Sequence[str]) -> UnitLosses:
+    def losses(self, values: NDArray, benchmarks: Sequence[str]) -> UnitLosses:
         """Return the losses of feature columns `(M, K)` by kind."""
         answers = {
             b: values[:, self.answers[name]]
@@ -228,8 +229,8 @@ class Predictor:
         benchmark.
         """
         self.benchmark(benchmark)
-        b, found = self.names.index(benchmark), np.zeros(len(
-            self.columns.units))
+        b, found = self.names.index(benchmark), np.zeros(
+            len(self.columns.units))
         model = self.model
         if isinstance(model, CurveModel):
             alpha = float(model.curves.alpha[b])
@@ -370,11 +371,11 @@ class Predictor:
         return table
 
     def predict_jointly(
-        self,
-        losses: Losses,
-        level: float = 0.9,
-        families: Optional[Mapping[str, str]] = None,
-        known: Optional[AccuracyTable] = None
+            self,
+            losses: Losses,
+            level: float = 0.9,
+            families: Optional[Mapping[str, str]] = None,
+            known: Optional[AccuracyTable] = None
     ) -> tuple[Predictions, Joint]:
         """Return predictions, and the joint distribution they are a view of.
 
@@ -441,8 +442,10 @@ class Predictor:
                     for part in self.benchmarks},
             outside_means=tuple(part.benchmark for part in self.benchmarks
                                 if not part.main),
-            **{name: cube[:, :, None]
-               for name, cube in cubes.items()})
+            **{
+                name: cube[:, :, None]
+                for name, cube in cubes.items()
+            })
 
     @cached_property
     def _usual(self) -> NDArray:

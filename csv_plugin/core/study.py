@@ -16,7 +16,6 @@ from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 
-
 #: Names of the method under study and of its baseline.
 METHOD, BASELINE = 'salience', 'mean-loss'
 
@@ -89,8 +88,8 @@ class Study:
 
 
 def split_study(features: FeatureTable, accuracies: AccuracyTable,
-                families: Mapping[str, str],
-                fit_models: Sequence[str]) -> Study:
+                families: Mapping[str,
+                                  str], fit_models: Sequence[str]) -> Study:
     """Fit to some of the models, predict all of them.
 
     Features and accuracies are of all models, families of the training models

@@ -148,10 +148,7 @@ def predict_columns(columns: ColumnsByLabel,
         predictions,
         real=_real_accuracies(real, folders, predictions.benchmarks),
         missing={**predictions.missing, **missing})  # yapf: disable
-    joints = {
-        label: joint.renamed(folders)
-        for label, joint in joints.items()
-    }
+    joints = {label: joint.renamed(folders) for label, joint in joints.items()}
     return Leaderboard.of(predictions, folders,
                           [*remarks, *predictor_notes(predictors, files)],
                           joints)
@@ -261,9 +258,7 @@ def mean_cells(overall: Overall, method: str) -> list[str]:
     values = overall.values[:, p]
     view = overall.views.get(method)
     if view is None:
-        return [
-            cell + mark for cell, mark in zip(_percents(values), marks)
-        ]
+        return [cell + mark for cell, mark in zip(_percents(values), marks)]
     return [
         predicted_cell(value, low, high, marks=mark)
         for value, low, high, mark in zip(values, view.low, view.high, marks)

@@ -56,8 +56,7 @@ def first(names: Sequence[str], most: int = _NAMED) -> str:
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 
 
-def prediction_notes(predictions: Predictions,
-                     overall: Overall) -> list[str]:
+def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
     """Return all notes on predictions beside the real accuracies.
 
     `overall` has their means.
@@ -231,8 +230,9 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     squares = (predictor.observed - predictor.left_out)**2
     sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
     with_all, without = (
-        percent(np.sqrt(np.nanmean(part))) if np.isfinite(part).any() else
-        math.nan for part in (squares, squares[sound]))
+        percent(np.sqrt(np.nanmean(part)))
+        if np.isfinite(part).any() else math.nan
+        for part in (squares, squares[sound]))
     worst = sorted(predictor.outliers.items(), key=lambda item: -item[1])
     named = [
         f'{model} ({size:.1f} times the expected error)'

@@ -104,8 +104,7 @@ def fitted(folder):
     write_tables(folder, tables, splits)
     assert main(
         'fit --losses losses.csv --scores scores.csv --models models.csv '
-        '--benchmarks benchmarks.csv --fit train --out fit'.
-        split()) == 0
+        '--benchmarks benchmarks.csv --fit train --out fit'.split()) == 0
 
 
 def test_tables(fitted, capsys):

@@ -129,7 +129,7 @@ def test_from_runs_to_a_predictor(made):
     assert all(
         name in report
         for name in ('6 models predicted from 18', 'salience', 'mean-loss',
-                     'constant', 'label-token', 'salience train --runs'))
+                     'Families left out', 'salience train --runs'))
     board = (made / 'leaderboard.md').read_text('utf-8')
     assert 'd-m@100' in board and 'a-m@100' not in board
     rows = rows_of(made)
@@ -140,9 +140,9 @@ def test_from_runs_to_a_predictor(made):
     predictor = load_predictor(made / 'predictor.safetensors')
     collection = read_collection(made / 'collection')
     predictions = predictor.predict(collection.losses)
-    assert predictions.values[:, 0, 0].tolist() == [
-        float(rows[model]['predicted']) for model in predictions.models
-    ]
+    np.testing.assert_allclose(
+        predictions.values[:, 0, 0],
+        [float(rows[model]['predicted']) for model in predictions.models])
 
 
 @pytest.mark.slow
@@ -184,9 +184,10 @@ def test_from_dumps_and_scores(world, made, tmp_path, no_pictures, capsys):
                  scores='{}/scores.csv', tasks='scenes', chance='scenes=0.25',
                  out=out)  # yapf: disable
     assert main(call) == 0
+    # The number of items is not known here, and so the noise of accuracies.
     np.testing.assert_allclose(
         *([float(row['predicted']) for row in rows_of(folder).values()]
-          for folder in (out, made)), atol=1e-9)  # yapf: disable
+          for folder in (out, made)), atol=.02)  # yapf: disable
     assert not (out / 'collection').exists()
     screen = capsys.readouterr().out
     report = (out / 'report.md').read_text('utf-8')
@@ -201,14 +202,12 @@ def test_from_dumps_and_scores(world, made, tmp_path, no_pictures, capsys):
 
 @pytest.fixture
 def heads(monkeypatch):
-    """What the training of heads is given, and makes."""
+    """What the training of heads is given: validation models, settings."""
     seen = []
 
-    def watched(training, states, validation, settings, progress):
-        head = train_paper_head(training, states, validation, settings,
-                                progress)
-        seen.append((training, validation, settings, head))
-        return head
+    def watched(*arguments):
+        seen.append(arguments[5:7])
+        return train_paper_head(*arguments)
 
     monkeypatch.setattr('csv_plugin.lm.head.paper_head.train_paper_head',
                         watched)
@@ -222,20 +221,17 @@ def test_the_papers_method_with_settings(world, tmp_path, no_pictures, heads):
               [(m, m[:2], split[m.split('@')[1]]) for m in CHOSEN])
     assert main([
         *words(world, models=tmp_path / 'models.csv', fit='train validation'),
-        *'--method paper --learning-rate .05 --steps 4 --seed 7'.split(),
+        *'--method paper --learning-rate .05 --steps 4'.split(),
         f'--out={tmp_path}/new'
     ]) == 0
     for model, row in rows_of(tmp_path / 'new').items():
         assert row['split'] == split[model.split('@')[1]]
         assert row['in_sample'] == str(int(not model.endswith('@100')))
-    (training, validation, settings, head), = heads
+    (validation, settings), = heads
     assert (settings.learning_rate, settings.n_steps) == (.05, 4)
-    assert training.seed == 7
     assert validation == [m for m in CHOSEN if m.endswith('@65')]
     predictor = load_predictor(tmp_path / 'new/predictor.safetensors')
-    assert predictor.benchmarks[0].solver == 'paper'
-    np.testing.assert_array_equal(predictor.matrix.toarray(),
-                                  head.matrix.toarray())
+    assert predictor.columns.units == ('loss', 'score of scenes')
     report = (tmp_path / 'new/report.md').read_text('utf-8')
     assert 'MSE paper' in report and 'MSE salience' not in report
 
@@ -270,7 +266,7 @@ def test_the_papers_models_and_scores(world, tmp_path, no_pictures, heads):
             '--scores paper --models paper --tasks gsm8k --method paper '
             f'--steps 2 --out {tmp_path}/new {SCORING}')
     assert main(call.split()) == 0
-    (_, validation, settings, _), = heads
+    (validation, settings), = heads
     assert settings.learning_rate == 1e-3
     assert validation == [m for m in names if splits[m] == 'validation']
     rows = rows_of(tmp_path / 'new')
@@ -296,6 +292,7 @@ FROM_DUMPS = dict(runs='', dumps='{}/dumps/*')
     ({'scoring-lm': '{}/run'}, 'a causal LM and its tokenizer'),
     (dict(method='paper'), 'found 0 of 18 for validation'),
     ({'learning-rate': '3', 'steps': '3'}, 'found --learning-rate, --steps'),
+    ({'scoring-lm': ''}, 'no --scoring-lm: expected none of --tokenizer'),
 ])  # yapf: disable
 def test_bad_input_is_one_line(world, tmp_path, capsys, changes, message):
     call = words(world, **changes, out=tmp_path / 'out')

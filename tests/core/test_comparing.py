@@ -254,7 +254,7 @@ def test_the_mean_is_over_main_benchmarks_that_are_above_chance(change, kinds):
         for name in ('easy', 'hard', 'mean'))
     assert mean.value == pytest.approx((easy.value + hard.value) / 2)
     assert mean.errors['runs'] < max(easy.errors['runs'], hard.errors['runs'])
-    assert ('side: all training models are at chance'
+    assert ('side: not predictable yet'
             in ' '.join(found.notes)) == ('at_chance' in change)
 
 
@@ -272,6 +272,9 @@ def test_predictions_and_answers_combined(predictor):
         A, B, predictor, GRADES, same_recipe=SEEDS, decided_by='other')
     easy = parts_on(more, 'easy')
     noise = easy['predicted'].errors['runs']
+    runs = predictor.predict({f'{i}': run for i, run in enumerate(SEEDS)})
+    assert noise == pytest.approx(
+        np.sqrt(2) * np.std(runs.values[:, 0, 0], ddof=1))
     assert noise == easy['observed'].errors['runs']
     assert easy['combined'].value == pytest.approx(both.value)
     assert easy['combined'].error == pytest.approx(np.hypot(both.error, noise))

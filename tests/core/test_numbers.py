@@ -8,15 +8,11 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import SOLVERS
-from csv_plugin.core.split_studies import leave_families_out, split_study
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from tests.kept_numbers import check_numbers
 
 CHANCE = np.array([0.25, 0, 0.5, 0.25, 0.2])
 BENCHMARKS = 'easy', 'emerging', 'noisy', 'at chance', 'saturated'
-#: Solvers that fit one benchmark here.
-SLOW = 'auto', 'nonnegative'
 N_MODELS, N_FITTED, N_UNITS, N_FAMILIES = 26, 20, 24, 5
 
 
@@ -56,36 +52,34 @@ def make_world():
 WORLD = make_world()
 FITTED = WORLD.models[:N_FITTED]
 
+METHODS = {'one-model': fit_predictor, 'mean-loss': fit_mean_loss_predictor}
+
 
 @lru_cache
-def fit(solver):
-    benchmarks = ['easy'] if solver in SLOW else BENCHMARKS
-    return fit_predictor(WORLD.features,
-                         WORLD.accuracies.select(FITTED, benchmarks),
-                         [WORLD.families[model] for model in FITTED],
-                         SOLVERS[solver])
+def fit(method):
+    return METHODS[method](WORLD.features, WORLD.accuracies.select(FITTED),
+                           [WORLD.families[model] for model in FITTED])
 
 
 def of_predictor(predictor):
     """What a predictor contains, by benchmark."""
     return {
         part.benchmark: {
-            'solver': part.solver,
-            'penalty': part.penalty,
-            'cv_mse': part.cv_mse,
+            'at_chance': part.at_chance,
+            'error': part.error,
+            'expected_error': part.expected_error,
             'notes': part.notes,
             'weights': predictor.weights(part.benchmark),
-            'error_cells': part.error_cells,
         }
         for part in predictor.benchmarks
     }
 
 
-@pytest.mark.parametrize('solver', SOLVERS)
-def test_fit(solver):
-    predictor = fit(solver)
+@pytest.mark.parametrize('method', METHODS)
+def test_fit(method):
+    predictor = fit(method)
     check_numbers(
-        f'fit_{solver}', {
+        f'fit_{method}', {
             'predictor':
             of_predictor(predictor),
             'predictions':
@@ -93,23 +87,6 @@ def test_fit(solver):
                 predictor.predict(WORLD.features.select(
                     WORLD.models[-4:])).records()),
         })
-
-
-def test_studies():
-    """Larger models predicted, and each family by the others."""
-    larger = split_study(WORLD.features, WORLD.accuracies, WORLD.families,
-                         FITTED, SOLVERS['plain'])
-    left_out = leave_families_out(WORLD.features, WORLD.accuracies,
-                                  WORLD.families, SOLVERS['plain'])
-    check_numbers(
-        'studies', {
-            name: {
-                method: [vars(errors) for errors in study.errors(method)
-                         .values()]
-                for method in study.predictions.methods
-            }
-            for name, study in (('larger', larger), ('left_out', left_out))
-        })  # yapf: disable
 
 
 def answers(seed, share):
@@ -127,16 +104,16 @@ def answers(seed, share):
 COMPARISONS = {
     'losses': {},
     'predictor':
-    dict(predictor='averaged'),
+    dict(predictor='one-model'),
     'same_family':
-    dict(predictor='averaged', same_family=True),
+    dict(predictor='one-model', same_family=True),
     'runs':
-    dict(predictor='averaged', same_recipe=('m20', 'm21', 'm22')),
+    dict(predictor='one-model', same_recipe=('m20', 'm21', 'm22')),
     'answers':
     dict(answers=(answers(0, .5), answers(1, .6))),
     'all':
     dict(
-        predictor='averaged',
+        predictor='one-model',
         same_recipe=('m20', 'm21'),
         answers=(answers(0, .5), answers(1, .6)),
         level=.9,

@@ -34,7 +34,8 @@ def predicted(run, predictors, models=MODELS, progress=iter) -> Predictions:
     columns, _ = collect_features(predictors, list(models),
                                   partial(read_run_dump, run), progress)
     table, joints = predict_models(
-        predictors, columns, predictable_benchmarks(predictors) or ('easy', ))
+        predictors, columns,
+        predictable_benchmarks(predictors) or ('easy', ))
     for label, (models, benchmarks, joint) in joints.items():
         part = table.select(models, benchmarks, [label])
         np.testing.assert_array_equal(part.values[:, :, 0], joint.accuracies)

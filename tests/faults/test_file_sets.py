@@ -14,10 +14,10 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from csv_plugin.cli import forecast_runs, salience
+from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.salience import MeanLoss
+from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.extras import pictures, training_files
 from csv_plugin.extras.training_files import write_training
 from csv_plugin.io.collection import Collection
@@ -48,8 +48,8 @@ def fit(folder: Path, seed: int) -> None:
     tables = small_tables(n_models=20, seed=seed).only('easy', 'hard')
     splits = {m: 'train' for m in tables.models} | {tables.models[0]: 'test'}
     options = write_tables(folder, tables, splits)
-    call('fit', *options, '--fit', 'train', '--solver', 'uniform', '--predict',
-         'test', '--out', folder / 'out')
+    call('fit', *options, '--fit', 'train', '--predict', 'test', '--out',
+         folder / 'out')
 
 
 def predict(folder: Path, seed: int) -> None:
@@ -71,19 +71,19 @@ def train(folder: Path, seed: int) -> None:
     names = tuple(skills)
     predictors = {
         'salience': runs.train(shift=.1 * seed),
-        'mean-loss': runs.train(solver=MeanLoss())
+        'mean-loss': runs.train()
     }
-    losses = predictors['salience'].targets.table({
-        name:
-        runs.model_losses(skill + seed)
-        for name, skill in skills.items()
-    })
+    losses = ModelLosses(
+        runs.TEXTS, {
+            name: runs.dump(name, runs.model_losses(skill + seed))
+            for name, skill in skills.items()
+        })
     accuracies = AccuracyTable(names, ('easy', 'hard'),
                                np.full((len(names), 2), .5 + .1 * seed),
                                np.zeros(2), np.zeros(2, int))
     info = {name: ModelInfo(name, 'train', 1) for name in names}
-    write_training(folder / 'out', predictors, losses,
-                   Collection(None, accuracies, info), f'call {seed}')
+    write_training(folder / 'out', predictors,
+                   Collection(losses, accuracies, info), f'call {seed}')
 
 
 def texts(folder: Path, seed: int) -> None:
@@ -199,7 +199,6 @@ class NthCall:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(forecast_runs, 'DEFAULT_SOLVER', 'uniform')
     for module in (training_files, pictures):
         monkeypatch.setattr(
             module, 'save', lambda figure, path: write_text(

@@ -17,7 +17,6 @@ from opencompass.utils.run import get_config_from_arg
 from csv_plugin.cli.copy_configs import PARTS
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown
-from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.oc.run_checks import with_common_groups
@@ -36,7 +35,7 @@ def predictors(tmp_path_factory):
     """Pairs of label and file: of both benchmarks, and of one."""
     folder = tmp_path_factory.mktemp('predictors')
     save_predictor(train(), folder / 'p')
-    save_predictor(train(('easy', ), Uniform()), folder / 'u')
+    save_predictor(train(('easy', )), folder / 'u')
     return [('predicted', str(folder / 'p')), ('mean-loss', str(folder / 'u'))]
 
 
@@ -317,9 +316,6 @@ def test_failed_model(run, predictors):
         for note in notes(board))
 
 
-COMPLETE = 'csv_plugin.extras.score_imputation.with_known_scores'
-
-
 def predicted_of_new_1(run, predictors, **options):
     summarize(make_config(run), predictors, **options)
     row, *_ = (
@@ -333,7 +329,7 @@ def test_predictions_are_from_losses_alone_unless_asked(run, predictors):
     alone = predicted_of_new_1(run, predictors)
     (run / 'results' / 'new-1' / 'easy.json').unlink()
     assert predicted_of_new_1(run, predictors) == alone
-    asked = predicted_of_new_1(run, predictors, complete=COMPLETE)
+    asked = predicted_of_new_1(run, predictors, with_scores=True)
     assert alone[1] == 0 and asked[1] == 1 and asked[0] != alone[0]
 
 
@@ -433,7 +429,8 @@ def test_names_of_a_stranger_do_no_harm(run, tmp_path, capsys):
     own = train()
     name = FORMULAS[9]
     parts = (own.benchmarks[0], replace(own.benchmarks[1], benchmark=name))
-    renamed = replace(own, benchmarks=parts, training_scores=None)
+    fit = replace(own.fit, benchmarks=('easy', name), main=('easy', name))
+    renamed = replace(own, benchmarks=parts, fit=fit)
     save_predictor(renamed, tmp_path / 'p')
     table, _ = summarize(make_config(run), [('=1', str(tmp_path / 'p'))])
     assert {len(row) for row in table} == {4 + len(MODELS)}

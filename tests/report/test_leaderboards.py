@@ -148,8 +148,8 @@ def test_ranks_and_means_with_their_intervals():
     assert rank_cells(board.overall, 'p') == ['2-3', '2-3', '1', '-']
     low, high = view.low[0], view.high[0]
     value = board.predictions.values[0].mean()
-    assert mean_cells(board.overall, 'p')[0] == (
-        f'{100 * value:.1f} ({interval(low, high)})')
+    assert mean_cells(board.overall,
+                      'p')[0] == (f'{100 * value:.1f} ({interval(low, high)})')
     assert mean_cells(board.overall, 'p')[3] == '-'
     assert '2-3' in as_text(board) and 'such as 2-4: ' in board.notes[-1]
     probable = 'p: the largest mean is probably that of '

@@ -72,8 +72,8 @@ def test_outliers_among_training_models():
     note, = outlier_notes(predictor)
     squares = (predictor.observed - predictor.left_out)**2
     rows = np.array(predictor.fit_models) != tables.models[worst]
-    without, with_all = (
-        100 * np.sqrt(np.nanmean(part)) for part in (squares[rows], squares))
+    without, with_all = (100 * np.sqrt(np.nanmean(part))
+                         for part in (squares[rows], squares))
     size = predictor.outliers[tables.models[worst]]
     assert with_all > without
     assert note.startswith('Outliers among the training models, which count '

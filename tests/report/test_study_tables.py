@@ -45,8 +45,9 @@ def test_predictions(tmp_path, tables, study):
         for m, model in enumerate(tables.models)
     }
     write_predictions(tmp_path, study, info)
-    rows, fitted = (csv_rows(tmp_path / name)
-                    for name in ('predictions.csv', 'in_sample.csv'))
+    rows, fitted = (
+        csv_rows(tmp_path / name)
+        for name in ('predictions.csv', 'in_sample.csv'))
     assert {row['in_sample'] for row in rows} == {'0'}
     assert {row['in_sample'] for row in fitted} == {'1'}
     assert tuple(rows[0]) == PREDICTION_COLUMNS == (
@@ -204,9 +205,7 @@ def test_summary(study):
 def test_the_error_to_expect_is_that_of_predicted_models(study):
     """Not that of the training models, which is smaller."""
     table = study.predictions
-    cells = [
-        table.at(model, name) for name in MAIN for model in table.models
-    ]
+    cells = [table.at(model, name) for name in MAIN for model in table.models]
     squares = [c.expected_error**2 for c in cells if not c.in_sample]
     error = 100 * np.mean(squares)**.5
     assert expected_line(study).endswith(f'main benchmarks): {error:.1f}.')

@@ -20,8 +20,7 @@ from csv_plugin.core.study import Outlier
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.report.leaderboards import (Leaderboard, mean_cells,
-                                            rank_cells)
+from csv_plugin.report.leaderboards import Leaderboard, mean_cells, rank_cells
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
 #: Texts that are shown of each benchmark.
@@ -119,10 +118,12 @@ def render(page: Page) -> str:
         finding=_finding(predictions, comparisons[0]),
         overall=overall if several else None,
         mean_cells={
-            label: mean_cells(overall, label) for label in overall.methods
+            label: mean_cells(overall, label)
+            for label in overall.methods
         },
         rank_cells={
-            label: rank_cells(overall, label) for label in overall.methods
+            label: rank_cells(overall, label)
+            for label in overall.methods
         },
         order=_by_mean(overall),
         comparisons=comparisons,

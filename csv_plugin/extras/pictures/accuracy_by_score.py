@@ -89,8 +89,8 @@ def capability_points(predictor: Predictor, losses: Losses,
                 name, features.models,
                 tuple(families[model] for model in features.models),
                 exponents[:, b], table.column(name),
-                np.isin(features.models, part.fit_models),
-                (float(ends[0]), float(ends[1])),
+                np.isin(features.models,
+                        part.fit_models), (float(ends[0]), float(ends[1])),
                 float(predictor.model.floor[b]), part.chance))
     return points
 
@@ -107,10 +107,10 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     for axes, part in zip(row, points):
         _draw_points(axes, part, look)
         axes.set_title(wrapped(part.benchmark))
-    explain(figure,
-            'exponent of the curve, predicted by the losses (better to the '
-            'right)',
-            'accuracy', _handles(look))
+    explain(
+        figure,
+        'exponent of the curve, predicted by the losses (better to the '
+        'right)', 'accuracy', _handles(look))
     return figure
 
 

@@ -94,8 +94,8 @@ def test_means_with_intervals_and_ranges_of_ranks():
     means = mean_cells(board.overall, 'predicted')
     assert rows_of(render(make_page(board)))[:3] == [
         f'{model} {means[m]} {rank}'.replace('-', '–')
-        for model, m, rank in (('m2', 2, '1'), ('m1', 1, '2-3'),
-                               ('m0', 0, '2-3'))
+        for model, m, rank in (('m2', 2, '1'), ('m1', 1, '2-3'), ('m0', 0,
+                                                                  '2-3'))
     ]
 
 
