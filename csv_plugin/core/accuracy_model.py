@@ -18,21 +18,8 @@ from csv_plugin.core.curve import moments
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import Losses, Place, Scale, families_by_number
 from csv_plugin.core.member import Member, shares_by
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
-
-
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """Accuracies of M fitted models on B benchmarks.
-
-    `accuracies` are `(M, B)` in 0..1, NaN where there is none; every benchmark
-    and every model has one. `families` has M names. `chance` and `n_items` are
-    `(B,)`, 0 items if unknown.
-    """
-    accuracies: NDArray[np.float64]
-    families: Sequence[str]
-    chance: NDArray[np.float64]
-    n_items: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +56,7 @@ class AccuracyModel:
         self.members: list[Member] = []
         floor = None
         for form in settings.forms:
-            member = Member(*placed[form.logarithms], observed.accuracies,
-                            observed.chance, observed.n_items, floor, form,
+            member = Member(*placed[form.logarithms], observed, floor, form,
                             settings)
             floor = member.posterior.floor
             self.members.append(member)
@@ -90,8 +76,8 @@ class AccuracyModel:
         model.settings, model.observed = settings, observed
         placed = model._placed(losses)
         model.members = [
-            Member.restored(*placed[form.logarithms], observed.accuracies,
-                            observed.n_items, floor, form, settings, part)
+            Member.restored(*placed[form.logarithms], observed, floor, form,
+                            settings, part)
             for form, part in zip(settings.forms, found)
         ]
         model.shares = shares
@@ -125,12 +111,13 @@ class AccuracyModel:
         errors = (observed.accuracies - middle) / deviation
         self.left_out = LeftOut(middle, deviation, errors)
         _, without_noise = moments(mean, variance, self.floor, 0 * self.noise)
-        weight = self.members[0].posterior.weight
-        self.tails: Tails = fit_tails(errors, weight,
+        counts = observed.counts
+        weight = self.members[0].posterior.weight[:, counts]
+        self.tails: Tails = fit_tails(errors[:, counts], weight,
                                       len(set(observed.families)),
                                       self.settings.degrees)
-        self.between = fit_correlation(errors, (without_noise / deviation)**2,
-                                       weight)
+        share = (without_noise / deviation)[:, counts]**2
+        self.between = fit_correlation(errors[:, counts], share, weight)
 
     def mixed(
             self, parts: Sequence[tuple[NDArray,
@@ -151,7 +138,7 @@ class AccuracyModel:
 
         In deviations that are expected, `(M,)`.
         """
-        return model_errors(self.left_out.errors)
+        return model_errors(self.left_out.errors[:, self.observed.counts])
 
     @property
     def outliers(self) -> NDArray[np.bool_]:

@@ -13,12 +13,13 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.accuracy_model import LeftOut, Observed
+from csv_plugin.core.accuracy_model import LeftOut
 from csv_plugin.core.baselines import fit_mean_loss
 from csv_plugin.core.calibration import Tails, fit_correlation, fit_tails
 from csv_plugin.core.curve import accuracy_of, moments
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import families_by_number
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import USUAL_ITEMS
 from csv_plugin.core.settings import Settings
 

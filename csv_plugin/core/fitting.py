@@ -15,20 +15,16 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.accuracy_model import AccuracyModel, Observed
+from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, mean_loss_model
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictor import BenchmarkFit, Fit, Predictor, Units
 from csv_plugin.core.settings import Settings
 
 #: Fewest models for a fit.
 LEAST_MODELS = 3
-#: A benchmark is at chance if its models exceed chance by no more than the
-#: noise of its items explains, at this level of a test.
-AT_CHANCE_LEVEL = 0.01
-#: Items of a benchmark whose number is not known, for that test.
-UNKNOWN_ITEMS = 1000
 
 
 def fit_predictor(
@@ -80,13 +76,14 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
     features = features.select(accuracies.models)
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     known = ~np.isnan(accuracies.values).all(axis=1)
-    if known.sum() < LEAST_MODELS:
-        raise InputError(
-            'fit', f'{LEAST_MODELS} models or more with losses '
-            'and an accuracy', f'{known.sum()}', 'Fit to more models.')
     if units is None:
         units = Units.of(features.columns)
     rows = _in_order(features.values, accuracies.values, known, units.columns)
+    if len(rows) < LEAST_MODELS:
+        raise InputError(
+            'fit', f'{LEAST_MODELS} models or more with losses '
+            'and an accuracy', f'{len(rows)}',
+            'Fit to more models; those that are the same count once.')
     units = units.without_twins(features.values[rows])
     observed = Observed(accuracies.values[rows],
                         tuple(families[row] for row in rows),
@@ -138,25 +135,7 @@ def benchmark_fits(
             expected = stretch * np.nanmedian(left_out.deviations[rows, b])
         found.append(
             BenchmarkFit(name, chance, n_items,
-                         tuple(fit.names[row] for row in rows), name
-                         in fit.main, at_chance(accuracy, chance, n_items),
+                         tuple(fit.names[row] for row in rows),
+                         name in fit.main, bool(observed.at_chance[b]),
                          float(error), float(expected), notes.get(name, ())))
     return tuple(found)
-
-
-def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
-    """Return True if accuracies exceed chance by the noise of items alone.
-
-    A test of the sum of squares of what they exceed it by, `(n,)`. Half of
-    models at chance lie below it, and count as nothing.
-    """
-    n_items = n_items or UNKNOWN_ITEMS
-    share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
-    above = np.maximum(accuracy - chance, 0) / np.sqrt(share *
-                                                       (1 - share) / n_items)
-    # Squares of halves of normal variables: mean 1/2, variance 5/4.
-    n = len(accuracy)
-    limit = n / 2 + scipy.special.ndtri(1 - AT_CHANCE_LEVEL) * np.sqrt(
-        1.25 * n)
-    return bool((above**2).sum() <= max(limit, scipy.special.ndtri(
-        1 - AT_CHANCE_LEVEL)**2))  # yapf: disable

@@ -27,15 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from csv_plugin.core.curve import (accuracy_of, item_variance, line_at,
+from csv_plugin.core.curve import (Line, accuracy_of, item_variance, line_at,
                                    moments)
 from csv_plugin.core.kernels import Place
 
 if TYPE_CHECKING:
     from csv_plugin.core.accuracy_model import AccuracyModel
 
-#: Linearisations of the curve, given known accuracies.
-GIVEN_STEPS = 5
+#: Newton steps to the mode, given known accuracies, and the least part of one.
+GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
 #: Draws of ranks and of what is best, and their seed.
 DRAWS, SEED = 4000, 0
 #: Added to variances of draws, so that equal models have a Cholesky factor.
@@ -217,8 +217,8 @@ class Joint:
         model, rng = self.model, np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
         correlations = self.correlations
-        common = rng.standard_normal((n, n_models)) @ _root(
-            correlations.mean(axis=0))
+        common = rng.standard_normal(
+            (n, n_models)) @ _root(correlations.mean(axis=0))
         tails = np.sqrt(
             rng.chisquare(model.tails.degrees, n) / model.tails.degrees)
         found = np.empty((n, n_models, n_benchmarks))
@@ -285,7 +285,11 @@ class Joint:
             self, mean=mean, variance=variance, blocks=tuple(blocks))
 
     def _conditioned(self, observed: NDArray) -> tuple[NDArray, NDArray]:
-        """Means `(M, B)` and covariances `(B, M, M)`, given accuracies."""
+        """Means `(M, B)` and covariances `(B, M, M)`, given accuracies.
+
+        The exponents are normal at the mode of their posterior. Cells are
+        ordered by benchmark, then by model.
+        """
         model, (n, n_benchmarks) = self.model, self.mean.shape
         correlations = self.correlations
         common, alone = np.sqrt(self.between), np.sqrt(1 - self.between)
@@ -299,20 +303,70 @@ class Joint:
         full *= np.outer(deviation, deviation)
         prior = self.mean.T.ravel()
         cells = np.flatnonzero(~np.isnan(observed.T.ravel()))
-        mean = prior
-        for _ in range(GIVEN_STEPS):
-            line = line_at(
-                mean.reshape(n_benchmarks, n).T, np.nan_to_num(observed),
-                model.floor, model.settings.forms[0].straight)
-            noise = model.noise * item_variance(observed) / line.slopes**2
-            matrix = full[np.ix_(cells, cells)]
-            matrix = matrix + np.diag(noise.T.ravel()[cells])
-            gain = np.linalg.solve(matrix, full[cells]).T
-            mean = prior + gain @ (line.targets.T.ravel() - prior)[cells]
-        covariance = full - gain @ full[cells]
-        blocks = [covariance[b * n:(b + 1) * n, b * n:(b + 1) * n]
-                  for b in range(n_benchmarks)]
+        known = Known(prior[cells], full[np.ix_(cells, cells)],
+                      observed.T.ravel()[cells],
+                      np.repeat(model.floor, n)[cells],
+                      np.repeat(model.noise, n)[cells],
+                      max(form.straight for form in model.settings.forms))
+        dual = known.mode()
+        mean = prior + full[:, cells] @ dual
+        gain = np.linalg.solve(known.matrix(dual), full[cells])
+        covariance = full - full[:, cells] @ gain
+        blocks = [
+            covariance[b * n:(b + 1) * n, b * n:(b + 1) * n]
+            for b in range(n_benchmarks)
+        ]
         return mean.reshape(n_benchmarks, n).T, np.array(blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """N accuracies that are known, and what their exponents were before.
+
+    `prior` are means and `covariance`, `(N, N)`, covariances of the exponents;
+    `accuracies`, `floor` and `noise` are of each, `(N,)`. The mode is written
+    in the dual, the inverse covariance times how far exponents move.
+    """
+    prior: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    accuracies: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    straight: float
+
+    def mode(self) -> NDArray[np.float64]:
+        """Return the dual of the mode, by Newton steps that lead down."""
+        dual = np.zeros(len(self.prior))
+        for _ in range(GIVEN_STEPS):
+            targets = self._line(dual).targets
+            step = np.linalg.solve(self.matrix(dual),
+                                   targets - self.prior) - dual
+            before, length = self._cost(dual), 1.
+            while self._cost(dual + length * step) > before:
+                length /= 2
+                if length < LEAST_LENGTH:
+                    return dual
+            dual = dual + length * step
+        return dual
+
+    def matrix(self, dual: NDArray) -> NDArray[np.float64]:
+        """Return the covariance of the targets of the curve's line there."""
+        return self.covariance + np.diag(
+            self._variance / self._line(dual).slopes**2)
+
+    @property
+    def _variance(self) -> NDArray[np.float64]:
+        return self.noise * item_variance(self.accuracies)
+
+    def _line(self, dual: NDArray) -> Line:
+        return line_at(self.prior + self.covariance @ dual, self.accuracies,
+                       self.floor, self.straight)
+
+    def _cost(self, dual: NDArray) -> float:
+        """Minus logarithm of the posterior density."""
+        errors = self.accuracies - self._line(dual).heights
+        return float(.5 * (errors**2 / self._variance).sum() +
+                     .5 * dual @ self.covariance @ dual)
 
 
 def _root(correlations: NDArray) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.kernels import (Losses, Place, Scale, covariances,
                                      variances)
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import LEAST_VARIANCE, Posterior
 from csv_plugin.core.settings import Form, Settings
 
@@ -26,15 +27,16 @@ class Member:
     out.
     """
 
-    def __init__(self, scale: Scale, place: Place, accuracies: NDArray,
-                 chance: NDArray, n_items: NDArray, floor: Optional[NDArray],
-                 form: Form, settings: Settings) -> None:
+    def __init__(self, scale: Scale, place: Place, observed: Observed,
+                 floor: Optional[NDArray], form: Form,
+                 settings: Settings) -> None:
         self.scale, self.form, self.settings = scale, form, settings
         rows = spread_out(place.means[:, 0], settings.most)
+        chance = observed.chance
         part = Posterior(
-            place.take(rows), accuracies[rows], n_items,
+            place.take(rows), observed.accuracies[rows], observed.n_items,
             settings.floors[0] * chance if floor is None else floor,
-            form.straight, settings)
+            observed.counts, form.straight, settings)
         part.follow(self._first_choice(part))
         part.learn(FIRST_ROUNDS)
         if floor is None:
@@ -46,8 +48,10 @@ class Member:
         self.learned = part
         self.posterior = part
         if len(rows) < len(place):
-            self.posterior = Posterior(place, accuracies, n_items, part.floor,
-                                       form.straight, settings)
+            self.posterior = Posterior(place, observed.accuracies,
+                                       observed.n_items, part.floor,
+                                       observed.counts, form.straight,
+                                       settings)
             self.posterior.follow(part.shares)
             self.posterior.hyper = part.hyper
             self.posterior.find_mode()
@@ -55,13 +59,14 @@ class Member:
         self.posterior.release()
 
     @classmethod
-    def restored(cls, scale: Scale, place: Place, accuracies: NDArray,
-                 n_items: NDArray, floor: NDArray, form: Form,
-                 settings: Settings, found: dict[str, NDArray]) -> 'Member':
+    def restored(cls, scale: Scale, place: Place, observed: Observed,
+                 floor: NDArray, form: Form, settings: Settings,
+                 found: dict[str, NDArray]) -> 'Member':
         """Return what an earlier fit found; see `Posterior.restore`."""
         member = cls.__new__(cls)
         member.scale, member.form, member.settings = scale, form, settings
-        member.posterior = Posterior(place, accuracies, n_items, floor,
+        member.posterior = Posterior(place, observed.accuracies,
+                                     observed.n_items, floor, observed.counts,
                                      form.straight, settings)
         member.posterior.restore(**found)
         member.posterior.release()
@@ -140,8 +145,7 @@ class Member:
         part, settings = self.posterior, self.settings
         means = (place.means @ part.shares).T
         cross = self._cross(place, means)
-        prior = self._prior(
-            variances(place, means, part.worst, settings.tilt))
+        prior = self._prior(variances(place, means, part.worst, settings.tilt))
         mean = (
             settings.level - part.scales * means.T +
             np.einsum('bij,bj->ib', cross, part.dual))
@@ -158,8 +162,10 @@ class Member:
                             self.settings.tilt)
         parts[-1] = np.eye(len(place))[None]
         cross = self._cross(place, means)
-        known = [c @ inverse @ c.T
-                 for c, inverse in zip(cross, part.solution.inverse)]
+        known = [
+            c @ inverse @ c.T
+            for c, inverse in zip(cross, part.solution.inverse)
+        ]
         return self._prior(parts) - known
 
     def slopes(self, losses: Losses,
@@ -171,7 +177,7 @@ class Member:
         exponent is linear in the values of these losses on the form's scale,
         but for the bend, which is a curve of the mean loss.
         """
-        part, scale, settings = self.posterior, self.scale, self.settings
+        part, scale = self.posterior, self.scale
         place = scale(losses, np.array([-1]))
         followed = float(place.means[0] @ part.shares[:, b])
         spread, units, answers, bend, family, _ = part.amounts
@@ -191,8 +197,8 @@ class Member:
             return by_loss, np.zeros(0)
         own = scale.answers[b]
         n_tokens = part.place.answers[b].shape[1]
-        by_token = np.full(
-            n_tokens, by_means[scale.own[b]] / own.width / n_tokens)
+        by_token = np.full(n_tokens,
+                           by_means[scale.own[b]] / own.width / n_tokens)
         deviations = answers * (dual @ part.place.answers[b]) / own.size
         by_token += deviations - deviations.mean()
         return by_loss, by_token / (own.knee + losses.answers[b][0])

@@ -54,18 +54,21 @@ class Solution(NamedTuple):
     """Solution of the linearised model.
 
     `dual` is `(B, M)`. `inverse`, `(B, M, M)`, is the inverse covariance of
-    the targets, 0 where there is no accuracy. `evidence` is a logarithm.
+    the targets, 0 where there is no accuracy. `evidence`, `(B,)`, is a
+    logarithm.
     """
     dual: NDArray[np.float64]
     inverse: NDArray[np.float64]
-    evidence: float
+    evidence: NDArray[np.float64]
 
 
 class Posterior:
     """Exponents of M fitted models on B benchmarks.
 
     Accuracies are `(M, B)` in 0..1, NaN where there is none; `n_items` are
-    `(B,)`, 0 if unknown; `floor` is `(B,)`.
+    `(B,)`, 0 if unknown; `floor` is `(B,)`. Amounts and the typical scale are
+    those of the benchmarks that count, `(B,)`; the others have scales and
+    noise of their own, given these.
 
     Attributes:
         hyper: Hyper-parameters, see above.
@@ -78,8 +81,10 @@ class Posterior:
     """
 
     def __init__(self, place: Place, accuracies: NDArray, n_items: NDArray,
-                 floor: NDArray, straight: float, settings: Settings) -> None:
+                 floor: NDArray, counts: NDArray, straight: float,
+                 settings: Settings) -> None:
         self.settings, self.place, self.floor = settings, place, floor
+        self.counts = counts
         self.straight = straight
         self.accuracies = accuracies
         self.seen = ~np.isnan(accuracies)
@@ -205,7 +210,7 @@ class Posterior:
         duals = np.zeros((n_benchmarks, n_models))
         inverses = np.zeros(
             (n_benchmarks if inverse else 0, n_models, n_models))
-        evidence = 0.
+        evidence = np.zeros(n_benchmarks)
         above = line.targets - self._prior_mean
         for b, rows in enumerate(self.rows):
             block = np.ix_(rows, rows)
@@ -219,8 +224,8 @@ class Posterior:
                 variance / line.slopes[rows, b]**2)
             factor = cho_factor(matrix, lower=True, check_finite=False)
             duals[b, rows] = cho_solve(factor, above[rows, b])
-            evidence -= np.log(np.diag(factor[0])).sum()
-            evidence -= .5 * above[rows, b] @ duals[b, rows]
+            evidence[b] -= np.log(np.diag(factor[0])).sum()
+            evidence[b] -= .5 * above[rows, b] @ duals[b, rows]
             if inverse:
                 lower = np.tril(lapack.dpotri(factor[0], lower=1)[0])
                 inverses[b][block] = lower + np.tril(lower, -1).T
@@ -228,22 +233,27 @@ class Posterior:
 
     # ---- hyper-parameters
 
-    def _prior(self, hyper: NDArray) -> tuple[float, NDArray]:
-        """Minus log prior of hyper-parameters, and its gradient."""
+    def _prior(self, hyper: NDArray,
+               counted: NDArray) -> tuple[float, NDArray]:
+        """Minus log prior of hyper-parameters, and its gradient.
+
+        Those of benchmarks that are not counted, `(B,)`, have none.
+        """
         settings, n = self.settings, len(self.dual)
         amounts = np.array([getattr(settings, part) for part in PARTS])
         parts = (hyper[:N_PARTS] - amounts) / settings.width
         typical = hyper[N_PARTS] - settings.typical
         scales = hyper[SCALES:SCALES + n] - hyper[N_PARTS]
-        scales = scales / settings.scale_width
+        scales = counted * scales / settings.scale_width
         noise = hyper[SCALES + n:] - self.binomial - settings.noise
-        common = noise.mean() / settings.noise_width
-        each = (noise - noise.mean()) / settings.noise_width
+        mean = noise[counted].mean()
+        common = mean / settings.noise_width
+        each = counted * (noise - mean) / settings.noise_width
         gradient = np.concatenate([
             parts / settings.width,
             [typical - scales.sum() / settings.scale_width],
             scales / settings.scale_width,
-            (each + common / n) / settings.noise_width
+            (each + counted * common / counted.sum()) / settings.noise_width
         ])
         squares = (
             parts @ parts + typical**2 + scales @ scales + each @ each +
@@ -272,25 +282,31 @@ class Posterior:
         gradient[SCALES + n:] = self.noise * (diagonal * spread.T).sum(axis=1)
         return gradient
 
-    def evidence_cost(self, hyper: NDArray,
-                      line: Line) -> tuple[float, NDArray]:
-        """Return minus log of evidence times prior, and its gradient."""
-        cost, gradient = self._prior(hyper)
+    def evidence_cost(self, hyper: NDArray, line: Line,
+                      counted: NDArray) -> tuple[float, NDArray]:
+        """Return minus log of evidence times prior, and its gradient.
+
+        Of the benchmarks that are counted, `(B,)`.
+        """
+        cost, gradient = self._prior(hyper, counted)
         kernel = self._apply(hyper)
         dual, inverse, evidence = self._solve(kernel, line)
         by_matrix = .5 * (inverse - dual[:, :, None] * dual[:, None])
-        return cost - evidence, gradient + self._gradient(
-            hyper, kernel, line, by_matrix, dual)
+        by_matrix *= counted[:, None, None]
+        by_above = counted[:, None] * dual
+        return cost - evidence @ counted, gradient + self._gradient(
+            hyper, kernel, line, by_matrix, by_above)
 
-    def left_out_cost(self, hyper: NDArray,
-                      line: Line) -> tuple[float, NDArray]:
+    def left_out_cost(self, hyper: NDArray, line: Line,
+                      counted: NDArray) -> tuple[float, NDArray]:
         """Return minus log score of families left out, and its gradient.
 
         The prior is part of it. Errors of the targets of a family that is left
         out are `E dual`, with the covariance `E`, the inverse of the family's
-        block of the inverse covariance. Scores are of Student's t.
+        block of the inverse covariance. Scores are of Student's t, on the
+        benchmarks that are counted, `(B,)`.
         """
-        cost, gradient = self._prior(hyper)
+        cost, gradient = self._prior(hyper, counted)
         kernel = self._apply(hyper)
         dual, inverse, _ = self._solve(kernel, line)
         by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
@@ -298,7 +314,7 @@ class Posterior:
         for rows in self.families:
             errors, matrix = self._left_out(rows, dual, inverse)
             variance = np.diagonal(matrix, axis1=1, axis2=2)
-            weight = self.weight[rows].T
+            weight = self.weight[rows].T * counted[:, None]
             ratio = errors**2 / (DEGREES * variance)
             terms = .5 * np.log(variance) + power * np.log1p(ratio)
             cost += (weight * terms).sum()
@@ -336,7 +352,11 @@ class Posterior:
         for _ in range(rounds):
             self.find_mode()
             self._find_doubt()
-            self.hyper = self._least(self.evidence_cost, len(self.hyper))
+            every = np.arange(len(self.hyper))
+            self.hyper = self._least(self.evidence_cost, every, self.counts)
+            if not self.counts.all():
+                self.hyper = self._least(self.evidence_cost, every[SCALES:],
+                                         ~self.counts)
         self.find_mode()
 
     def choose_amounts(self) -> None:
@@ -344,37 +364,42 @@ class Posterior:
 
         The evidence explains too much by families, and too little by weights.
         """
-        self.hyper = self._least(self.left_out_cost, N_PARTS)
+        self.hyper = self._least(self.left_out_cost, np.arange(N_PARTS),
+                                 self.counts)
         self.find_mode()
         self._find_doubt()
         self.find_mode()
 
-    def _least(self, cost: Callable, n: int) -> NDArray:
-        """Hyper-parameters of least cost, the first n of which are free."""
+    def _least(self, cost: Callable, free: NDArray,
+               counted: NDArray) -> NDArray:
+        """Hyper-parameters of least cost, some of which are free."""
         # It takes long to load, and only fits need it.
         from scipy.optimize import minimize
-        line, start = self._line(), self.hyper.copy()
+        line, hyper = self._line(), self.hyper.copy()
 
-        def part(free: NDArray) -> tuple[float, NDArray]:
-            value, gradient = cost(np.append(free, start[n:]), line)
-            return value, gradient[:n]
+        def part(values: NDArray) -> tuple[float, NDArray]:
+            hyper[free] = values
+            value, gradient = cost(hyper, line, counted)
+            return value, gradient[free]
 
+        start = self.hyper[free]
         bounds = [(value - HYPER_CHANGE, value + HYPER_CHANGE)
-                  for value in start[:n]]
+                  for value in start]
         found = minimize(
             part,
-            start[:n],
+            start,
             jac=True,
             method='L-BFGS-B',
             bounds=bounds,
             options={'maxiter': HYPER_STEPS})
-        return np.append(found.x, start[n:])
+        hyper[free] = found.x
+        return hyper
 
     def _find_doubt(self) -> None:
         """Give models that nobody else explains a larger variance."""
         errors, deviation = self._left_out_errors()
-        n_seen = np.maximum(self.seen.sum(axis=1), 1)
-        squares = np.nansum(errors**2, axis=1) / n_seen
+        n_seen = np.maximum(self.seen[:, self.counts].sum(axis=1), 1)
+        squares = np.nansum(errors[:, self.counts]**2, axis=1) / n_seen
         beyond = np.maximum(squares - self.settings.outlier**2, 0)
         self.doubt = np.where(self.seen, deviation**2 * beyond[:, None], 0)
 

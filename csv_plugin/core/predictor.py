@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.accuracy_model import AccuracyModel, Observed
+from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError, check_choice, check_unique
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
@@ -19,6 +19,7 @@ from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import Losses as UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the

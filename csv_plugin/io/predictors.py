@@ -14,12 +14,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from csv_plugin.core.accuracy_model import AccuracyModel, Observed
+from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, Curves
 from csv_plugin.core.features import Columns
 from csv_plugin.core.fitting import benchmark_fits
 from csv_plugin.core.losses import TargetTokens
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictor import Fit, Predictor, Units
 from csv_plugin.core.settings import Form, Settings
 from csv_plugin.core.spans import TextSpans
@@ -107,8 +108,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
             'curves.alpha': model.curves.alpha,
             'curves.beta': model.curves.beta,
             'curves.floor': model.curves.floor,
-            'curves.left_out': np.nan_to_num(
-                model.left_out.accuracies, nan=-1),
+            'curves.left_out':
+            np.nan_to_num(model.left_out.accuracies, nan=-1),
         }
     else:
         arrays |= {'model.floor': model.floor, 'model.shares': model.shares}
@@ -201,8 +202,8 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
     """What was fitted to, with accuracies and losses in their ranges."""
     accuracies = part['fit.accuracies']
     if np.any(accuracies > 1):
-        raise InputError('fit.accuracies', 'fractions',
-                         f'{accuracies.max()}', _REMEDY)
+        raise InputError('fit.accuracies', 'fractions', f'{accuracies.max()}',
+                         _REMEDY)
     for name in ('fit.chance', 'fit.n_items'):
         if np.any(part[name] < 0):
             raise InputError(name, 'numbers of 0 or more',
@@ -236,8 +237,7 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
     n_forms = len(settings.forms)
     part = _taken(path, arrays, _MODEL, F=n_forms, **lengths)
     found = [
-        _taken(path, arrays, _FORM, f'{f}.', **lengths)
-        for f in range(n_forms)
+        _taken(path, arrays, _FORM, f'{f}.', **lengths) for f in range(n_forms)
     ]
     losses = fit.units.losses(fit.losses, fit.benchmarks)
     return AccuracyModel.restored(losses, fit.observed, settings,
@@ -260,8 +260,8 @@ def _settings(values: Mapping[str, Any]) -> Settings:
     }
     for name, value in numbers.items():
         if not np.isfinite(value).all():
-            raise InputError(f'settings, {name}', 'finite numbers',
-                             f'{value}', _REMEDY)
+            raise InputError(f'settings, {name}', 'finite numbers', f'{value}',
+                             _REMEDY)
     return Settings(forms=tuple(forms), **numbers)
 
 

@@ -4,12 +4,14 @@ A forecast is the logarithms of losses at the last checkpoint plus the gain of
 earlier runs from the same share of their budgets on. Two gains are averaged:
 the mean gain, and the gain regressed on the level of the runs, which suits
 runs of which the better gain more. Their weights are the inverse squares of
-their mean squared errors on earlier runs left out.
+their mean squared errors on earlier runs left out. What counts is the error of
+the mean over units, which the noise of single units does not hide.
 
 Expected errors come from a back-test: every earlier run is forecast from the
 others. For a run that is to end better than all of them, they are scaled up by
 the growth of errors where better earlier runs are forecast from worse ones.
 """
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,12 +50,14 @@ class Backtest:
 
     @property
     def growth(self) -> float:
-        """Ratio of errors on better runs to those of the back-test; 1 or more.
+        """Ratio of errors of mean losses of better runs to those of all; 1 or more.
         """
         if not len(self.forward):
             return 1.0
-        usual = max(float(np.mean(self.errors**2)), LEAST_ERROR)
-        return max(1.0, float(np.sqrt(np.mean(self.forward**2) / usual)))
+        usual, forward = (
+            float(np.mean(part.mean(axis=1)**2))
+            for part in (self.errors, self.forward))
+        return max(1.0, math.sqrt(forward / max(usual, LEAST_ERROR)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,12 +189,12 @@ def forecast_logs(now: NDArray, then: NDArray,
     away = level - level.mean()
     square = max(float(away @ away), LEAST_ERROR)
     slope = away @ gains / square
-    about_mean = gains - middle
-    about_line = about_mean - away[:, None] * slope
+    about_mean = (gains - middle).mean(axis=1)
+    about_line = about_mean - away * slope.mean()
     leverage = np.minimum(1 / n + away**2 / square, MOST_LEVERAGE)
     errors = [
         np.mean((about_mean * n / (n - 1))**2),
-        np.mean((about_line / (1 - leverage)[:, None])**2)
+        np.mean((about_line / (1 - leverage))**2)
     ]
     weights = np.maximum(errors, LEAST_ERROR)**-2.0
     weight = weights[1] / weights.sum()

@@ -81,6 +81,16 @@ class Triage:
         return float(values[_in_mean(self.benchmarks,
                                      predictions.main)].mean())
 
+    def error_to_expect(
+            self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean absolute errors of earlier runs, for one of `errors`.
+
+        Those of forecasts, and of predictions where they were made; fractions,
+        `(B,)` each.
+        """
+        test = self.errors[run]
+        return test.forecast, test.now
+
     def checkpoint_records(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of `checkpoints.csv`: each checkpoint and benchmark.
 

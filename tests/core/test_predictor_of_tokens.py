@@ -52,11 +52,20 @@ def test_a_weight_for_every_token(world):
         np.isnan(able.with_tokens(TARGETS, fewer).token_weights('exam')),
         np.arange(15) == 0)  # tokens that the training did not count
     np.testing.assert_allclose(weights, np.repeat(able.weights('exam'), 3))
-    scores = able.benchmarks[0].model.scores(features.values)
-    for model, score in zip(losses, scores):
-        nats = np.concatenate([text.losses for text in losses[model]])
-        # Eq. 1: each of the 5 texts has 6 characters.
-        assert score == pytest.approx(sum(weights * nats) / (5 * 6))
+
+
+def test_weights_say_how_much_a_token_counts(world):
+    """At typical losses, one token after the other becomes a bit worse."""
+    losses, features, _, able = world
+    table = TARGETS.table(losses)
+    typical = np.median(table.losses, axis=0)
+    rows = np.vstack([typical, typical + 1e-3 * np.eye(15)])
+    moved = replace(
+        table, models=tuple(f'm{i}' for i in range(16)), losses=rows)
+    exponents = able.joint(able.features(moved)).mean[:, 0]
+    slopes = exponents[1:] - exponents[0]
+    np.testing.assert_allclose(
+        able.token_weights('exam'), 15 * slopes / slopes.sum(), atol=.05)
 
 
 def test_what_does_not_fit_is_refused(world):

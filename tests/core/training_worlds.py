@@ -5,7 +5,6 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.core.training import Training
 from tests.core.loss_dumps import model_losses
 
 TEXTS = TextSet((Text('a', 'How many pears? 7.', 'sums', (16, 17)),
@@ -53,7 +52,8 @@ def table_of(targets, dumps, models):
     return targets.table({model: dumps[model].texts for model in models})
 
 
-def make_training(targets, world):
-    dumps, accuracies = world
-    return Training(
-        table_of(targets, dumps, FITTED), TEXTS, accuracies, FAMILIES, targets)
+def that_matter(targets):
+    """Mask of the tokens that follow the skill in sums, `(T,)`."""
+    counts = [len(spans) for spans in targets.spans]
+    starts = np.concatenate([spans.starts for spans in targets.spans])
+    return (starts >= 15) & (np.repeat(np.arange(len(TEXTS)), counts) == 0)

@@ -1,10 +1,13 @@
-"""Synthetic worlds: model families whose latent skill moves every loss."""
+"""Synthetic worlds: models of a few families, whose skill moves all losses."""
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from csv_plugin.core.salience import Task
+from csv_plugin.core.accuracy_model import AccuracyModel, Observed
+from csv_plugin.core.kernels import Losses
 
 #: Capability scores of the certified curves.
 SCORES = np.array([
@@ -20,75 +23,62 @@ def accuracies(alpha, beta, floor, scores=SCORES):
     ])
 
 
-@dataclass(frozen=True, eq=False)
-class World:
-    """A benchmark whose accuracies follow a curve exactly, but for noise."""
-    task: Task
-    score: np.ndarray
-    truth: np.ndarray
-
-    def split(self, held_out):
-        """Tasks without and with the models of some families only."""
-        test = np.isin(self.task.families, held_out)
-        return self.task.select(~test), self.task.select(test)
+N_MODELS, N_UNITS, N_TOKENS = 24, 8, 7
+#: Names of six families of four models each.
+FAMILIES = tuple('abcdef'[m // 4] for m in range(N_MODELS))
 
 
-def make_world(n=24,
-               n_families=4,
-               salience=(1, 1, 1, 1),
-               alpha=-2.0,
-               chance=0.25,
-               floor=None,
-               noise=0.0,
-               seed=0):
-    """n models in families; `alpha` is per standard deviation of score.
-
-    Every column falls with skill at its own rate; `salience` says how much
-    each of the K columns counts in the true capability score.
-    """
-    rng = np.random.default_rng(seed)
-    n_columns = len(salience)
-    families = np.array([f'family {i % n_families}' for i in range(n)])
-    skill = rng.normal(size=n)
-    values = (2 - 0.3 * skill[:, None] * rng.uniform(0.5, 1.5, n_columns) +
-              0.2 * rng.normal(size=(n, n_columns)))
-    score = values @ np.array(salience) / np.abs(salience).sum()
-    floor = chance if floor is None else floor
-    z = (score - score.mean()) / score.std()
-    truth = floor + (1 - floor) / (1 + np.exp(-alpha * (z + 0.3)))
-    accuracy = np.clip(truth + noise * rng.normal(size=n), 0, 1)
-    uniform = np.full(n_columns, 1 / n_columns)
-    return World(
-        Task.of(values, uniform, accuracy, chance, families), score, truth)
+@cache
+def observed() -> Observed:
+    """Accuracies on three benchmarks, one of which lacks a model."""
+    rng = np.random.default_rng(5)
+    exponents = np.outer(_skill(), [1, .6, 1.4]) - 1
+    exponents += .3 * rng.normal(size=(6, 1))[np.arange(N_MODELS) // 4]
+    values = .25 + .75 / (1 + np.exp(-exponents))
+    values += rng.normal(0, .01, values.shape)
+    values[3, 1] = np.nan
+    return Observed(values, FAMILIES, np.full(3, .25), np.array([500, 500, 0]))
 
 
-def contradictory_task():
-    """Two families that teach opposite lessons about every column.
-
-    Whatever departs from uniform weights on one family does harm on the
-    other one, so cross-validation must show no gain.
-    """
-    loss = np.tile(np.linspace(1.5, 2.5, 6), 4)
-    twist = np.tile(np.repeat([-0.2, 0.2], 6), 2)
-    sign = np.repeat([-1, 1], 12)
-    accuracy = 1 / (1 + np.exp(3 * (loss + sign * twist - 2)))
-    return Task.of(
-        np.stack([loss + twist, loss - twist], axis=1), np.array([0.5, 0.5]),
-        accuracy, 0.0, np.repeat(['a', 'b'], 12))
+@cache
+def plain() -> Losses:
+    """Losses on eight units; those of one half go together."""
+    rng = np.random.default_rng(6)
+    common = .1 * rng.normal(size=(N_MODELS, 1)) * (np.arange(N_UNITS) < 4)
+    noise = .05 * rng.normal(size=(N_MODELS, N_UNITS))
+    return Losses.of(np.exp(1 - .2 * _skill()[:, None] + common + noise))
 
 
-def phi_task(task, n_directions=5, seed=0):
-    """The task with features as of a scoring LM.
-
-    The mean loss is the first column and the only one of the uniform
-    coefficients; the others are directions of hidden states.
-    """
-    rng = np.random.default_rng(seed)
-    mixing = rng.normal(size=(task.values.shape[1], n_directions))
-    values = np.hstack([(task.values @ task.uniform)[:, None],
-                        task.values @ mixing])
-    return task.on(values, np.eye(n_directions + 1)[0])
+@cache
+def with_sources() -> Losses:
+    """The same units, of two sources."""
+    return Losses(plain().units, np.repeat(['web', 'books'], 4), {})
 
 
-def mse(predicted, observed):
-    return float(np.mean((predicted - observed)**2))
+@cache
+def with_answers() -> Losses:
+    """The same units; the first and the last benchmark have own answers."""
+    rng = np.random.default_rng(7)
+    answers = {}
+    for b in (0, 2):
+        skill = observed().accuracies[:, [b]]
+        noise = rng.normal(0, .2, (N_MODELS, N_TOKENS - b))
+        answers[b] = np.exp(1 - 6 * skill + noise)
+    return Losses(plain().units, np.full(N_UNITS, ''), answers)
+
+
+KINDS: dict[str, Callable[[], Losses]] = {
+    'plain': plain,
+    'sources': with_sources,
+    'answers': with_answers,
+}
+
+
+@cache
+def fitted(kind: str = 'plain') -> AccuracyModel:
+    """The model of accuracies of one of these kinds of losses."""
+    return AccuracyModel(KINDS[kind](), observed())
+
+
+def _skill() -> NDArray[np.float64]:
+    return np.random.default_rng(4).normal(size=N_MODELS)

@@ -16,15 +16,13 @@ _SALIENCE = ('from csv_plugin.cli.salience import main; '
              'raise SystemExit(main())')
 #: Kinds of blocks that are run.
 KINDS = ('commands', 'examples', 'python', 'script')
-#: A study of the clone that takes seconds.
-STUDY = 'python -m tools.studies.compare_methods '
 #: Commands that run for minutes, and the lines of `.ci/run` that run them.
 _IN_CI = {'make demo': 'run make demo', 'make test': 'run make test-all'}
 
 
 def can_run(command):
     """Whether a command of a block of commands is run here or by `.ci/run`."""
-    return (is_setting(command) or command.startswith(('salience ', STUDY))
+    return (is_setting(command) or command.startswith('salience ')
             or runs_in_ci(command))
 
 
@@ -93,12 +91,8 @@ def run_commands(block):
         assert can_run(command), command
         if is_setting(command):
             settings += command + '\n'
-        elif runs_in_ci(command):
-            continue
-        elif command.startswith('salience '):
+        elif not runs_in_ci(command):
             run_command(command, settings)
-        else:
-            run_script(settings + command)
 
 
 def run_command(command, settings):

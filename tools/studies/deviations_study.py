@@ -2,18 +2,16 @@
 
     OMP_NUM_THREADS=1 python -m tools.studies.deviations_study STUDY
 
-Every study prints one row per variant. The zoo of the demonstration is fitted
-to 72 checkpoints and judged on 40 of seven runs; the public models of
-../shared/real are fitted to 62 and judged on 27. `error` is the mean squared
-error in 1e-3, geometric mean over the benchmarks. `ratio` divides it by that
-of the last row above without a ratio; in brackets a 90 % bootstrap interval
-over the runs (zoo) or the families (public models) that are predicted.
+Every study prints one row per variant of the paper's method, Algorithms 1 and
+2. The zoo of the demonstration is fitted to 72 checkpoints and judged on 40 of
+seven runs. `error` is the mean squared error in 1e-3, geometric mean over the
+benchmarks. `ratio` divides it by that of the last row above without a ratio;
+in brackets a 90 % bootstrap interval over the runs that are predicted.
 """
 import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple, Optional
 from unittest import mock
 
@@ -25,11 +23,7 @@ from scipy.stats import gmean
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
-                                      group_columns)
-from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.salience import NonNegative, Ridge, Solver, Uniform
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.demo import shipped
@@ -37,15 +31,13 @@ from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import (HeadObjective, TrainedHeads,
                                            train_heads)
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.head.state_columns import StateScale
-from tools.studies.options import parser_of, tables_in
+from tools.studies.options import parser_of
 from tools.studies.zoo_study import FIRST_SERIES, ZooStudy
 
 #: The settings of the paper.
 PAPER = HeadSettings()
 #: The settings that predict the zoo's validation models best.
 CHOSEN = HeadSettings(learning_rate=1.)
-PUBLIC = Path('../shared/real')
 N_DRAWS = 2000
 FITTED = ('train', 'validation')
 
@@ -59,8 +51,8 @@ class Variant(NamedTuple):
             no accuracy, `(n, B)`.
         remark (str): What else is to be known of it.
         is_reference (bool): Whether the rows below are compared with it.
-        groups (Sequence[str]): Run or family of the n models, where they
-            are not the test models.
+        groups (Sequence[str]): Run of the n models, where they are not the
+            test models.
     """
     name: str
     errors: NDArray
@@ -70,87 +62,44 @@ class Variant(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """Models to fit to and to predict.
+class Zoo:
+    """The zoo, its texts read by a scoring LM."""
+    study: ZooStudy
 
-    Args:
-        features (FeatureTable): Columns of M models.
-        accuracies (AccuracyTable): Of the same models, in the same order.
-        families (dict[str, str]): By model.
-        models_in (Callable): Models of the splits that it is given.
-        group_of (Callable): Run or family of a model, for the bootstrap.
-    """
-    features: FeatureTable
-    accuracies: AccuracyTable
-    families: dict[str, str]
-    models_in: Callable[..., tuple[str, ...]]
-    group_of: Callable[[str], str]
+    @classmethod
+    def load(cls,
+             scoring_lm: Any = shipped.SCORING_LM,
+             tokenizer: Any = shipped.SCORING_TOKENIZER) -> 'Zoo':
+        """The zoo and a scoring LM."""
+        whole = ZooStudy.load(shipped.COLLECTION, scoring_lm, tokenizer)
+        return cls(whole.of_series(FIRST_SERIES))
+
+    @property
+    def accuracies(self) -> AccuracyTable:
+        """Of all M models."""
+        return self.study.collection.accuracies
+
+    @property
+    def states(self) -> torch.Tensor:
+        """Standardised hidden states, `(T, H)`."""
+        return self.study.standardised
 
     @property
     def groups(self) -> list[str]:
-        """Run or family of each test model."""
-        test = set(self.models_in('test'))
-        return [
-            self.group_of(model) for model in self.accuracies.models
-            if model in test
-        ]
-
-    def solve(self,
-              solver: Solver,
-              fitted: Optional[Sequence[str]] = None,
-              features: Optional[FeatureTable] = None) -> NDArray:
-        """Accuracies that a solver predicts for all models, `(M, B)`."""
-        models = fitted or self.models_in(*FITTED)
-        table = features or self.features
-        predictor = fit_predictor(table, self.accuracies.select(models),
-                                  [self.families[model] for model in models],
-                                  solver)
-        return predictor.predict(table).values[:, :, 0]
+        """The run of each test model."""
+        return [run_of(model) for model in self.study.models_in('test')]
 
     def errors(self,
                predicted: NDArray,
                judged: Optional[Sequence[str]] = None) -> NDArray:
         """Squared errors of predictions `(M, B)` for the judged models."""
         rows = np.isin(self.accuracies.models, judged
-                       or self.models_in('test'))
+                       or self.study.models_in('test'))
         return (predicted - self.accuracies.values)[rows]**2
 
-
-def public_models() -> Material:
-    """Losses by text and main benchmarks of ../shared/real."""
-    tables = tables_in(PUBLIC)
-    return Material(
-        tables.features,
-        tables.accuracies.select(benchmarks=tables.accuracies.main),
-        tables.families, tables.models_in, tables.families.__getitem__)
-
-
-@dataclass(frozen=True, eq=False)
-class Zoo(Material):
-    """The zoo, with one column per source and kind of token.
-
-    Args:
-        study (ZooStudy): Losses, tokens, raw hidden states.
-        states (torch.Tensor): Standardised hidden states, `(T, H)`.
-    """
-    study: ZooStudy
-    states: torch.Tensor
-
-    @classmethod
-    def load(cls,
-             scoring_lm: Any = shipped.SCORING_LM,
-             tokenizer: Any = shipped.SCORING_TOKENIZER) -> 'Zoo':
-        """The zoo, its texts read by a scoring LM."""
-        study = ZooStudy.load(shipped.COLLECTION, scoring_lm,
-                              tokenizer).of_series(FIRST_SERIES)
-        raw = study.states.double().numpy()
-        states = torch.from_numpy(
-            StateScale.of_moments(raw.mean(axis=0),
-                                  (raw**2).mean(axis=0)).apply(raw))
-        return cls(
-            _groups(study, study.table), study.collection.accuracies,
-            study.collection.families, study.models_in,
-            lambda model: model.partition('@')[0], study, states)
+    def mean_loss(self, fitted: Sequence[str]) -> NDArray:
+        """Accuracies of all models by the baseline, `(M, B)`."""
+        return self.study.predicted(self.study.fit(fitted, baseline=True))
 
     def train(self,
               settings: HeadSettings,
@@ -161,8 +110,8 @@ class Zoo(Material):
             states=self.states if states is None else states,
             table=self.study.table,
             accuracies=self.accuracies,
-            train=self.models_in('train'),
-            validation=self.models_in('validation'),
+            train=self.study.models_in('train'),
+            validation=self.study.models_in('validation'),
             settings=settings)
         return train_heads(**{**arguments, **changes})
 
@@ -181,10 +130,9 @@ class Zoo(Material):
             is_reference)
 
 
-def _groups(study: ZooStudy, table: LossTable) -> FeatureTable:
-    """Mean losses of each source's answers and of the rest of its texts."""
-    names = answer_groups(study.collection.texts.texts, study.targets.spans)
-    return group_columns(table, names).features(table)
+def run_of(model: str) -> str:
+    """The run of a checkpoint."""
+    return model.partition('@')[0]
 
 
 def mapping(zoo: Zoo) -> Iterator[Variant]:
@@ -209,12 +157,6 @@ def mapping(zoo: Zoo) -> Iterator[Variant]:
         yield Variant(f'head, {name}', zoo.errors(predicted),
                       f'share of the loss of Chinese texts: {kept}', mapped
                       is table)
-    for name, mapped in tables.items():
-        predicted = zoo.solve(Ridge(), features=_groups(zoo.study, mapped))
-        yield Variant(
-            f'groups, ridge, {name}',
-            zoo.errors(predicted),
-            is_reference=mapped is table)
 
 
 def _mapped_as_printed(study: ZooStudy, adding: bool) -> LossTable:
@@ -296,13 +238,14 @@ def _random_head(seed: int, hidden_size: int, n_benchmarks: int,
 
 def optimiser(zoo: Zoo) -> Iterator[Variant]:
     """Learning rates and numbers of steps."""
-    train = zoo.models_in('train')
+    train = zoo.study.models_in('train')
+    both = zoo.study.models_in(*FITTED)
     yield Variant(
-        f'mean loss, floor at chance, {len(zoo.models_in(*FITTED))} models',
-        zoo.errors(zoo.solve(Uniform())),
+        f'mean loss, {len(both)} models',
+        zoo.errors(zoo.mean_loss(both)),
         is_reference=True)
-    yield Variant(f'mean loss, floor at chance, {len(train)} models',
-                  zoo.errors(zoo.solve(Uniform(), train)))
+    yield Variant(f'mean loss, {len(train)} models',
+                  zoo.errors(zoo.mean_loss(train)))
     mean = replace(PAPER, learning_rate=PAPER.learning_rate / len(train))
     for name, settings in (
         ('SGD 1e-3, 300 steps', PAPER),
@@ -317,7 +260,7 @@ def batch(zoo: Zoo) -> Iterator[Variant]:
     """All models at every step, or one model a step (lines 10 to 19)."""
     yield zoo.judge(
         'all models, 300 steps', zoo.train(PAPER), is_reference=True)
-    for n_steps in (300, 30 * len(zoo.models_in('train'))):
+    for n_steps in (300, 30 * len(zoo.study.models_in('train'))):
         yield zoo.judge(f'one model, {n_steps} steps',
                         _train_model_by_model(zoo, n_steps))
 
@@ -325,8 +268,8 @@ def batch(zoo: Zoo) -> Iterator[Variant]:
 def _train_model_by_model(zoo: Zoo, n_steps: int) -> TrainedHeads:
     """Algorithm 2 with a step on theta for each model in turn."""
     objective = HeadObjective.of(zoo.states, zoo.study.table, zoo.accuracies,
-                                 zoo.models_in('train'),
-                                 zoo.models_in('validation'))
+                                 zoo.study.models_in('train'),
+                                 zoo.study.models_in('validation'))
     n_benchmarks = len(objective.floor)
     head = ScoringHead.uniform(zoo.states.shape[1], n_benchmarks)
     best = head.select(np.arange(n_benchmarks))
@@ -358,7 +301,7 @@ def _train_model_by_model(zoo: Zoo, n_steps: int) -> TrainedHeads:
 
 def stopping(zoo: Zoo) -> Iterator[Variant]:
     """When the training of a head ends, and which step is kept."""
-    train, both = zoo.models_in('train'), zoo.models_in(*FITTED)
+    train, both = zoo.study.models_in('train'), zoo.study.models_in(*FITTED)
     for settings in (PAPER, CHOSEN):
         patient = replace(settings, patience=settings.n_steps)
         for name, heads in (
@@ -386,10 +329,9 @@ def scoring_lm(zoo: Zoo) -> Iterator[Variant]:
 
 def compute(zoo: Zoo) -> Iterator[Variant]:
     """Fig. 1: accuracy from the logarithm of the training compute."""
+    fitted = zoo.study.models_in(*FITTED)
     yield Variant(
-        'mean loss, floor at chance',
-        zoo.errors(zoo.solve(Uniform())),
-        is_reference=True)
+        'mean loss', zoo.errors(zoo.mean_loss(fitted)), is_reference=True)
     manifest = json.loads((shipped.ZOO / 'manifest.json').read_text('utf-8'))
     flops = []
     for model in zoo.accuracies.models:
@@ -397,12 +339,11 @@ def compute(zoo: Zoo) -> Iterator[Variant]:
         trained = manifest['models'][run]
         flops.append(6 * trained['parameters'] * trained['tokens'] *
                      float(percent) / 100)
-    # Negative, so that it falls as models improve, as a loss does.
-    features = FeatureTable(zoo.accuracies.models,
-                            Columns(('-log compute', ), np.ones(1), 'none'),
-                            -np.log(flops)[:, None])
+    # It falls as models improve, as a loss does, and is above 0.
+    missing = 1 + np.log(max(flops) / np.array(flops))
+    columns = [missing] * len(zoo.accuracies.benchmarks)
     yield Variant('compute',
-                  zoo.errors(zoo.solve(Uniform(), features=features)))
+                  zoo.errors(zoo.study.by_one_loss(columns, fitted)))
 
 
 def own_series(zoo: Zoo) -> Iterator[Variant]:
@@ -428,57 +369,22 @@ def own_series(zoo: Zoo) -> Iterator[Variant]:
         both = train + late[validation]
         heads = zoo.train(CHOSEN, train=train, validation=late[validation])
         for name, predicted in (
-            ('mean loss, floor at chance', zoo.solve(Uniform(), both)),
+            ('mean loss', zoo.mean_loss(both)),
             ('head, learning rate 1', heads.predict(zoo.states,
                                                     zoo.study.table)),
-            ('groups, ridge', zoo.solve(Ridge(), both)),
+            ('one model', zoo.study.predicted(zoo.study.fit(both))),
         ):
             errors.setdefault(name,
                               []).append(zoo.errors(predicted, late[test]))
-        groups += [zoo.group_of(model) for model in late[test]]
+        groups += [run_of(model) for model in late[test]]
     for name, parts in errors.items():
-        yield Variant(name, np.vstack(parts), '',
-                      name == 'mean loss, floor at chance', groups)
+        yield Variant(name, np.vstack(parts), '', name == 'mean loss', groups)
 
 
-def floor(material: Material) -> Iterator[Variant]:
-    """The floor of Eq. 2: at chance, or learned between 0 and chance."""
-    for solver in (Ridge(), Uniform()):
-        for learned in (solver.learn_floor, not solver.learn_floor):
-            predicted = material.solve(replace(solver, learn_floor=learned))
-            kind = 'learned' if learned else 'at chance'
-            yield Variant(
-                f'{solver.name}, floor {kind}',
-                material.errors(predicted),
-                is_reference=learned == solver.learn_floor)
-
-
-def signs(material: Material) -> Iterator[Variant]:
-    """Signed and non-negative weights, both solved to convergence."""
-    for solver in (Ridge(), NonNegative(), Uniform(learn_floor=True)):
-        yield Variant(
-            solver.name,
-            material.errors(material.solve(solver)),
-            is_reference=solver.name == 'ridge')
-
-
-def refit(material: Material) -> Iterator[Variant]:
-    """Fitted to train and validation models, or to the train models."""
-    for solver in (Ridge(), Uniform()):
-        for splits in (FITTED, FITTED[:1]):
-            predicted = material.solve(solver, material.models_in(*splits))
-            yield Variant(
-                f'{solver.name}, {" and ".join(splits)}',
-                material.errors(predicted),
-                is_reference=splits == FITTED)
-
-
-#: Studies that need no hidden states.
-OF_ANY_MATERIAL = (floor, signs, refit)
 STUDIES: dict[str, Callable[..., Iterator[Variant]]] = {
     study.__name__: study
     for study in (mapping, states, start, optimiser, batch, stopping,
-                  scoring_lm, compute, own_series, *OF_ANY_MATERIAL)
+                  scoring_lm, compute, own_series)
 }
 
 
@@ -521,18 +427,12 @@ def main() -> None:
         metavar='STUDY',
         help='\n'.join(f'{name}: {str(study.__doc__).splitlines()[0]}'
                        for name, study in STUDIES.items()))
-    parser.add_argument(
-        '--public',
-        action='store_true',
-        help='on the public models; for floor, signs and refit')
     options = parser.parse_args()
     study = STUDIES[options.study]
-    if options.public and study not in OF_ANY_MATERIAL:
-        parser.error('--public is for floor, signs and refit')
     torch.set_num_threads(1)
-    material = public_models() if options.public else Zoo.load()
-    variants = list(study(material))
-    table = rows(variants, variants[0].groups or material.groups)
+    zoo = Zoo.load()
+    variants = list(study(zoo))
+    table = rows(variants, variants[0].groups or zoo.groups)
     print(
         tabulate(
             table, ['variant', 'error', 'ratio', 'by benchmark', ''],

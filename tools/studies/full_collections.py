@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python -m tools.studies.full_collections \\
         --shared ../shared/real --public outputs \\
-        --methods before one-model mean-loss --out outputs/full
+        --methods before product mean-loss --out outputs/full
 
 Every protocol fits a method to some models of a collection and predicts
 others, with all fitted models, all loss columns and all main benchmarks, and
@@ -19,24 +19,20 @@ the first method:
                  first method: larger is better
 
 The last row of a method has geometric means of ratios, means of the others and
-the sum of CPU seconds, over the protocols that both methods can run. The
-second table has the figures themselves. `--out` keeps the figures of every
-benchmark in one CSV file a method; protocols that are there are not run again.
+the sum of CPU seconds. The second table has the figures themselves. `--out`
+keeps the figures of every benchmark in one CSV file a method; protocols that
+are there are not run again.
 
-`before` is the default of commit a99d670e: `averaged` for tables and `auto`
-with the scoring LM that ships for token losses. Its figures are kept in
-yard_before/full_before.csv, where
-
-    OMP_NUM_THREADS=1 python -m tools.studies.full_collections \\
-        --methods product --out outputs/full
-
-at that default wrote them as outputs/full/full_product.csv.
+`product` is the default of the package, for the demonstration that for token
+losses. `before` is the default of commit a99d670e: an average of ridges for
+tables, and columns chosen by benchmark for token losses. Its figures are kept
+in yard_before/full_before.csv.
 """
 import csv
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple, Optional
@@ -47,14 +43,12 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 import csv_plugin as cp
-from csv_plugin.core.features import text_columns
-from csv_plugin.core.salience.base import grouped_folds
 from csv_plugin.demo import shipped
 from csv_plugin.io.model_tables import ModelTables
 from tools.studies.options import TABLES, parser_of, tables_in
 from tools.studies.real_models.tables import RealModels
 from tools.studies.yard import (BEFORE, KEPT, LEVEL, METHODS, Forecast, Models,
-                                Trial, log_scores)
+                                Trial, demonstration, log_scores)
 
 #: Families are left out in at most so many groups.
 PARTS = 8
@@ -67,36 +61,19 @@ BITS = str(resources.files('csv_plugin') / 'data/bits_per_character_')
 # ---- collections
 
 
-class Dumps(NamedTuple):
-    """Token losses of the demonstration, and the LM that reads its texts.
-
-    The LM comes with its tokenizer.
-    """
-    collection: cp.Collection
-    scoring_lm: tuple
-
-    @classmethod
-    def shipped(cls) -> 'Dumps':
-        """Read those of the package."""
-        from csv_plugin.lm.loading import load_scoring_lm
-        return cls(
-            cp.read_collection(shipped.COLLECTION),
-            load_scoring_lm(shipped.SCORING_LM, shipped.SCORING_TOKENIZER))
-
-
 @dataclass(frozen=True, eq=False)
 class Full:
     """All M models of a collection, with their main benchmarks alone.
 
     `models` and `benchmarks` are their names, `values` losses and accuracies;
     `splits` has M names. `dumps` are token losses, if these are fitted to: the
-    losses among `values` are then means of texts.
+    losses among `values` are then means of texts, and of answers' tokens.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     values: Models
     splits: NDArray
-    dumps: Optional[Dumps] = None
+    dumps: Optional[cp.Collection] = None
 
 
 def of_tables(features: cp.FeatureTable, accuracies: cp.AccuracyTable,
@@ -104,7 +81,8 @@ def of_tables(features: cp.FeatureTable, accuracies: cp.AccuracyTable,
     """A collection of tables, whose models have one order."""
     main = accuracies.select(benchmarks=accuracies.main)
     values = Models(features.values, main.values, np.array(families),
-                    main.chance, main.n_items)
+                    main.chance, main.n_items,
+                    np.full(features.values.shape[1], ''))
     return Full(features.models, main.benchmarks, values, np.array(splits))
 
 
@@ -127,23 +105,12 @@ def of_real_models(by_kind: bool) -> Full:
                      kinds if by_kind else real.families, real.kinds)
 
 
-def of_dumps(dumps: Dumps) -> Full:
+def of_dumps(whole: cp.Collection) -> Full:
     """The demonstration, by text and by token."""
-    whole = dumps.collection
-    features = by_text(dumps)
-    rows = [whole.info[model] for model in features.models]
-    full = of_tables(features, whole.accuracies.select(features.models),
-                     [row.family for row in rows], [row.split for row in rows])
-    return Full(full.models, full.benchmarks, full.values, full.splits, dumps)
-
-
-def by_text(dumps: Dumps) -> cp.FeatureTable:
-    """Mean losses of texts, in the tokens of the scoring LM."""
-    from csv_plugin.lm.tokens.tokenization import target_tokens
-    losses = dumps.collection.losses
-    targets = target_tokens(dumps.scoring_lm[1], losses.texts)
-    table = targets.table({name: dump.texts for name, dump in losses.items()})
-    return text_columns(table).features(table)
+    names = tuple(whole.losses)
+    splits = [whole.info[model].split for model in names]
+    return Full(names, whole.accuracies.benchmarks, demonstration(whole),
+                np.array(splits), whole)
 
 
 # ---- protocols
@@ -189,12 +156,29 @@ def by_split(name: str, full: Full, fitted: Sequence[str],
 
 def families_out(name: str, full: Full) -> Protocol:
     """Predict all models, each from other families, in groups of families."""
-    part_of_model = grouped_folds(full.values.families, PARTS, seed=0)
+    part_of_model = dealt(full.values.families)
     fits = []
     for part in np.unique(part_of_model):
         predicted = part_of_model == part
         fits.append((~predicted, predicted))
     return Protocol(name, full, tuple(fits))
+
+
+def dealt(families: NDArray) -> NDArray[np.int64]:
+    """The group of each model, `(M,)`; groups never divide a family.
+
+    The largest family goes first, into the group with the fewest models;
+    families of equal size go in a random order, with a fixed seed.
+    """
+    names, family_of_model, n_models = np.unique(
+        families, return_inverse=True, return_counts=True)
+    shuffled = np.random.default_rng(0).permutation(len(names))
+    part_of_family = np.empty(len(names), np.int64)
+    sizes = np.zeros(PARTS, np.int64)
+    for family in shuffled[np.argsort(-n_models[shuffled], kind='stable')]:
+        part_of_family[family] = sizes.argmin()
+        sizes[sizes.argmin()] += n_models[family]
+    return part_of_family[family_of_model]
 
 
 def degradations_out(name: str, full: Full) -> Protocol:
@@ -235,7 +219,7 @@ def protocols(shared: Path, public: Path) -> Iterator[Protocol]:
                            of_real_models(True))
     full = of_model_tables(tables_in(shared / 'gemstones'))
     yield by_split('gemstones, split', full, TRAINING, 'test')
-    full = of_dumps(Dumps.shipped())
+    full = of_dumps(cp.read_collection(shipped.COLLECTION))
     yield by_split('demonstration, split', full, TRAINING, 'test')
     yield families_out('demonstration, series out', full)
 
@@ -243,46 +227,29 @@ def protocols(shared: Path, public: Path) -> Iterator[Protocol]:
 # ---- methods for token losses
 
 #: Fits to the token losses of some models, and predicts others, by name.
-DumpMethod = Callable[[Dumps, Sequence[str], Sequence[str]], Forecast]
+DumpMethod = Callable[[cp.Collection, Sequence[str], Sequence[str]], Forecast]
 
 
-def auto(dumps: Dumps, fitted: Sequence[str],
-         predicted: Sequence[str]) -> Forecast:
-    """The default of the package for token losses."""
-    whole = dumps.collection
+def by_package(whole: cp.Collection,
+               fitted: Sequence[str],
+               predicted: Sequence[str],
+               method: Optional[str] = None) -> Forecast:
+    """A method of the package, by default its own default."""
     predictor = cp.fit(
         whole.losses,
         whole.accuracies.select(fitted),
         whole.families,
-        scoring_lm=dumps.scoring_lm)
+        method=method)
     found = predictor.predict(whole.losses.select(predicted), LEVEL)
-    return _forecast(found, whole.accuracies.main)
-
-
-def mean_loss(dumps: Dumps, fitted: Sequence[str],
-              predicted: Sequence[str]) -> Forecast:
-    """The baseline of the package: the mean loss of all tokens."""
-    whole, features = dumps.collection, by_text(dumps)
-    predictor = cp.fit(
-        features,
-        whole.accuracies.select(fitted),
-        whole.families,
-        method='mean-loss')
-    found = predictor.predict(features.select(predicted), LEVEL)
-    return _forecast(found, whole.accuracies.main)
-
-
-def _forecast(found: cp.Predictions, benchmarks: Sequence[str]) -> Forecast:
-    found = found.select(benchmarks=benchmarks)
+    found = found.select(benchmarks=whole.accuracies.main)
     return Forecast(*(cube[:, :, 0]
                       for cube in (found.values, found.low, found.high)))
 
 
-#: Methods for token losses, by the names of the yard's for tables. A method
-#: that is missing here does not run on the demonstration.
+#: Methods for token losses, in place of those of the yard for tables.
 DUMP_METHODS: dict[str, DumpMethod] = {
-    'mean-loss': mean_loss,
-    'product': auto,
+    'mean-loss': partial(by_package, method='mean-loss'),
+    'product': by_package,
 }
 
 # ---- figures
@@ -333,12 +300,12 @@ def predicted_by(protocol: Protocol, method: str) -> Forecast:
     """Predictions of all fits of a protocol, one after the other."""
     parts = []
     for trial, (fitted, predicted) in zip(protocol.trials, protocol.fits):
-        if protocol.full.dumps is None:
-            parts.append(METHODS[method](trial.fitted, trial.predicted))
-        else:
-            parts.append(DUMP_METHODS[method](protocol.full.dumps,
-                                              protocol.names(fitted),
+        dumps = protocol.full.dumps
+        if dumps is not None and method in DUMP_METHODS:
+            parts.append(DUMP_METHODS[method](dumps, protocol.names(fitted),
                                               protocol.names(predicted)))
+        else:
+            parts.append(METHODS[method](trial.fitted, trial.predicted))
     return Forecast(*(np.concatenate(part) for part in zip(*parts)))
 
 
@@ -410,8 +377,7 @@ def run(method: str, everything: Sequence[Protocol], out: Path) -> list[Row]:
     kept = read(path_of(method, out))
     done = {row.protocol for row in kept}
     for protocol in tqdm([] if method == BEFORE else everything, desc=method):
-        can_run = protocol.full.dumps is None or method in DUMP_METHODS
-        if can_run and protocol.name not in done:
+        if protocol.name not in done:
             kept += figures(protocol, method)
             write(path_of(method, out), kept)
     asked = {protocol.name for protocol in everything}
@@ -484,7 +450,7 @@ def main() -> None:
     parser.add_argument(
         '--methods',
         nargs='+',
-        default=[BEFORE, 'one-model', 'mean-loss'],
+        default=[BEFORE, 'product', 'mean-loss'],
         choices=[BEFORE, *METHODS])
     parser.add_argument(
         '--only',

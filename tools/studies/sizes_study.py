@@ -1,4 +1,4 @@
-"""Accuracies of larger models from their sizes alone, by several laws.
+"""Accuracies of larger models from their sizes alone.
 
     OMP_NUM_THREADS=1 python -m tools.studies.sizes_study outputs/ladder \\
         outputs/mixtures outputs/overtrained ../shared/real/dclm
@@ -6,16 +6,17 @@
 Each folder has `losses.csv`, `scores.csv`, `models.csv` with sizes and tokens,
 and `benchmarks.csv` (docs/formats.md). The test split is predicted from the
 others, or from the splits of --fit. Where models are checkpoints, only the
-last ones are predicted, and all laws are fitted to these. The laws are
+last ones are predicted, and the laws are fitted to these. Columns:
 
-* sizes: that of `salience forecast --params --tokens`;
-* direct: accuracy as a sigmoid of log compute (parameters times tokens);
-* two steps: task loss from size and tokens, then a sigmoid of it (Bhagia et
-  al., arXiv 2412.04403), where columns of losses are called as benchmarks.
+    losses  the default of the package, with the real losses of the models
+            that are predicted
+    sizes   the same, with losses that follow from sizes and tokens, as
+            `salience forecast --params --tokens` has them
+    direct  the baseline, with the logarithm of the compute (parameters times
+            tokens) in place of the mean loss
 
 Prints a table in Markdown: mean absolute errors in points over the main
-benchmarks, coverage of 90 % intervals and their widths. `losses` is the
-predictor with the real losses of the models that are predicted.
+benchmarks, coverage of 90 % intervals and their widths.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,20 +28,16 @@ from tabulate import tabulate
 from csv_plugin.cli.options import SPLITS, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Averaged, Solver, Uniform
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import last_checkpoints
-from csv_plugin.triage.size_laws import (NEW, amounts_of, forecast_sizes,
-                                         log_compute)
+from csv_plugin.triage.size_laws import NEW, forecast_sizes, log_compute
 from tools.studies.options import parser_of, tables_in
-from tools.studies.other_methods.ladder import Ladder, ladder_features
 
 HEADER = ('collection', 'fitted', 'predicted', 'compute', 'losses', 'sizes',
-          'direct', 'task losses: sizes', 'two steps')
+          'direct')
 
 
 def main() -> None:
@@ -66,29 +63,19 @@ def judged(tables: ModelTables, fit: Sequence[str],
     accuracies = accuracies.select(benchmarks=fitted.benchmarks_run)
     models = {model: tables.info[model] for model in last}
     targets = _targets(tables, predict, models)
-    predictor = fitted_to(tables, tables.features, accuracies.select(fit),
-                          Averaged())
+    families = [tables.families[model] for model in fitted.models]
+    predictor = fit_predictor(tables.features, fitted, families)
     times = np.exp(
         log_compute([*targets.values()]) -
         log_compute([*models.values()]).max())
     by_sizes = forecast_sizes(predictor, tables.features, models, targets)
     real = accuracies.select(predict)
-    own = [
-        name for name in accuracies.benchmarks
-        if name in tables.features.columns.units
-    ]
     at_ends = accuracies.select(last)
     cells = [
         cell(real, predictor.predict(tables.features.select(predict))),
         cell(real, by_sizes),
         cell(real, direct(tables, at_ends, predict))
     ]
-    if own:
-        steps = two_steps(tables, at_ends.select(benchmarks=own), predict)
-        cells += [
-            cell(real, by_sizes.select(benchmarks=own)),
-            cell(real, *steps)
-        ]
     return [
         str(len(last)),
         str(len(predict)), f'{min(times):.2g}-{max(times):.2g}', *cells
@@ -107,13 +94,6 @@ def _targets(tables: ModelTables, predict: Sequence[str],
     }
 
 
-def fitted_to(tables: ModelTables, features: FeatureTable,
-              accuracies: AccuracyTable, solver: Solver) -> Predictor:
-    """The predictor of a solver."""
-    families = [tables.families[model] for model in accuracies.models]
-    return fit_predictor(features, accuracies, families, solver)
-
-
 def direct(tables: ModelTables, accuracies: AccuracyTable,
            predict: Sequence[str]) -> Predictions:
     """Predictions from log compute alone, which counts as a loss."""
@@ -121,39 +101,18 @@ def direct(tables: ModelTables, accuracies: AccuracyTable,
     compute = log_compute([tables.info[name] for name in names])
     features = FeatureTable(names, Columns(('compute', ), np.ones(1), 'sizes'),
                             -compute[:, None])
-    predictor = fitted_to(tables, features, accuracies,
-                          Uniform(learn_floor=True))
+    families = [tables.families[model] for model in accuracies.models]
+    predictor = fit_mean_loss_predictor(features, accuracies, families)
     return predictor.predict(features.select(predict))
 
 
-def two_steps(tables: ModelTables, accuracies: AccuracyTable,
-              predict: Sequence[str]) -> list[Predictions]:
-    """Predictions on each benchmark by a task loss that follows from sizes."""
-    names = (*accuracies.models, *predict)
-    amounts = amounts_of([tables.info[name] for name in names])
-    losses = tables.features.select(names)
-    parts = []
-    for name in accuracies.benchmarks:
-        column = losses.columns.units.index(name)
-        features = ladder_features(names, *amounts.T, losses.values[:, column])
-        predictor = fitted_to(tables, features,
-                              accuracies.select(benchmarks=[name]), Ladder())
-        parts.append(predictor.predict(features.select(predict)))
-    return parts
-
-
-def cell(real: AccuracyTable, *parts: Predictions) -> str:
-    """Mean absolute error, coverage and width of the intervals.
-
-    Parts are predictions of the same models on different benchmarks.
-    """
-    names = [name for part in parts for name in part.benchmarks]
-    observed = real.select(benchmarks=names).values
+def cell(real: AccuracyTable, found: Predictions) -> str:
+    """Mean absolute error, coverage and width of the intervals."""
+    observed = real.select(benchmarks=found.benchmarks).values
     known = ~np.isnan(observed)
-    values, low, high = (
-        np.concatenate([getattr(part, name)[:, :, 0] for part in parts],
-                       axis=1)[known] for name in ('values', 'low', 'high'))
     observed = observed[known]
+    values, low, high = (
+        cube[:, :, 0][known] for cube in (found.values, found.low, found.high))
     inside = (low <= observed) & (observed <= high)
     return (f'{100 * np.abs(values - observed).mean():.2f}, '
             f'{inside.mean():.0%} ({100 * (high - low).mean():.0f})')

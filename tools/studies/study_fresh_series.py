@@ -37,8 +37,8 @@ from tools.studies.zoo import building
 from tools.studies.zoo.recipes import (CHECKPOINTS, SIZES, Series,
                                        TrainingRecipe, fresh_series)
 from tools.studies.zoo.zoo_training import train_models
+from tools.studies.zoo_study import BASELINE, OURS, reported
 
-BASELINE = 'mean loss'
 _CONFIG = """\
 '''Accuracies and token losses of fresh series.'''
 from mmengine.config import read_base
@@ -92,23 +92,22 @@ class FreshSeries:
     def errors(self, predictor: Predictor) -> NDArray[np.float64]:
         """A row per exam and one of means, `(B + 1, 7)`.
 
-        The columns are the MSE in 1e-3 that the predictor states, the one
-        that half of its families stay below, and the one found; how many
-        times the first the last is, MAE in points, coverage, and width in
-        points. The means of the first four are geometric.
+        The columns are the MSE in 1e-3 of families left out that the predictor
+        reports, the square of the median error that it expects, and the MSE
+        found; how many times the first the last is, MAE in points, coverage,
+        and width in points. The means of the first four are geometric.
         """
         predictions = self.predictions(predictor)
         values, low, high = (
             getattr(predictions, part)[:, :, 0]
             for part in ('values', 'low', 'high'))
         real = self.accuracies
-        parts = [predictor.benchmark(kind) for kind in world.KINDS]
-        expected = np.array([part.cv_mse for part in parts])
+        stated = reported(predictor, world.KINDS)
         found = ((values - real)**2).mean(axis=0)
         rows = np.stack([
-            1e3 * expected, 1e3 * np.array([p.typical_error**2
-                                            for p in parts]), 1e3 * found,
-            found / expected, 100 * np.abs(values - real).mean(axis=0),
+            1e3 * stated['reported'], 1e3 * stated['expected'], 1e3 * found,
+            found / stated['reported'],
+            100 * np.abs(values - real).mean(axis=0),
             ((low <= real) & (real <= high)).mean(axis=0),
             100 * (high - low).mean(axis=0)
         ], axis=1)  # yapf: disable
@@ -181,7 +180,7 @@ def run(args: argparse.Namespace) -> None:
     fresh = read_fresh_series(sorted(work_dir.glob('2*')), names)
     print('\n' + '\n'.join(map(described, series)))
     predictors = {
-        'auto': load_predictor(shipped.PREDICTOR),
+        OURS: load_predictor(shipped.PREDICTOR),
         BASELINE: load_predictor(shipped.BASELINE)
     }
     for name, predictor in predictors.items():
@@ -198,18 +197,18 @@ def described(series: Series) -> str:
             f'most; {shares}.')
 
 
-def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
+def by_series(fresh: FreshSeries, ours: Predictor, baseline: Predictor) -> str:
     """Two tables of errors by series, and how they compare, in Markdown."""
     names = list(dict.fromkeys(fresh.series))
-    rows = [[name, *_row(fresh.select(name), auto, baseline)]
+    rows = [[name, *_row(fresh.select(name), ours, baseline)]
             for name in names]
-    rows.append(['all', *_row(fresh, auto, baseline)])
+    rows.append(['all', *_row(fresh, ours, baseline)])
     header = [
-        'series', 'MSE, auto', f'MSE, {BASELINE}', 'MAE, points',
+        'series', f'MSE, {OURS}', f'MSE, {BASELINE}', 'MAE, points',
         f'MAE, {BASELINE}', 'hold', 'width'
     ]
     ratio = error_ratio(
-        fresh.squares(auto), fresh.squares(baseline), fresh.series)
+        fresh.squares(ours), fresh.squares(baseline), fresh.series)
     ratios = '{:.2f}'.format(ratio[0])
     if len(names) > 1:
         ratios += ' ({:.2f} to {:.2f}, drawing series)'.format(*ratio[1:])
@@ -219,23 +218,23 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
             header,
             tablefmt='pipe',
             floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f')),
-        f'auto has {ratios} times the error of the {BASELINE}.'
+        f'{OURS} has {ratios} times the error of the {BASELINE}.'
     ])
 
 
-def _row(fresh: FreshSeries, auto: Predictor,
+def _row(fresh: FreshSeries, ours: Predictor,
          baseline: Predictor) -> list[float]:
-    ours, theirs = (
-        fresh.errors(predictor)[-1] for predictor in (auto, baseline))
-    return [ours[2], theirs[2], ours[4], theirs[4], *ours[5:]]
+    first, second = (
+        fresh.errors(predictor)[-1] for predictor in (ours, baseline))
+    return [first[2], second[2], first[4], second[4], *first[5:]]
 
 
 def table(errors: NDArray) -> str:
     """A row per exam in Markdown; the last row has means."""
     rows = [[name, *row] for name, row in zip((*world.KINDS, 'mean'), errors)]
     header = [
-        'exam', 'MSE, cross-validated', 'of the typical series', 'MSE',
-        'ratio', 'MAE, points', 'hold', 'width'
+        'exam', 'MSE, reported', 'expected', 'MSE', 'ratio', 'MAE, points',
+        'hold', 'width'
     ]
     return tabulate(
         rows,

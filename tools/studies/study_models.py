@@ -27,16 +27,15 @@ from csv_plugin.cli.arguments import exit_code
 from csv_plugin.cli.options import TABLES, add_shared
 from csv_plugin.core import metrics
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import MeanLoss, Ridge, Solver
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.extras.pictures import save
 from csv_plugin.extras.pictures.style import Look, look, panels, picture
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import write_csv
 from tools.studies.options import add_number, parser_of, tables_of
 
-#: The solver under study and the baseline beside it.
-METHODS: dict[str, Solver] = {'ridge': Ridge(), 'mean-loss': MeanLoss()}
+#: The default of the package and the baseline beside it.
+METHODS = {'one model': fit_predictor, 'mean loss': fit_mean_loss_predictor}
 #: Numbers of models of all families.
 NUMBERS = (6, 9, 12, 24, 48)
 #: Number of models of some families, as many of each.
@@ -122,10 +121,10 @@ def _some_of_each(families: Mapping[str, str], models: Sequence[str],
 def row(tables: ModelTables, draw: Draw, method: str) -> Row:
     """Errors of one method on the main benchmarks."""
     groups = [tables.families[model] for model in draw.fitted]
-    predictor = fit_predictor(
-        tables.features,
-        tables.accuracies.select(draw.fitted, tables.accuracies.main), groups,
-        METHODS[method])
+    predictor = METHODS[method](tables.features,
+                                tables.accuracies.select(
+                                    draw.fitted, tables.accuracies.main),
+                                groups)
     predictions = predictor.predict(tables.features.select(
         draw.predicted)).with_real(tables.accuracies)
     cubes = [

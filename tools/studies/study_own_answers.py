@@ -1,16 +1,15 @@
-"""What own answers of benchmarks add to the trial of one model.
+"""What own answers of benchmarks add to the losses of texts.
 
     OMP_NUM_THREADS=1 python -m tools.studies.study_own_answers
 
 The demonstration has losses of tokens. Of the kept real models, losses of
-answers in nats a byte are known, each of which counts as a token. Columns:
+answers in nats a byte are known, each of which counts as a token. The model is
+that of core.accuracy_model. Columns:
 
     pooled      MSE x 1e-3 of all left-out models, geometric mean over the
                 benchmarks, and plain mean
     by group    geometric mean over benchmarks and groups that are left out
     coverage    share of the 90 % intervals that hold the observed accuracy
-    score       minus log score of families left out in closed form in nats,
-                mean over the fits: small is good
 """
 import time
 from collections.abc import Sequence
@@ -22,72 +21,53 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 import csv_plugin as cp
-from csv_plugin.core.features import text_columns
 from csv_plugin.core.study import geometric_mean
-from csv_plugin.core.training import answers_by_source
 from csv_plugin.demo import shipped
-from tools.studies.one_model.model import OneModel
 from tools.studies.options import parser_of
 from tools.studies.real_models.tables import ANSWERS, LOSSES, RealModels
-from tools.studies.yard import Models
+from tools.studies.yard import Models, demonstration, one_model
 
 HEADER = ('left out', 'losses', 'pooled', 'mean', 'by group', 'coverage',
-          'score', 'CPU s')
+          'CPU s')
 
 
-def demonstration() -> tuple[Models, NDArray]:
+def demonstration_models() -> tuple[Models, NDArray]:
     """The demonstration, and a mask of its test models, `(M,)`."""
     whole = cp.read_collection(shipped.COLLECTION)
-    targets = whole.losses.tokens_of(next(iter(whole.losses)))
-    table = targets.table({
-        name: dump.texts
-        for name, dump in whole.losses.items()
-    })
-    masks = answers_by_source(table, whole.texts, targets)
-    none = np.zeros(targets.n_tokens, bool)
-    accuracies = whole.accuracies.select(table.models)
-    rows = [whole.info[name] for name in table.models]
-    answers = tuple(table.losses[:, masks.get(name, none)]
-                    for name in accuracies.benchmarks)
-    models = Models(
-        text_columns(table).features(table).values, accuracies.values,
-        np.array([row.family for row in rows]), accuracies.chance,
-        accuracies.n_items, answers)
-    return models, np.array([row.split == 'test' for row in rows])
+    splits = [whole.info[name].split for name in whole.losses]
+    return demonstration(whole), np.array(splits) == 'test'
 
 
 def real_models() -> tuple[Models, NDArray]:
     """The kept real models, and the kinds of degradation, `(M,)`."""
     real = RealModels.read()
-    accuracies = real.accuracies
+    accuracies, losses = real.accuracies, real.part(LOSSES)
     answers = tuple(
         real.part(ANSWERS, name).values for name in accuracies.benchmarks)
-    models = Models(
-        real.part(LOSSES).values, accuracies.values, np.array(real.families),
-        accuracies.chance, accuracies.n_items, answers)
+    sources = [unit.rsplit('/', 1)[0] for unit in losses.columns.units]
+    models = Models(losses.values, accuracies.values, np.array(real.families),
+                    accuracies.chance, accuracies.n_items, np.array(sources),
+                    answers)
     return models, np.array(real.kinds)
 
 
 def errors(models: Models, left_out: Sequence[NDArray]) -> list[float]:
     """Cells of a row; each mask of models, `(M,)`, is left out in turn."""
-    squares, inside, scores = [], [], []
+    squares, inside = [], []
     start = time.process_time()
     for mask in tqdm(left_out):
-        model = OneModel(models.take(np.flatnonzero(~mask)))
         new = models.take(np.flatnonzero(mask))
-        found = model.predict(new.losses, answers=new.answers)
+        found = one_model(models.take(np.flatnonzero(~mask)), new)
         squares.append((found.values - new.accuracies)**2)
         inside.append((found.low <= new.accuracies)
                       & (new.accuracies <= found.high))
-        scores.append(model.posterior.scores().sum())
     seconds = (time.process_time() - start) / len(left_out)
     pooled = np.concatenate(squares).mean(axis=0)
     by_group = np.array([part.mean(axis=0) for part in squares])
     return [
         1e3 * geometric_mean(pooled), 1e3 * pooled.mean(),
         1e3 * geometric_mean(by_group.ravel()),
-        np.concatenate(inside).mean(),
-        np.mean(scores), seconds
+        np.concatenate(inside).mean(), seconds
     ]
 
 
@@ -98,7 +78,7 @@ def each(names: NDArray) -> list[NDArray]:
 
 def main() -> None:
     parser_of(__doc__).parse_args()
-    demo, test = demonstration()
+    demo, test = demonstration_models()
     real, kinds = real_models()
     protocols = {
         "the demonstration's test models": (demo, [test]),

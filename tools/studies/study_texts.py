@@ -14,29 +14,19 @@ from typing import NamedTuple
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.core import metrics
-from csv_plugin.core.features import answer_groups, group_columns, text_columns
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import TargetTokens, TextLosses
-from csv_plugin.core.salience import MeanLoss, Ridge, Solver
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
 from tools.studies.options import add_number, parser_of
-from tools.studies.zoo_study import (BASELINE, FIRST_SERIES, TRAIN, VALIDATION,
-                                     ZooStudy)
+from tools.studies.zoo_study import (BASELINE, FIRST_SERIES, OURS, TRAIN,
+                                     VALIDATION, ZooStudy)
 
 #: Numbers of texts of all sources.
 NUMBERS = (10, 25, 50, 100, 250)
 #: Number of texts of 1 to 5 sources: as many as each source has.
 FIXED = 50
-#: Columns and solver of each method; 'groups' are the means of each source's
-#: answers and of the rest of its texts.
-METHODS: dict[str, tuple[str, Solver]] = {
-    'groups, ridge': ('groups', Ridge()),
-    'texts, ridge': ('texts', Ridge()),
-    BASELINE: ('groups', MeanLoss()),
-}
+#: Methods, and whether they are the baseline.
+METHODS = {OURS: False, BASELINE: True}
 
 
 class Draw(NamedTuple):
@@ -88,34 +78,15 @@ def draws(texts: TextSet, numbers: Sequence[int], n_fixed: int,
 def errors(study: ZooStudy, texts: tuple[Text, ...],
            method: str) -> dict[str, float]:
     """Geometric means of the exams' MSE by kind of test models."""
-    name, solver = METHODS[method]
-    part = TextSet(texts)
-    spans = dict(zip(study.targets.text_ids, study.targets.spans))
-    targets = TargetTokens.of(part, [spans[text.text_id] for text in texts])
-    collection = study.collection
-    chosen = set(part.ids)
-    rows = [
-        row for row, name in enumerate(collection.texts.ids) if name in chosen
-    ]
-    losses = targets.table({
-        model: TextLosses.of(dump.texts).select(rows)
-        for model, dump in collection.losses.items()
-    })
-    source = text_columns(losses) if name == 'texts' else group_columns(
-        losses, answer_groups(texts, targets.spans))
-    features = source.features(losses)
-    fitted = study.models_in(TRAIN, VALIDATION)
-    predictor = fit_predictor(
-        features.select(fitted), collection.accuracies.select(fitted),
-        [collection.families[model] for model in fitted], solver)
-    predicted = predictor.predict(features).values[:, :, 0]
-    real = collection.accuracies.values
+    part = study.of_texts(texts)
+    fitted = part.models_in(TRAIN, VALIDATION)
+    predictor = part.fit(fitted, baseline=METHODS[method])
+    squares = (part.predicted(predictor) -
+               part.collection.accuracies.values)**2
     return {
-        kind: geometric_mean(
-            metrics.mse(real[rows, b], predicted[rows, b])
-            for b in range(real.shape[1]))
-        for kind, rows in study.test_models().items()
-    }  # yapf: disable
+        kind: geometric_mean(squares[rows].mean(axis=0))
+        for kind, rows in part.test_models().items()
+    }
 
 
 def row(study: ZooStudy, drawn: Sequence[Draw]) -> dict[str, object]:

@@ -20,8 +20,10 @@ judge. The table has a row for each method and group of trials:
 trials that are there are not run again. How each method differs from the first
 one follows, with standard errors over the trials.
 
-`before` is the default of an earlier commit, whose figures are kept for the
-seeds 0 and 1.
+`product` is the default of the package. `one-model` calls its model of
+accuracies directly, with the sources of texts where these are known. `before`
+is the default of an earlier commit, whose figures are kept for the seeds 0 and
+1.
 
 Collections: those of ../shared/real, the three public ones of
 tools/studies/public_tables.py, the demonstration that ships (by text), and
@@ -45,8 +47,12 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 import csv_plugin as cp
+from csv_plugin.core.accuracy_model import AccuracyModel, Observed
 from csv_plugin.core.features import text_columns
+from csv_plugin.core.kernels import Losses
+from csv_plugin.core.settings import Settings
 from csv_plugin.demo import shipped
+from csv_plugin.lm.methods import answers_by_source
 from tools.studies.options import TABLES, parser_of, tables_in
 from tools.studies.real_models.tables import LOSSES, RealModels
 
@@ -102,6 +108,15 @@ class Models:
         return replace(
             self, losses=self.losses[:, places], sources=self.sources[places])
 
+    def core_losses(self, benchmarks: NDArray) -> Losses:
+        """Losses as core.accuracy_model takes them, for some benchmarks."""
+        answers = {
+            place: self.answers[b]
+            for place, b in enumerate(benchmarks)
+            if self.answers and self.answers[b].shape[1]
+        }
+        return Losses(self.losses, self.sources, answers)
+
 
 class Forecast(NamedTuple):
     """Predicted accuracies and ends of 90 % intervals, `(M, B)` each."""
@@ -130,7 +145,9 @@ class Trial:
 def collection(name: str, shared: Path, public: Path) -> Models:
     """Read a collection by name, with its main benchmarks alone."""
     if name == 'demonstration':
-        return _demonstration()
+        # By text alone: few collections have own answers of benchmarks.
+        whole = cp.read_collection(shipped.COLLECTION)
+        return replace(demonstration(whole), answers=())
     if name == 'real models':
         real = RealModels.read()
         losses = real.part(LOSSES)
@@ -150,7 +167,8 @@ def collection(name: str, shared: Path, public: Path) -> Models:
     return _models(tables.features, tables.accuracies, families)
 
 
-def _models(losses: cp.FeatureTable, accuracies: cp.AccuracyTable,
+def _models(losses: cp.FeatureTable,
+            accuracies: cp.AccuracyTable,
             families: Sequence[str],
             sources: Sequence[str] | None = None) -> Models:
     if sources is None:
@@ -162,20 +180,24 @@ def _models(losses: cp.FeatureTable, accuracies: cp.AccuracyTable,
                   np.array(sources))
 
 
-def _demonstration() -> Models:
-    whole = cp.read_collection(shipped.COLLECTION)
-    first = next(iter(whole.losses))
-    targets = whole.losses.tokens_of(first)
+def demonstration(whole: cp.Collection) -> Models:
+    """Texts and own answers of the demonstration, in the order of its dumps.
+    """
+    targets = whole.losses.tokens_of(next(iter(whole.losses)))
     table = targets.table({
         name: dump.texts
         for name, dump in whole.losses.items()
     })
-    features = text_columns(table).features(table)
-    models = features.models
-    accuracies = whole.accuracies.select(models)
-    return _models(features, accuracies,
-                   [whole.families[name] for name in models],
-                   [text.source for text in whole.losses.texts.texts])
+    source = np.array([text.source for text in whole.texts])
+    answers = answers_by_source(table, whole.texts, targets)
+    none = np.zeros(targets.n_tokens, bool)
+    accuracies = whole.accuracies.select(table.models)
+    families = [whole.families[name] for name in table.models]
+    return Models(
+        text_columns(table).features(table).values, accuracies.values,
+        np.array(families), accuracies.chance, accuracies.n_items, source,
+        tuple(table.losses[:, answers.get(name, none)]
+              for name in accuracies.benchmarks))
 
 
 # ---- trials
@@ -402,17 +424,25 @@ def mean_loss(fitted: Models, predicted: Models) -> Forecast:
     return _package('mean-loss', fitted, predicted)
 
 
-def one_model(fitted: Models, predicted: Models) -> Forecast:
-    """The trial of one Gaussian process."""
-    from tools.studies.one_model.model import OneModel
-    return OneModel(fitted).predict(predicted.losses)
+def one_model(fitted: Models,
+              predicted: Models,
+              settings: Settings = Settings()) -> Forecast:
+    """The model of core.accuracy_model itself, with sources and answers.
 
-
-def one_model_groups(fitted: Models, predicted: Models) -> Forecast:
-    """The same, where benchmarks may follow clusters of units."""
-    from tools.studies.one_model.model import OneModel
-    from tools.studies.one_model.settings import Settings
-    return OneModel(fitted, Settings()).predict(predicted.losses)
+    Benchmarks without an accuracy of a fitted model are NaN.
+    """
+    known = ~np.isnan(fitted.accuracies)
+    models = np.flatnonzero(known.any(axis=1))
+    benchmarks = np.flatnonzero(known.any(axis=0))
+    part = fitted.take(models)
+    observed = Observed(part.accuracies[:, benchmarks],
+                        list(map(str, part.families)),
+                        fitted.chance[benchmarks], fitted.n_items[benchmarks])
+    model = AccuracyModel(part.core_losses(benchmarks), observed, settings)
+    joint = model.joint(predicted.core_losses(benchmarks))
+    found = np.full((3, *predicted.accuracies.shape), np.nan)
+    found[:, :, benchmarks] = joint.accuracies, *joint.intervals(LEVEL)
+    return Forecast(*found)
 
 
 def logit_ridge(fitted: Models, predicted: Models) -> Forecast:
@@ -466,7 +496,6 @@ METHODS: dict[str, Method] = {
     'logit-ridge': logit_ridge,
     'product': product,
     'one-model': one_model,
-    'one-model-groups': one_model_groups,
 }
 
 # ---- figures

@@ -9,25 +9,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from csv_plugin.core import metrics
-from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
-from csv_plugin.core.fitting import Fitted
-from csv_plugin.core.losses import LossTable, TargetTokens
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
+from csv_plugin.core.losses import LossTable, TargetTokens, TextLosses
+from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import (Auto, Constant, MeanLoss, Solver, Task,
-                                      Uniform, fold_masks)
-from csv_plugin.core.salience.choice import OnColumns
-from csv_plugin.core.training import JoinedColumns, Training
+from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.tables import models_in
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import train_heads
-from csv_plugin.lm.head.state_columns import StateScale
+from csv_plugin.lm.head.state_scale import StateScale
 from csv_plugin.lm.hidden_states import hidden_states
 from csv_plugin.lm.loading import load_scoring_lm
-from csv_plugin.lm.methods import feature_sets
+from csv_plugin.lm.methods import answers_by_source, token_columns
 from csv_plugin.lm.tokens.tokenization import target_tokens
 
 #: This learning rate predicts the validation models best, of 1e-3 (the
@@ -36,7 +33,8 @@ HEAD = HeadSettings(learning_rate=1.)
 #: The series of the studies that fit dozens of times, for speed.
 FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
-BASELINE, LABEL = 'mean loss', 'label-token loss'
+OURS, BASELINE, LABEL = 'one model', 'mean loss', 'label-token loss'
+TEXTS = 'one model, texts alone'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
 
 
@@ -88,6 +86,27 @@ class ZooStudy:
         ]
         return replace(self, collection=only(self.collection, models))
 
+    def of_texts(self, texts: Sequence[Text]) -> 'ZooStudy':
+        """The study on some of its texts, which keep their order."""
+        part = TextSet(tuple(texts))
+        is_kept = np.isin(self.targets.text_ids, part.ids)
+        spans = self.targets.spans
+        tokens = np.repeat(is_kept, [len(of_text) for of_text in spans])
+        rows = np.flatnonzero(is_kept)
+        dumps = {
+            model:
+            TokenLossDump(
+                replace(dump.info, fingerprint=part.fingerprint),
+                TextLosses.of(dump.texts).select(list(rows)))
+            for model, dump in self.collection.losses.items()
+        }
+        return replace(
+            self,
+            collection=replace(
+                self.collection, losses=ModelLosses(part, dumps)),
+            targets=TargetTokens.of(part, [spans[row] for row in rows]),
+            states=self.states[torch.from_numpy(tokens)])
+
     @cached_property
     def table(self) -> LossTable:
         """Losses of all M models on the target tokens."""
@@ -96,16 +115,38 @@ class ZooStudy:
             {model: losses[model].texts
              for model in losses})
 
+    @cached_property
+    def standardised(self) -> Tensor:
+        """Standardised states, so that one rate serves all directions."""
+        scored = self.table.scored
+        return StateScale.of(self.states, scored).apply(self.states).double()
+
     def models_in(self, *splits: str) -> tuple[str, ...]:
         """The models of some splits, in the order of the accuracies."""
         return models_in(splits, self.collection.accuracies.models,
                          self.collection.info)
 
-    def training(self, models: Sequence[str]) -> Training:
-        """The training of predictors on the given models."""
-        return Training(
-            self.table.select(models), self.collection.texts,
-            self.collection.accuracies, self.collection.families, self.targets)
+    def fit(self,
+            fitted: Sequence[str],
+            baseline: bool = False,
+            answers: bool = True) -> Predictor:
+        """The default of the package, or its baseline, on some models.
+
+        Without `answers` exams have no answers of their own.
+        """
+        whole = self.collection
+        source, units = token_columns(self.table, whole.texts, self.targets,
+                                      whole.accuracies.benchmarks)
+        features = source.features(self.table)
+        if not answers:
+            units = replace(units, answers={})
+        known = whole.accuracies.select(fitted)
+        families = [whole.families[model] for model in fitted]
+        if baseline:
+            found = fit_mean_loss_predictor(features, known, families)
+        else:
+            found = fit_predictor(features, known, families, units)
+        return found.with_tokens(self.targets, source)
 
     def predictions(self) -> dict[str, NDArray]:
         """Predicted accuracies of all models, `(M, B)`, by method.
@@ -115,53 +156,29 @@ class ZooStudy:
         stops where the validation models are predicted best; the other
         methods fit both.
         """
-        blocks = feature_sets(self.table, self.collection.texts, self.targets,
-                              self.states)
-        source = JoinedColumns(blocks)
-        features = source.features(self.table)
-        exams = self.collection.accuracies.benchmarks
-        offered = [source.solvers(exam) for exam in exams]
-        methods: dict[str, Sequence[Solver]] = {
-            'constant': [Constant()] * len(exams),
-            BASELINE: [MeanLoss()] * len(exams),
-            **{
-                _name(solvers): solvers
-                for solvers in zip(*offered)
-            }, 'auto': list(map(source.auto, exams))
-        }
         fitted = self.models_in(TRAIN, VALIDATION)
-        predictions = {
-            name: self._predict(features, solvers, fitted)
-            for name, solvers in methods.items()
+        whole = self.collection.accuracies
+        mean = np.nanmean(whole.select(fitted).values, axis=0)
+        found = {
+            'constant': np.tile(mean, (len(whole.models), 1)),
+            BASELINE: self.predicted(self.fit(fitted, baseline=True)),
+            LABEL: self.label_token_loss(fitted),
+            "the paper's head": self._head(),
+            TEXTS: self.predicted(self.fit(fitted, answers=False)),
+            OURS: self.predicted(self.fit(fitted)),
         }
         if self.label_losses is not None:
-            predictions[LABEL_OF_ITEMS] = self._label_loss_of_items(
-                self.label_losses, fitted)
-        return predictions | {
-            LABEL: self._label_token_loss(fitted),
-            "the paper's head": self._head(),
-        }
+            losses = self.label_losses.select(self.table.models)
+            names = losses.columns.units
+            columns = [losses.values[:, names.index(exam)]
+                       for exam in whole.benchmarks]  # yapf: disable
+            found[LABEL_OF_ITEMS] = self.by_one_loss(columns, fitted)
+        return found
 
-    def _predict(self, features: FeatureTable, solvers: Sequence[Solver],
-                 fitted: Sequence[str]) -> NDArray:
-        """Accuracies that B solvers predict for all models, `(M, B)`."""
-        predicted = np.empty(self.collection.accuracies.values.shape)
-        for b, solver in enumerate(solvers):
-            fit = solver.fit(*self._task(features, fitted, b))
-            predicted[:, b] = fit.model.predict(features.values)
-        return predicted
-
-    def _task(self, features: FeatureTable, fitted: Sequence[str],
-              b: int) -> tuple[Task, NDArray]:
-        """Exam b of the models to fit to, and the masks of its folds."""
-        accuracies = self.collection.accuracies
-        family_of = self.collection.families
-        families = np.array([family_of[model] for model in fitted])
-        task = Task.of(
-            features.select(fitted).values, features.columns.uniform,
-            accuracies.select(fitted).values[:, b],
-            float(accuracies.chance[b]), families)
-        return task, fold_masks(families, seed=0)
+    def predicted(self, predictor: Predictor) -> NDArray[np.float64]:
+        """What a predictor of the B exams says of all models, `(M, B)`."""
+        return predictor.predict(self.table).select(
+            benchmarks=self.collection.accuracies.benchmarks).values[:, :, 0]
 
     def test_models(self) -> dict[str, NDArray[np.bool_]]:
         """Two kinds of test models, masks of shape `(M,)`."""
@@ -185,109 +202,70 @@ class ZooStudy:
             for method, predicted in self.predictions().items()
         }
 
-    def predicted(self, predictor: Predictor) -> NDArray[np.float64]:
-        """What a predictor of the B exams says of all models, `(M, B)`."""
-        return predictor.predict(self.table).select(
-            benchmarks=self.collection.accuracies.benchmarks).values[:, :, 0]
-
     def left_out(self, series: str) -> dict[str, NDArray]:
         """Errors on a series of which no model takes part in a fit.
 
-        Mean squared errors of the B exams by what they are, `(B,)`. Those of
-        the mean loss, the label-token loss and `auto` are found on the
-        series. 'cross-validated' is the error that `auto` expects, 'of the
-        typical series' the one that half of the fitted series stay below, and
-        'chosen by' is the cross-validated error of what it chose.
+        Mean squared errors of the B exams by what they are, `(B,)`: those of
+        three methods, found on the series; 'reported', that of the fitted
+        families, each left out in closed form; and 'expected', the median of
+        what is expected of them.
         """
-        fitted = [
-            model for model, row in self.collection.info.items()
-            if row.family != series
-        ]
-        blocks = feature_sets(self.table, self.collection.texts, self.targets,
-                              self.states)
-        source = JoinedColumns(blocks)
-        features = source.features(self.table)
-        exams = self.collection.accuracies.benchmarks
-        real = self.collection.accuracies.values
-        rows = np.array(
-            [row.family == series for row in self.collection.info.values()])
-        predicted = np.empty(real.shape)
-        expected: dict[str, list[float]] = {}
-        for b, exam in enumerate(exams):
-            task, masks = self._task(features, fitted, b)
-            fit = _fit_with_nested(source.auto(exam), task, masks)
-            predicted[:, b] = fit.fit.model.predict(features.values)
-            for name, error in _expected(fit).items():
-                expected.setdefault(name, []).append(error)
-        tested = {
-            BASELINE: self._predict(features, [MeanLoss()] * len(exams),
-                                    fitted),
-            LABEL: self._label_token_loss(fitted),
-            'auto': predicted,
+        info = self.collection.info
+        fitted = [model for model in info if info[model].family != series]
+        rows = np.array([row.family == series for row in info.values()])
+        ours = self.fit(fitted)
+        predicted = {
+            BASELINE: self.predicted(self.fit(fitted, baseline=True)),
+            LABEL: self.label_token_loss(fitted),
+            OURS: self.predicted(ours),
         }
+        real = self.collection.accuracies.values
         mse = {
             name: np.mean((values - real)[rows]**2, axis=0)
-            for name, values in tested.items()
+            for name, values in predicted.items()
         }
-        return mse | {
-            name: np.array(errors)
-            for name, errors in expected.items()
-        }
+        return mse | reported(ours, self.collection.accuracies.benchmarks)
 
-    def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
+    def label_token_loss(self, fitted: Sequence[str]) -> NDArray:
         """Accuracies predicted from the answers of each exam's own texts."""
-        groups = group_columns(
-            self.table,
-            answer_groups(self.collection.texts.texts, self.targets.spans))
-        return self._by_one_column(
-            groups.features(self.table), '{}/answer', fitted)
-
-    def _label_loss_of_items(self, losses: FeatureTable,
-                             fitted: Sequence[str]) -> NDArray:
-        """Accuracies predicted from the right answers of each exam's items."""
-        return self._by_one_column(
-            losses.select(self.table.models), '{}', fitted)
-
-    def _by_one_column(self, features: FeatureTable, unit: str,
-                       fitted: Sequence[str]) -> NDArray:
-        """Accuracies predicted from a loss of each exam's own, `(M, B)`."""
-        units = features.columns.units
-        return self._predict(features, [
-            OnColumns(exam, Uniform(),
-                      np.array([units.index(unit.format(exam))]), np.ones(1))
+        masks = answers_by_source(self.table, self.collection.texts,
+                                  self.targets)
+        columns = [
+            self.table.losses[:, masks[exam]].mean(axis=1)
             for exam in self.collection.accuracies.benchmarks
-        ], fitted)
+        ]
+        return self.by_one_loss(columns, fitted)
+
+    def by_one_loss(self, losses: Sequence[NDArray],
+                    fitted: Sequence[str]) -> NDArray:
+        """Accuracies predicted by a loss of each exam's own, `(M, B)`.
+
+        Losses are `(M,)` each. The curve is that of the mean loss.
+        """
+        whole = self.collection
+        families = [whole.families[model] for model in fitted]
+        predicted = []
+        for loss, exam in zip(losses, whole.accuracies.benchmarks):
+            features = FeatureTable.of_losses(self.table.models, ['loss'],
+                                              loss[:, None])
+            known = whole.accuracies.select(fitted, [exam])
+            predictor = fit_mean_loss_predictor(features, known, families)
+            predicted.append(predictor.predict(features).values[:, 0, 0])
+        return np.stack(predicted, axis=1)
 
     def _head(self) -> NDArray:
         """Accuracies that the paper's head predicts, `(M, B)`."""
-        raw = self.states.double().numpy()
-        # Standardised, so that one learning rate serves all directions.
-        states = torch.from_numpy(
-            StateScale.of_moments(raw.mean(axis=0),
-                                  (raw**2).mean(axis=0)).apply(raw))
-        heads = train_heads(states, self.table, self.collection.accuracies,
-                            self.models_in(TRAIN), self.models_in(VALIDATION),
-                            HEAD)
-        return heads.predict(states, self.table)
+        heads = train_heads(self.standardised, self.table,
+                            self.collection.accuracies, self.models_in(TRAIN),
+                            self.models_in(VALIDATION), HEAD)
+        return heads.predict(self.standardised, self.table)
 
 
-def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> Fitted:
-    """The choice of `auto`, with predictions of families it has not seen."""
-    return Fitted(
-        task,
-        replace(auto.fit(task, masks), held_out=auto.held_out(task, masks)))
-
-
-def _expected(fit: Fitted) -> dict[str, float]:
-    """Mean squared errors of `left_out` that are not found on the series."""
+def reported(predictor: Predictor,
+             benchmarks: Sequence[str]) -> dict[str, NDArray]:
+    """Mean squared errors that a predictor states of itself, `(B,)` each."""
+    parts = [predictor.benchmark(name) for name in benchmarks]
     return {
-        'cross-validated': metrics.mse(fit.task.accuracy, fit.held_out),
-        'of the typical series': fit.typical_error**2,
-        'chosen by': fit.fit.cv_mse
+        'reported': np.array([part.error for part in parts])**2,
+        'expected': np.array([part.expected_error for part in parts])**2,
     }
-
-
-def _name(solvers: Sequence[OnColumns]) -> str:
-    """What the solvers of all exams are called together."""
-    names = {solver.name for solver in solvers}
-    return names.pop() if len(names) == 1 else "the exam's own answers"

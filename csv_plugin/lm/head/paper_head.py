@@ -9,7 +9,6 @@ from torch import Tensor
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.accuracy_model import Observed
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.curve_model import CurveModel, Curves
@@ -17,6 +16,7 @@ from csv_plugin.core.features import (Columns, TokenColumns, counted_losses,
                                       counted_tokens)
 from csv_plugin.core.fitting import benchmark_fits
 from csv_plugin.core.losses import LossTable, TargetTokens
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictor import Fit, Predictor, Units
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import PROBLEMS, diagnose
@@ -38,8 +38,9 @@ def train_paper_head(table: LossTable,
     States of a scoring LM at the target tokens, `(T, H)`, are standardised
     first, so that one learning rate serves all directions. Models of
     `validation` choose the step; the others are fitted to. Errors to expect,
-    and intervals, are those of the validation models. A benchmark from which
-    nothing can be learned is predicted by its mean accuracy, with a note.
+    and intervals, are those of the validation models, or of all models where
+    none of these has an accuracy. A benchmark from which nothing can be
+    learned is predicted by its mean accuracy, with a note.
 
     Columns are the loss per character, and the capability score of each
     benchmark (Eq. 1). Accuracies are of the models of the table, and families
@@ -66,16 +67,21 @@ def train_paper_head(table: LossTable,
     features = source.features(table)
     score = {name: i for i, name in enumerate(learned, 1)}
     curves = _curves(accuracies, heads, ~chosen)
-    scores = features.values[:, [score.get(name, 0)
-                                 for name in accuracies.benchmarks]]
+    scores = features.values[:, [
+        score.get(name, 0) for name in accuracies.benchmarks
+    ]]
     left_out = accuracy_of(curves.exponents(scores), curves.floor)
-    left_out[np.isnan(accuracies.values) | ~chosen[:, None]] = np.nan
+    known = ~np.isnan(accuracies.values)
+    judged = known & chosen[:, None]
+    judged = np.where(judged.any(axis=0), judged, known)
+    left_out[~judged] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
     units = Units(
-        np.zeros(1, int), np.array(['']),
-        {name: np.array([place])
-         for name, place in score.items()})
+        np.zeros(1, int), np.array(['']), {
+            name: np.array([place])
+            for name, place in score.items()
+        })
     fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
               features.values, observed, units)
     model = CurveModel(curves, left_out, observed)

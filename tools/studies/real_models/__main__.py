@@ -34,8 +34,7 @@ def _keep(folder: Path) -> None:
     write_tables(folder)
 
 
-def _report(run: Path | None, picture: Path | None,
-            weights: Path | None) -> None:
+def _report(run: Path | None, picture: Path | None) -> None:
     """print the tables of the documentation"""
     from tools.studies.real_models import report
     from tools.studies.real_models.analysis import TokenStudy
@@ -49,9 +48,6 @@ def _report(run: Path | None, picture: Path | None,
     print(f'\n{report.fewer(models)}')
     if picture:
         report.picture(found, picture)
-    if weights and tokens:
-        from tools.studies.real_models.heat_picture import heat_picture
-        heat_picture(tokens, weights)
 
 
 def _check(folder: Path, model: str, every: int) -> None:
@@ -99,8 +95,6 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--run', type=Path, help='a run, for the methods that weight tokens')
     parser.add_argument('--picture', type=Path)
-    parser.add_argument(
-        '--weights', type=Path, help='a picture of weighted texts of the run')
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:

@@ -12,20 +12,18 @@ from safetensors.torch import load_file, save_file
 
 import csv_plugin as cp
 from csv_plugin.core import metrics
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import SOLVERS, Constant, Solver
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
+from csv_plugin.core.predictor import Predictor, Units
 from csv_plugin.core.study import geometric_mean
-from csv_plugin.core.training import Training
 from csv_plugin.lm.head import HeadSettings
+from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.hidden_states import hidden_states
 from csv_plugin.lm.loading import load_scoring_lm
-from csv_plugin.lm.methods import train_auto, train_paper
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tools.studies.real_models.tables import (ANSWERS, LOSSES, WIKIPEDIA,
                                               RealModels, mean_of, read_losses)
 
-#: Its hidden states give tokens their weights.
+#: Tokens are its own; its hidden states give the paper's head weights.
 SCORING_LM = 'smollm2-135m'
 #: The best settings of the paper's head on the demonstration's models.
 HEAD = HeadSettings(learning_rate=1.)
@@ -67,33 +65,74 @@ def _predicted(predictor: Predictor, losses: object) -> Predicted:
 def text_methods(models: RealModels) -> dict[str, Method]:
     """Methods that need one loss of each text, by name."""
     texts, answers = models.part(LOSSES), models.part(ANSWERS)
-    wikipedia = models.part(LOSSES, WIKIPEDIA)
     return {
         'constant':
-        method_on(models, mean_of(texts), Constant()),
+        _constant(models),
         'loss on Wikipedia':
-        method_on(models, mean_of(wikipedia), SOLVERS['mean-loss']),
+        _by_mean_loss(models, mean_of(models.part(LOSSES, WIKIPEDIA))),
         'mean loss':
-        method_on(models, mean_of(texts), SOLVERS['mean-loss']),
+        _by_mean_loss(models, mean_of(texts)),
         'label-token loss':
         _by_benchmark(models),
         'texts':
-        method_on(models, models.losses, SOLVERS['averaged']),
+        one_model(models, texts),
+        'texts and own answers':
+        one_model(models, models.losses, own_answers(models)),
         'answers alone':
-        method_on(models, answers, SOLVERS['averaged']),
+        one_model(models, answers),
     }
 
 
-def method_on(models: RealModels,
+def own_answers(models: RealModels) -> Units:
+    """Which columns are texts, and which answers of a benchmark's own.
+
+    Each answer counts as a token.
+    """
+    names = models.losses.columns.units
+    kinds = np.array([name.split(': ')[0] for name in names])
+    sources = np.array(
+        [name.split(': ')[1].rsplit('/', 1)[0] for name in names])
+    texts = np.flatnonzero(kinds == LOSSES)
+    answers = {
+        name: np.flatnonzero((kinds == ANSWERS) & (sources == name))
+        for name in models.accuracies.benchmarks
+    }
+    return Units(texts, sources[texts], answers)
+
+
+def one_model(models: RealModels,
               features: cp.FeatureTable,
-              solver: Solver,
-              benchmarks: Optional[Sequence[str]] = None) -> Method:
-    """A solver on feature columns, for some or all benchmarks."""
+              units: Optional[Units] = None) -> Method:
+    """The default of the package on feature columns."""
+
+    def method(fold: Fold) -> Predicted:
+        fitted = fit_predictor(features, models.accuracies.select(fold.train),
+                               fold.groups, units)
+        return _predicted(fitted, features.select(fold.held_out))
+
+    return method
+
+
+def _constant(models: RealModels) -> Method:
+    """The mean accuracy of the models to fit to, and 90 % of theirs."""
+
+    def method(fold: Fold) -> Predicted:
+        known = models.accuracies.select(fold.train).values
+        ends = np.quantile(known, [.05, .95], axis=0)
+        return Predicted(*(np.tile(row, (len(fold.held_out), 1))
+                           for row in (known.mean(axis=0), *ends)))
+
+    return method
+
+
+def _by_mean_loss(models: RealModels,
+                  features: cp.FeatureTable,
+                  benchmarks: Optional[Sequence[str]] = None) -> Method:
+    """The baseline on feature columns, for some or all benchmarks."""
 
     def method(fold: Fold) -> Predicted:
         accuracies = models.accuracies.select(fold.train, benchmarks)
-        fitted = fit_predictor(
-            features.select(fold.train), accuracies, fold.groups, solver)
+        fitted = fit_mean_loss_predictor(features, accuracies, fold.groups)
         return _predicted(fitted, features.select(fold.held_out))
 
     return method
@@ -102,8 +141,7 @@ def method_on(models: RealModels,
 def _by_benchmark(models: RealModels) -> Method:
     """Each benchmark by the loss of right answers of its own questions."""
     methods = [
-        method_on(models, mean_of(models.part(ANSWERS, name)),
-                  SOLVERS['uniform'], [name])
+        _by_mean_loss(models, mean_of(models.part(ANSWERS, name)), [name])
         for name in models.accuracies.benchmarks
     ]
 
@@ -115,7 +153,7 @@ def _by_benchmark(models: RealModels) -> Method:
 
 @dataclass(frozen=True, eq=False)
 class TokenStudy:
-    """Methods that weight the tokens of a scoring LM by its states."""
+    """Methods that see the losses of tokens."""
     models: RealModels
     losses: cp.ModelLosses
     run: Path
@@ -151,24 +189,23 @@ class TokenStudy:
             for model, dump in self.losses.items()
         })
 
-    def training(self, fold: Fold) -> Training:
-        """The training of a predictor on the models of a fold."""
-        return Training(
-            self.table.select(fold.train), self.losses.texts,
-            self.models.accuracies.select(fold.train),
-            dict(zip(fold.train, fold.groups)), self.targets)
-
     def methods(self) -> dict[str, Method]:
         """Methods by name."""
-        return {'tokens': self._auto, "the paper's head": self._paper}
+        return {'tokens': self._one_model, "the paper's head": self._paper}
 
-    def _auto(self, fold: Fold) -> Predicted:
-        predictor = train_auto(self.training(fold), self.states)
-        return _predicted(predictor, self.table.select(fold.held_out))
+    def _one_model(self, fold: Fold) -> Predicted:
+        predictor = cp.fit(
+            self.losses,
+            self.models.accuracies.select(fold.train),
+            dict(zip(fold.train, fold.groups)),
+            scoring_lm=self._scoring_lm)
+        return _predicted(predictor, self.losses.select(fold.held_out))
 
     def _paper(self, fold: Fold) -> Predicted:
-        predictor = train_paper(
-            self.training(fold), self.states, fold.train[::4], HEAD)
+        predictor = train_paper_head(
+            self.table.select(fold.train), self.targets, self.states,
+            self.models.accuracies.select(fold.train), fold.groups,
+            fold.train[::4], HEAD)
         return _predicted(predictor, self.table.select(fold.held_out))
 
 

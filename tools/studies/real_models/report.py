@@ -7,10 +7,9 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 import csv_plugin as cp
-from csv_plugin.core.salience import SOLVERS
 from tools.studies.real_models.analysis import (Errors, Fold, Method,
                                                 TokenStudy, compare, errors,
-                                                folds, method_on, text_methods)
+                                                folds, one_model, text_methods)
 from tools.studies.real_models.tables import LOSSES, SHIPPED, RealModels
 
 #: Numbers of texts and models, 0 = all, and draws of each.
@@ -75,8 +74,7 @@ def fewer(models: RealModels) -> str:
         ]
         lines.append(f'| {n_texts or "all"} | {n_models or "all"} | '
                      f'{np.mean(found):.2f} |')
-    shipped = method_on(models, models.part(LOSSES, SHIPPED),
-                        SOLVERS['averaged'])
+    shipped = one_model(models, models.part(LOSSES, SHIPPED))
     alone = errors(models.accuracies, parts, list(map(shipped, parts)))
     lines.append(f'| those that ship | all | {alone.error:.2f} |')
     return '\n'.join(lines)
@@ -84,8 +82,7 @@ def fewer(models: RealModels) -> str:
 
 def _error_with_fewer(models: RealModels, parts: Sequence[Fold], n_texts: int,
                       n_models: int, generator: np.random.Generator) -> float:
-    method = method_on(models, _some_texts(models, n_texts, generator),
-                       SOLVERS['averaged'])
+    method = one_model(models, _some_texts(models, n_texts, generator))
     chosen = []
     for part in parts:
         rows = sorted(
@@ -100,15 +97,11 @@ def _error_with_fewer(models: RealModels, parts: Sequence[Fold], n_texts: int,
 def _some_texts(models: RealModels, n_texts: int,
                 generator: np.random.Generator) -> cp.FeatureTable:
     """The columns of texts that are drawn; 0 = all."""
-    units = models.losses.columns.units
-    ids = sorted({unit.split(': ')[1] for unit in units})
-    kept = set(generator.permutation(ids)[:n_texts or None])
-    columns = [
-        i for i, unit in enumerate(units) if unit.split(': ')[1] in kept
-    ]
-    return cp.FeatureTable.of_losses(models.models,
-                                     [units[i] for i in columns],
-                                     models.losses.values[:, columns])
+    texts = models.part(LOSSES)
+    units = texts.columns.units
+    drawn = np.sort(generator.permutation(len(units))[:n_texts or None])
+    return cp.FeatureTable.of_losses(models.models, [units[i] for i in drawn],
+                                     texts.values[:, drawn])
 
 
 def picture(found: Mapping[str, Mapping[str, Errors]], file: Path) -> None:

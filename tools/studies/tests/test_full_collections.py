@@ -20,7 +20,7 @@ def collection() -> full.Full:
     accuracies[5, 1] = np.nan
     values = Models(
         rng.uniform(1, 2, (24, 3)), accuracies, families, np.full(2, .25),
-        np.full(2, 100.))
+        np.full(2, 100), np.full(3, ''))
     splits = np.array(['train'] * 12 + ['val'] * 4 + ['test'] * 8)
     names = tuple(f'model {i}' for i in range(24))
     return full.Full(names, ('first', 'second'), values, splits)

@@ -3,18 +3,14 @@
 The data are the losses of 89 models on 263 texts, and those of 180 checkpoints
 of 15 pretraining runs on 34,412 items of benchmarks, with their accuracies;
 they are not part of the repository but lie beside it. Bounds are on geometric
-means of the test MSE over the main benchmarks.
+means of the MSE of larger models over the main benchmarks.
 """
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.split_studies import split_study
-from csv_plugin.core.study import Study, geometric_mean
-from csv_plugin.io.model_tables import ModelTables
+from tools.studies import full_collections as full
 from tools.studies.options import tables_in
 
 REAL = Path(__file__).resolve().parents[4] / 'shared/real'
@@ -28,60 +24,34 @@ pytestmark = [
 ]
 
 
-def read_main(folder: Path) -> ModelTables:
-    """Of the main benchmarks alone: the bounds are about these."""
-    tables = tables_in(folder)
-    main = tables.accuracies.select(benchmarks=tables.accuracies.main)
-    return replace(tables, accuracies=main)
+def larger_models(folder: Path, method: str) -> full.Summary:
+    """Fits a method on the smaller models and predicts the larger ones."""
+    protocol = full.by_split('x', full.of_model_tables(tables_in(folder)),
+                             full.TRAINING, 'test')
+    return full.summary(full.figures(protocol, method))
 
 
-def split(tables: ModelTables, solver: str) -> Study:
-    """Fits a solver on the smaller models and predicts the larger ones."""
-    fit_models = tables.models_in('train', 'validation')
-    return split_study(tables.features, tables.accuracies, tables.families,
-                       fit_models, SOLVERS[solver])
-
-
-@pytest.fixture(scope='module')
-def tables() -> ModelTables:
-    return read_main(REAL)
-
-
-def mean_mse(study: Study, method: str) -> float:
-    return geometric_mean(e.mse for e in study.errors(method).values())
-
-
-def cell_coverage(study: Study) -> float:
-    """Share of all cells, without the models that were fitted on."""
-    errors = study.errors(study.predictions.methods[0]).values()
-    n_models = [e.n_models for e in errors]
-    return np.average([e.coverage for e in errors], weights=n_models)
-
-
-@pytest.mark.parametrize('solver, most', [
-    ('ridge', 0.80e-3), ('averaged', 0.54e-3),
-    pytest.param('nonnegative', 1.40e-3, marks=pytest.mark.long)
-])  # yapf: disable
-def test_larger_models(tables, solver, most):
-    study = split(tables, solver)
-    assert tuple(study.errors(solver)) == tables.accuracies.main
-    assert mean_mse(study, 'mean-loss') == pytest.approx(1.31e-3, rel=0.02)
-    assert mean_mse(study, solver) <= most
-    if solver != 'nonnegative':
-        assert 0.86 <= cell_coverage(study) <= 0.97
+def test_public_models():
+    ours, baseline = (
+        larger_models(REAL, name) for name in ('product', 'mean-loss'))
+    assert np.exp(ours.log_mse) < .6e-3
+    assert np.exp(baseline.log_mse) == pytest.approx(1.37e-3, rel=.02)
+    assert .86 <= ours.coverage <= .98
 
 
 @pytest.mark.long
 def test_larger_runs_from_item_losses():
-    study = split(read_main(REAL / 'gemstones'), DEFAULT_SOLVER)
-    assert mean_mse(study, 'averaged') <= 0.13e-3
-    assert cell_coverage(study) >= 0.86
+    ours = larger_models(REAL / 'gemstones', 'product')
+    assert np.exp(ours.log_mse) < .13e-3
+    assert ours.coverage >= .86
 
 
-def test_the_baseline_is_no_step(tables):
+def test_the_baseline_is_no_step():
     """Where its floor was at chance, it predicted up to 45 %."""
-    study = split(tables, 'mean-loss')
-    assert study.errors('mean-loss')['core_openbookqa'].mse < 1e-3
-    part = study.predictions.select(
-        benchmarks=['core_openbookqa'], methods=['mean-loss'])
-    assert .1 < part.values.min() < part.values.max() < .38
+    collection = full.of_model_tables(tables_in(REAL))
+    protocol = full.by_split('x', collection, full.TRAINING, 'test')
+    place = collection.benchmarks.index('core_openbookqa')
+    values = full.predicted_by(protocol, 'mean-loss').values[:, place]
+    observed = protocol.trials[0].predicted.accuracies[:, place]
+    assert np.nanmean((values - observed)**2) < 1e-3
+    assert .1 < values.min() < values.max() < .38

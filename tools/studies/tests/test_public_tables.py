@@ -1,19 +1,10 @@
 """Tables from clones of public repositories, and what is measured on them."""
-import csv
 import json
-import math
-from dataclasses import replace
-
-import numpy as np
 
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import read_checkpoints
-from tests.tables import small_tables, write_tables
 from tools.studies import public_tables
-from tools.studies.beyond_training import (CAUSES, FAMILIES, Cells, compute_of,
-                                           judged, means, protocols, thinned)
-from tools.studies.options import tables_in
 
 
 def write_ladder_run(folder, name, steps, tokens=True):
@@ -113,57 +104,3 @@ def test_overtrained_models_of_the_largest_sizes_are_for_test(tmp_path):
     assert tables.accuracies.benchmarks == ('arc_challenge', 'piqa')
     assert tables.accuracies.n_items.tolist() == [1172, 1838]
     assert tables.accuracies.chance.tolist() == [0.25, 0.5]
-
-
-def write_some(folder, n_models):
-    tables = small_tables(n_models, n_families=3).only('easy', 'hard')
-    write_tables(folder, tables, dict.fromkeys(tables.models, 'train'))
-
-
-def test_protocols_and_causes_of_misses(tmp_path):
-    write_some(tmp_path, 30)
-    with (tmp_path / 'models.csv').open(newline='') as file:
-        rows = list(csv.reader(file))
-    rows[0] += ['params_b', 'tokens']
-    for k, row in enumerate(rows[1:]):
-        row += [1 + k, 10]
-    write_csv(tmp_path / 'models.csv', rows[0], rows[1:])
-    tables = tables_in(tmp_path)
-    names = tables.features.models
-    assert compute_of(tables, names).tolist() == [10 * k for k in range(1, 31)]
-    assert thinned(tables, 30).features.models == names
-    assert thinned(tables, 15).features.models == names[::2]
-    assert thinned(tables, 14).features.models == names[::3]
-    larger, *left_out = protocols(tables)
-    assert (larger.fitted, larger.predicted) == (names[:24], names[24:])
-    for part in left_out:
-        assert not {tables.families[n] for n in part.fitted} & {
-            tables.families[n] for n in part.predicted}  # yapf: disable
-    assert {n for part in left_out for n in part.predicted} == {*names}
-    cells = judged(tables, larger)
-    error, expected, ratio, *shares, width = cells.measures()
-    assert 0 < error < 20 and 0 < expected < 20 and .1 < ratio < 10
-    assert 0 <= shares[0] <= 1 and 0 < width <= 100
-    assert sum(cells.causes()) == cells.missed.sum()
-    missed = replace(
-        cells, low=np.full(len(cells.low), 1.), best=np.zeros(len(cells.best)))
-    assert missed.causes()[CAUSES.index('step')] == len(cells.real)
-    both = Cells.joined([cells, cells])
-    np.testing.assert_allclose(both.measures(), cells.measures())
-    values = tables.accuracies.values.copy()
-    values[:len(larger.fitted), 0] = np.nan
-    rest = replace(
-        tables, accuracies=replace(tables.accuracies, values=values))
-    assert set(judged(rest, larger).benchmark) == {1}
-
-
-def test_collections_count_once_in_means():
-    assert means([['a', 'split test', 1.0, math.nan], ['a', 'far', 3.0, 2.0],
-                  ['a', FAMILIES, 4.0, 1.0],
-                  ['b', 'split test', 5.0, 3.0]]) == [
-                      ['a', 'larger models', 2.0, 2.0],
-                      ['a', FAMILIES, 4.0, 1.0],
-                      ['b', 'larger models', 5.0, 3.0],
-                      ['all', 'larger models', 3.5, 2.5],
-                      ['all', FAMILIES, 4.0, 1.0]
-                  ]  # yapf: disable

@@ -11,16 +11,15 @@ import torch
 from mmengine.config import Config
 
 import csv_plugin as cp
-from csv_plugin.extras.heat_maps import HeatMap, Piece
 from tests.lm.models import make, tokenizer
 from tools.studies.real_models import RUN
-from tools.studies.real_models.analysis import compare, text_methods
+from tools.studies.real_models.analysis import (compare, own_answers,
+                                                text_methods)
 from tools.studies.real_models.check import harness_task
 from tools.studies.real_models.choices import option_losses
 from tools.studies.real_models.collection import State, keep_texts, note_stages
 from tools.studies.real_models.degradations import (DEGRADATIONS, STRENGTHS,
                                                     Degradation, degrade)
-from tools.studies.real_models.heat_picture import COLUMNS, draw, letters
 from tools.studies.real_models.host import OneTaskPartitioner
 from tools.studies.real_models.models import check_digest
 from tools.studies.real_models.questions import (BENCHMARKS, REQUESTS,
@@ -187,16 +186,6 @@ def test_the_harness_chooses_among_options_or_contexts(contexts, row):
     assert task['metric_list'] == [dict(metric='acc_norm')]
 
 
-def test_weighted_texts_are_drawn_letter_by_letter(tmp_path):
-    text = cp.Text('t', f'a\n{"b" * (COLUMNS + 1)}')
-    heat_map = HeatMap(text, [Piece('a\n', 1.), Piece(text.text[2:], -1.)])
-    drawn = list(letters(heat_map))
-    assert [tuple(letter)[:3] for letter in (drawn[0], drawn[-1])] == [
-        (0, 0, 'a'), (2, 0, 'b')]  # yapf: disable
-    draw([heat_map], ['piqa'], tmp_path / 'weights.png')
-    assert (tmp_path / 'weights.png').stat().st_size > 1000
-
-
 def rows_of(names):
     """Rows of the page's table, made anew from the tables that are kept."""
     models = RealModels.read()
@@ -208,34 +197,29 @@ def rows_of(names):
     return table(found).splitlines()[2:]
 
 
-@pytest.mark.parametrize('names', [
-    pytest.param(
-        ['constant', 'loss on Wikipedia', 'mean loss', 'label-token loss'],
-        marks=pytest.mark.slow),
-    pytest.param(['texts', 'answers alone'], marks=pytest.mark.long),
-])
-def test_the_page_has_these_figures(names):
+@pytest.mark.slow
+def test_the_page_has_these_figures():
     lines = PAGE.read_text('utf-8').splitlines()
-    for row in rows_of(names):
+    for row in rows_of(['constant', 'mean loss', 'label-token loss', 'texts']):
         assert row in lines
 
 
-def test_sentences_of_the_page_follow_from_its_table():
-    page = PAGE.read_text('utf-8')
-    rows = re.findall(r'^\| ([^|:]+) \| ([\d.]+) \|(?:[^|]+\|){3} ([\d.]+) ',
-                      page, re.M)
-    errors = {name: np.array(cells, float) for name, *cells in rows}
-    sentences = ' '.join(page.split())
-    tokens, texts = errors['tokens'][0], errors['texts'][0]
-    assert f'({tokens:.1f} against {texts:.1f} points)' in sentences
-    across, within = errors['loss on Wikipedia'] / errors['tokens']
-    assert (f'{across:.1f} times as much as weights by token across families, '
-            f'and by {within:.1f} times across degradations') in sentences
-    assert min(errors, key=lambda name: errors[name][0]) == 'label-token loss'
+def test_own_answers_are_columns_of_their_benchmark():
+    models = RealModels.read()
+    units = own_answers(models)
+    names = np.array(models.losses.columns.units)
+    assert all(name.startswith('losses: ') for name in names[units.columns])
+    assert set(units.answers) == set(models.accuracies.benchmarks)
+    for benchmark, places in units.answers.items():
+        assert len(places) == 32
+        assert all(
+            name.startswith(f'answers: {benchmark}/')
+            for name in names[places])
 
 
-def test_the_readme_has_the_figures_of_weighted_tokens():
-    row, = re.findall(r'^\| tokens \| .*', PAGE.read_text('utf-8'), re.M)
+def test_the_readme_has_the_figures_of_the_page():
+    row, = re.findall(r'^\| texts and own answers \| .*',
+                      PAGE.read_text('utf-8'), re.M)
     error, coverage, *_ = re.findall(r'[\d.]+', row)
     readme = (PAGE.parents[2] / 'README.md').read_text('utf-8')
     cells = re.findall(r'^\| 47 degraded models .*', readme,

@@ -7,17 +7,14 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from csv_plugin.cli import salience
 from csv_plugin.core.texts import Text
-from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.tables import models_in
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.lm.tokens.tokenization import target_tokens
-from tools.studies import world
+from csv_plugin.lm.methods import MEAN_LOSS, ONE_MODEL
+from tools.studies import build_demo, world
 from tools.studies.zoo import building, zoo_training
 from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
 from tools.studies.zoo.zoo_files import checkpoint_folder, tokenizer_folder
@@ -99,40 +96,12 @@ def assert_same_predictions(predicted, expected):
             getattr(predicted, part), getattr(expected, part), atol=1e-6)
 
 
-@pytest.mark.long
-def test_the_tool_trains_the_same_predictor(collection, tmp_path):
-    """The whole training again, which takes a minute."""
-    assert salience.main([
-        'train', '--collection',
-        str(shipped.COLLECTION), '--scoring-lm',
-        str(shipped.SCORING_LM), '--tokenizer',
-        str(shipped.SCORING_TOKENIZER), '--out',
-        str(tmp_path)
-    ]) == 0
-    trained, expected = (
-        load_predictor(path)
-        for path in (tmp_path / 'predictor.safetensors', shipped.PREDICTOR))
-    assert trained.columns.units == expected.columns.units
-    assert [benchmark.solver for benchmark in trained.benchmarks
-            ] == [benchmark.solver for benchmark in expected.benchmarks]
+@pytest.mark.parametrize('method, path', [(ONE_MODEL, shipped.PREDICTOR),
+                                          (MEAN_LOSS, shipped.BASELINE)])
+def test_predictors_are_fits_to_the_collection(collection, method, path):
     assert_same_predictions(
-        trained.predict(collection.losses),
-        expected.predict(collection.losses))
-
-
-def test_the_baseline_is_that_of_the_same_models(collection):
-    tokenizer = AutoTokenizer.from_pretrained(shipped.SCORING_TOKENIZER)
-    targets = target_tokens(tokenizer, collection.texts)
-    models = models_in(('train', 'validation'), tuple(collection.info),
-                       collection.info)
-    losses = targets.table(
-        {model: collection.losses[model].texts
-         for model in models})
-    training = Training(losses, collection.texts, collection.accuracies,
-                        collection.families, targets)
-    assert_same_predictions(
-        training.mean_loss().predict(collection.losses),
-        load_predictor(shipped.BASELINE).predict(collection.losses))
+        build_demo.shipped_fit(collection, method).predict(collection.losses),
+        load_predictor(path).predict(collection.losses))
 
 
 def accuracy(folder, tokenizer, kind):

@@ -17,7 +17,7 @@ STUDY = SimpleNamespace(
     collection=SimpleNamespace(
         accuracies=SimpleNamespace(benchmarks=('x', 'y'))))
 SQUARES = {
-    'auto': np.array([[1., 4.], [1., 4.], [9., 1.], [9., 1.]]) / 1000,
+    'one model': np.array([[1., 4.], [1., 4.], [9., 1.], [9., 1.]]) / 1000,
     BASELINE: np.full((4, 2), .02),
     LABEL: np.full((4, 2), .004),
 }
@@ -32,17 +32,17 @@ def cells(table):
 
 def test_methods_by_their_errors():
     rows = cells(script.table(STUDY, SQUARES))
-    assert list(rows)[2:] == [BASELINE, LABEL, 'auto']
+    assert list(rows)[2:] == [BASELINE, LABEL, 'one model']
     assert rows[BASELINE] == [
         '20.00', '1', '20.00', '1', '20.00', '1', '5.00 (5.00 - 5.00)'
     ]
     # The root of 1 x 4, of 9 x 1, and of 5 x 2.5.
-    assert rows['auto'][::2][:3] == ['2.00', '3.00', '3.54']
-    assert rows['auto'][1] == '0.10 (0.10 - 0.10)'
-    assert rows['auto'][-1].startswith('0.88 (')
+    assert rows['one model'][::2][:3] == ['2.00', '3.00', '3.54']
+    assert rows['one model'][1] == '0.10 (0.10 - 0.10)'
+    assert rows['one model'][-1].startswith('0.88 (')
 
 
-def test_errors_cross_validated_in_all():
+def test_stated_errors():
     accuracies = AccuracyTable(('m1', 'm2', 'm3'), ('x', 'y'),
                                np.full((3, 2), 0.5), np.zeros(2),
                                np.zeros(2, dtype=int))
@@ -51,12 +51,11 @@ def test_errors_cross_validated_in_all():
         predicted=lambda of: np.array([[0.6, 0.5], [0.5, 0.7], [0.9, 0.9]]),
         test_models=lambda: {'new': np.array([True, True, False])})
     parts = {
-        exam: SimpleNamespace(cv_mse=expected, typical_error=typical)
+        exam: SimpleNamespace(error=expected**.5, expected_error=typical)
         for exam, expected, typical in (('x', .004, .05), ('y', .008, .1))
     }
     rows = cells(
-        script.cross_validated_in_all(study,
-                                      SimpleNamespace(benchmark=parts.get)))
+        script.stated_errors(study, SimpleNamespace(benchmark=parts.get)))
     assert rows['x'] == ['4.00', '2.50', '5.00']
     assert rows['y'] == ['8.00', '10.00', '20.00']
     assert rows['mean'] == ['6.00', '6.25', '12.50']

@@ -42,9 +42,9 @@ def test_errors_of_the_shipped_baseline(run, collection):
             for cell, value in zip(cells, column)
         ]
         expected = [
-            1e3 * part.cv_mse, 1e3 * part.typical_error**2,
+            1e3 * part.error**2, 1e3 * part.expected_error**2,
             1e3 * np.mean(gaps**2),
-            np.mean(gaps**2) / part.cv_mse, 100 * np.mean(abs(gaps)),
+            np.mean(gaps**2) / part.error**2, 100 * np.mean(abs(gaps)),
             np.mean(inside), 100 * np.mean([c.high - c.low for c in cells])
         ]  # yapf: disable
         np.testing.assert_allclose(row, expected)
@@ -90,7 +90,7 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
     series = fresh_series(7)
     kind, size = series.tokenizer.kind, series.tokenizer.vocab_size
     assert f'{kind} tokenizer of {size} ' in printed
-    for method in ('auto', 'mean loss'):
+    for method in ('one model', 'mean loss'):
         assert f'\n{method}\n' in printed
     assert printed.count('| mean ') == 2
     # What was interrupted goes on.

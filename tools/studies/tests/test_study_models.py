@@ -37,7 +37,7 @@ ROWS = [
     for series, n, k in (('models', 6, 5), ('models', 9, 7), ('models', 12, 8),
                          ('families', 12, 4), ('families', 12, 6))
     for seed in range(3)
-    for method, mae in (('ridge', 0.02), ('mean-loss', 0.03))
+    for method, mae in (('one model', 0.02), ('mean loss', 0.03))
 ]
 
 
@@ -71,8 +71,8 @@ def test_errors_are_of_families_left_out(options, capsys, monkeypatch):
     assert [row[:2] for row in rows] == [['12', 'all'], ['14', 'all'],
                                          ['6', '2']]
     # Half of the units are noise.
-    ridge, mean_loss = (float(cell.split()[0]) for cell in rows[1][2:4])
-    assert 0 < ridge < mean_loss < 20
+    ours, mean_loss = (float(cell.split()[0]) for cell in rows[1][2:4])
+    assert 0 < ours < mean_loss < 20
 
 
 def test_too_few_models(options, capsys):

@@ -8,9 +8,9 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.triage.checkpoints import describe_checkpoints
-from tools.studies.study_triage import (FORECAST, GAIN, HELD_OUT, MEDIAN, NOW,
-                                        OBSERVED, TRAINING, Forecasts,
-                                        forecast_case, table_case)
+from tools.studies.study_triage import (FORECAST, GAIN, HELD_OUT, KNOWN, NOW,
+                                        OBSERVED, Forecasts, forecast_runs,
+                                        of_tables)
 
 STEPS = (10, 20, 50, 100)
 AFTER = (0.1, 0.2)
@@ -36,8 +36,8 @@ def forecasts(given: ModelTables) -> Forecasts:
     models = given.features.models
     parts = ([model for model in models if (model[0] in 'gh') == new]
              for new in (False, True))
-    case = table_case(given, describe_checkpoints(models), *parts)
-    return forecast_case(case, AFTER)
+    return forecast_runs(
+        of_tables(given, describe_checkpoints(models), *parts), AFTER)
 
 
 @pytest.fixture(scope='module')
@@ -48,7 +48,6 @@ def found():
 def test_held_out_runs():
     unseen = {f'{a}-{b}' for a in 'dh' for b in ('xs', 's', 'm', 'l')}
     assert {*HELD_OUT} == unseen | {f'{a}-l' for a in 'abcefg'}
-    assert not {*HELD_OUT} & {*TRAINING}
 
 
 def test_scores_of_a_run_change_only_what_observes_them(found):
@@ -56,7 +55,7 @@ def test_scores_of_a_run_change_only_what_observes_them(found):
     assert found.runs == ('g', 'h') and (changed.real[1] == 0.4).all()
     for method, ends in found.ends.items():
         same = np.array_equal(changed.ends[method], ends, equal_nan=True)
-        assert same != (method in (OBSERVED, GAIN)), method
+        assert same != (method in (OBSERVED, GAIN, KNOWN)), method
 
 
 def test_later_checkpoints_change_nothing(found):
@@ -79,18 +78,21 @@ def test_baselines(found):
         scores.select([f'{run}@100']).values -
         scores.select([f'{run}@20']).values for run in 'abcdef'
     ]
-    assert found.ends[GAIN][1, 0,
-                            1] == pytest.approx(last +
-                                                np.median(gains, axis=0)[0])
+    gained = last + np.median(gains, axis=0)[0]
+    assert found.ends[GAIN][1, 0, 1] == pytest.approx(gained)
     assert found.real[1] == pytest.approx(scores.select(['h@100']).values[0])
 
 
-def test_better_runs_gain_more(found):
+def test_forecasts_are_nearer_to_the_ends(found):
     errors = {
         method: found.errors(method).mean()
-        for method in (NOW, MEDIAN, FORECAST)
+        for method in (NOW, FORECAST, KNOWN)
     }
-    assert errors[FORECAST] < errors[MEDIAN] < errors[NOW]
+    assert errors[FORECAST] < .7 * errors[NOW]
+    assert errors[KNOWN] < .7 * errors[NOW]
+    # Predictions now have no intervals: they are none of the ends.
+    assert np.isnan(found.width(NOW)).all()
+    assert (found.width(FORECAST) > 0).all()
 
 
 def test_measures():
@@ -104,6 +106,3 @@ def test_measures():
     assert one.coverage('m') == pytest.approx(
         np.array([[0.5, 0.5], [1.0, 1.0]]))
     assert one.width('m') == pytest.approx([0.2, 0.2])
-    twice = Forecasts.concatenate([one, one])
-    assert twice.runs == ('a', 'b', 'a', 'b')
-    assert twice.errors('m').shape == (2, 4, 2)

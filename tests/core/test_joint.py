@@ -1,0 +1,266 @@
+"""Views of the joint distribution of accuracies."""
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.curve import accuracy_of, item_variance
+from csv_plugin.core.joint import Joint
+from tests.core.worlds import N_MODELS, fitted, plain
+
+LEVELS = .5, .9, .99
+N = 5
+#: Two models of one family, and three of others.
+TWINS = ['x', 'x', 'y', 'z', 'w']
+NAN = float('nan')
+
+
+@pytest.fixture(scope='module')
+def joint() -> Joint:
+    return fitted().joint(plain().take(np.arange(0, 20, 4)), TWINS)
+
+
+def correlated(joint, between):
+    """The same with another correlation between benchmarks."""
+    model = object.__new__(type(joint.model))
+    model.__dict__.update(joint.model.__dict__, between=between)
+    return replace(joint, model=model)
+
+
+def ends(joint, level):
+    """Ends of single intervals that are not clipped to 0..1."""
+    half = joint.halves(level)
+    return (joint.accuracies - np.hypot(half.down, half.noise_down),
+            joint.accuracies + np.hypot(half.up, half.noise_up))
+
+
+def difference(first, second, b):
+    weights = np.zeros((N, 3))
+    weights[first, b], weights[second, b] = 1, -1
+    return weights
+
+
+def test_intervals_hold_the_accuracy_and_grow_with_their_level(joint):
+    low, high = zip(*map(joint.intervals, LEVELS))
+    assert (low[0] < joint.accuracies).all()
+    assert (high[0] > joint.accuracies).all()
+    assert (np.diff(low, axis=0) <= 0).all()
+    assert (np.diff(high, axis=0) >= 0).all()
+    assert np.min(low) >= 0 and np.max(high) <= 1
+
+
+def test_a_sum_of_one_accuracy_is_that_accuracy(joint):
+    for level in LEVELS:
+        low, high = ends(joint, level)
+        for m, b in product(range(N), range(3)):
+            weights = np.zeros((N, 3))
+            weights[m, b] = 1
+            found = joint.sum(weights, level)
+            expected = joint.accuracies[m, b], low[m, b], high[m, b]
+            np.testing.assert_allclose(found[:3], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize('between', [0, .4, .95])
+def test_no_difference_goes_beyond_both_of_its_sides(joint, between):
+    joint = correlated(joint, between)
+    for level in LEVELS:
+        low, high = ends(joint, level)
+        for b in range(3):
+            for i, j in combinations(range(N), 2):
+                found = joint.sum(difference(i, j, b), level)
+                assert low[i, b] - high[j, b] <= found.low + 1e-12
+                assert found.high <= high[i, b] - low[j, b] + 1e-12
+                assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize('level', LEVELS)
+def test_it_is_likely_if_and_only_if_the_interval_excludes_0(joint, level):
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(200):
+        found = joint.sum(rng.normal(size=(N, 3)), level)
+        above, below = found.low > 0, found.high < 0
+        assert above == (found.positive > (1 + level) / 2)
+        assert below == (found.positive < (1 - level) / 2)
+        assert (found.positive > .5) == (found.value > 0)
+        seen |= {(above, below)}
+    assert len(seen) > 1
+
+
+def test_a_difference_is_that_of_the_other_side_turned_around(joint):
+    first, second = (
+        joint.sum(sign * difference(0, 3, 1), .9) for sign in (1, -1))
+    np.testing.assert_allclose([second.low, second.high],
+                               [-first.high, -first.low])
+    assert first.positive + second.positive == pytest.approx(1)
+    nothing = joint.sum(np.zeros((N, 3)), .9)
+    assert nothing == (0, 0, 0, .5)
+
+
+def test_models_of_a_family_differ_by_less():
+    """What they lie off by together cancels."""
+    losses = plain().take(np.arange(0, 20, 4))
+    widths = []
+    for families in (TWINS, [*'abcde']):
+        found = fitted().joint(losses, families).sum(difference(0, 1, 0), .9)
+        widths.append(found.high - found.low)
+    assert widths[0] < .98 * widths[1]
+
+
+@pytest.mark.parametrize('places', [[0, 1, 2], [2, 0], [1]])
+def test_means_are_sums(joint, places):
+    values, low, high = joint.means(np.array(places), .8)
+    for m in range(N):
+        weights = np.zeros((N, 3))
+        weights[m, places] = 1 / len(places)
+        found = joint.sum(weights, .8)
+        np.testing.assert_allclose([values[m], low[m], high[m]], found[:3],
+                                   rtol=1e-10)  # yapf: disable
+
+
+def test_errors_that_benchmarks_share_widen_means(joint):
+    widths = []
+    for between in (0, .5, .95):
+        _, low, high = correlated(joint, between).means(np.arange(3), .9)
+        widths.append(high - low)
+    assert (np.diff(widths, axis=0) > 0).all()
+
+
+def test_draws_have_the_means_and_the_quantiles_of_intervals(joint):
+    draws = joint.draws(20_000)
+    assert draws.shape == (20_000, N, 3)
+    np.testing.assert_allclose(
+        np.median(draws, axis=0), joint.accuracies, atol=.015)
+    low, high = joint.intervals(.8)
+    width = high - low
+    for share, end in ((.1, low), (.9, high)):
+        away = np.quantile(draws, share, axis=0) - end
+        assert np.abs(away / width).max() < .12
+        assert np.abs(away / width).mean() < .05
+
+
+def test_draws_of_differences_have_the_quantiles_of_sums(joint):
+    joint = correlated(joint, .5)
+    draws = joint.draws(20_000)
+    rng = np.random.default_rng(3)
+    for weights in (difference(0, 1,
+                               0), difference(2, 4,
+                                              1), rng.normal(size=(N, 3))):
+        found = joint.sum(weights, .8)
+        drawn = (draws * weights).sum(axis=(1, 2))
+        width = found.high - found.low
+        for share, end in ((.1, found.low), (.9, found.high)):
+            assert abs(np.quantile(drawn, share) - end) < .12 * width
+        assert (drawn > 0).mean() == pytest.approx(found.positive, abs=.06)
+
+
+def test_some_models_are_taken_from_all(joint):
+    rows = np.array([3, 0, 1])
+    part = joint.take(rows)
+    np.testing.assert_array_equal(part.accuracies, joint.accuracies[rows])
+    np.testing.assert_allclose(part.correlations,
+                               joint.correlations[:, rows][:, :, rows])
+
+
+# ---- known accuracies
+
+
+def known(*cells):
+    observed = np.full((N, 3), NAN)
+    for m, b, value in cells:
+        observed[m, b] = value
+    return observed
+
+
+def test_a_known_accuracy_moves_the_model_and_its_family_alone(joint):
+    joint = correlated(joint, .5)
+    better = joint.accuracies[0, 1] + .1
+    given = joint.given(known((0, 1, better)))
+    rise = given.mean - joint.mean
+    # The benchmark itself most, then others, then the other of the family.
+    assert rise[0, 1] > rise[0, 0] > 0 and rise[0, 1] > rise[0, 2] > 0
+    assert (rise[1] > 0).all() and (rise[1] < rise[0]).all()
+    assert not rise[2:].any()
+    assert (given.variance[:2] < joint.variance[:2]).all()
+    np.testing.assert_array_equal(given.variance[2:], joint.variance[2:])
+    low, high = given.intervals(.9)
+    before = joint.intervals(.9)
+    assert (high - low)[0, 1] < (before[1] - before[0])[0, 1]
+
+
+def test_nothing_known_changes_nothing(joint):
+    given = joint.given(known())
+    np.testing.assert_array_equal(given.mean, joint.mean)
+    assert given.blocks == ()
+
+
+def test_without_a_correlation_no_other_benchmark_moves(joint):
+    given = correlated(joint, 0.).given(known((0, 1, .9)))
+    moved = given.mean != joint.mean
+    assert moved[0, 1] and moved[1, 1] and moved.sum() == 2
+
+
+def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):
+    """The mode of the posterior of all exponents of a family, by steps."""
+    joint = correlated(joint, .5)
+    observed, model = known((0, 1, .6), (1, 2, .5)), joint.model
+    given = joint.given(observed)
+    family = joint.take(np.array([0, 1]))
+    r = family.correlations
+    covariance = np.empty((6, 6))
+    for i, j in product(range(6), repeat=2):
+        (m, b), (n, c) = divmod(i, 3), divmod(j, 3)
+        value = .5 * r[:, m, n].mean() + (.5 * r[b, m, n] if b == c else 0)
+        scale = joint.variance[m, b] * joint.variance[n, c]
+        covariance[i, j] = value * np.sqrt(scale)
+    prior = joint.mean[:2].ravel()
+    seen = [1, 5]
+    values = observed[:2].ravel()[seen]
+    floor, noise = (part[[1, 2]] for part in (model.floor, model.noise))
+    noise = noise * item_variance(values)
+    mode = prior
+    for _ in range(50):
+        at = accuracy_of(mode[seen], floor)
+        slope = (at - floor) * (1 - at) / (1 - floor)
+        matrix = covariance[np.ix_(seen, seen)] + np.diag(noise / slope**2)
+        gain = covariance[:, seen] @ np.linalg.inv(matrix)
+        target = mode[seen] + (values - at) / slope
+        mode = prior + gain @ (target - prior[seen])
+    np.testing.assert_allclose(given.mean[:2].ravel(), mode, atol=1e-3)
+    left = np.diag(covariance - gain @ covariance[seen])
+    np.testing.assert_allclose(given.variance[:2].ravel(), left, rtol=1e-2)
+
+
+@pytest.mark.parametrize('value', [0., .1, .25, .9, 1.])
+def test_absurd_accuracies_leave_accuracies(joint, value):
+    """Those far below the floor, too."""
+    given = joint.given(known((0, 0, value), (2, 1, value)))
+    rise = np.sign(value - joint.accuracies)
+    assert rise[0, 0] == np.sign(given.mean - joint.mean)[0, 0]
+    assert rise[2, 1] == np.sign(given.mean - joint.mean)[2, 1]
+    assert (0 < given.variance).all()
+    assert (given.variance <= joint.variance + 1e-12).all()
+    assert np.abs(given.mean).max() < 20
+
+
+def test_conditioned_models_are_taken_from_all(joint):
+    given = correlated(joint, .5).given(known((0, 1, .7), (3, 0, .4)))
+    rows = np.array([3, 4, 1, 0])
+    part = given.take(rows)
+    np.testing.assert_array_equal(part.accuracies, given.accuracies[rows])
+    np.testing.assert_allclose(part.correlations,
+                               given.correlations[:, rows][:, :, rows])
+    weights = difference(0, 1, 2)
+    np.testing.assert_allclose(
+        part.sum(weights[rows], .9), given.sum(weights, .9))
+
+
+def test_known_models_agree_with_what_they_are_known_to_be():
+    """Many items leave little doubt about the benchmark itself."""
+    every = fitted().joint(plain())
+    observed = np.full((N_MODELS, 3), NAN)
+    observed[:, 0] = every.accuracies[:, 0] + .03
+    given = every.given(observed)
+    rise = given.accuracies - every.accuracies
+    assert (rise[:, 0] > .01).all() and (rise[:, 0] < .035).all()

@@ -1,0 +1,132 @@
+"""What the model sees of losses, and covariances of exponents."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.kernels import (AnswerScale, Losses, Scale, covariances,
+                                     families_by_number, noise_of_units,
+                                     variances, wiener)
+from csv_plugin.core.settings import Settings
+from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
+
+SETTINGS = Settings()
+#: Whether values are logarithms.
+FORMS = True, False
+NUMBERS = families_by_number(FAMILIES)
+
+
+def placed(losses, logarithms):
+    return Scale(losses, logarithms, SETTINGS)(losses, NUMBERS)
+
+
+def test_families_are_numbered_in_their_order():
+    assert families_by_number(['b', 'a', 'b', 'c']).tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize('logarithms', FORMS)
+@pytest.mark.parametrize('kind', ['plain', 'sources'])
+def test_units_of_losses_change_nothing(kind, logarithms):
+    losses = KINDS[kind]()
+    first = placed(losses, logarithms)
+    second = placed(replace(losses, units=3.7 * losses.units), logarithms)
+    np.testing.assert_array_equal(first.means, second.means)
+    np.testing.assert_array_equal(first.units, second.units)
+
+
+@pytest.mark.parametrize('logarithms', FORMS)
+def test_better_models_have_lower_mean_losses(logarithms):
+    losses = plain()
+    scale = Scale(losses, logarithms, SETTINGS)
+    better = scale(replace(losses, units=.8 * losses.units), NUMBERS)
+    assert (better.means < scale(losses, NUMBERS).means).all()
+
+
+@pytest.mark.parametrize('logarithms', FORMS)
+def test_a_broken_model_does_not_set_the_scale(logarithms):
+    """However far off it is, others are as far apart, or half as far."""
+    losses = plain()
+    broken = losses.units.copy()
+    usual = np.ptp(placed(losses, logarithms).means[:, 0])
+    for loss in (1e2, 1e4):
+        broken[0] = loss
+        found = placed(replace(losses, units=broken), logarithms)
+        assert .4 < np.ptp(found.means[1:, 0]) / usual < 1.1
+        assert found.means[0, 0] > SETTINGS.sound
+
+
+@pytest.mark.parametrize('kind', ['plain', 'sources'])
+def test_groups_are_sources_or_units_that_go_together(kind):
+    scale = Scale(KINDS[kind](), True, SETTINGS)
+    np.testing.assert_allclose(scale.groups.sum(axis=0), 1)
+    members = [tuple(np.flatnonzero(group)) for group in scale.groups.T]
+    assert (0, 1, 2, 3) in members and (4, 5, 6, 7) in members
+    assert (len(members) == 2) == (kind == 'sources')
+
+
+def test_one_unit_is_enough():
+    one = Losses.of(plain().units[:, :1])
+    place = placed(one, True)
+    assert place.means.shape == (N_MODELS, 1)
+    assert not place.units.any()
+
+
+def test_noise_of_units_is_what_they_do_not_share():
+    rng = np.random.default_rng(0)
+    noise, slopes = np.tile([.5, 1., 2.], 10), np.repeat([1., 2.], 15)
+    factor = rng.normal(size=(2000, 1))
+    values = factor * slopes + noise * rng.normal(size=(2000, 30))
+    expected = np.hypot(noise, .3 * values.std(axis=0))
+    np.testing.assert_allclose(noise_of_units(values, .3), expected, rtol=.06)
+
+
+def test_the_bend_is_a_wiener_process_integrated_once():
+    ends = np.array([.7, 1.3])
+    grid = (np.arange(1300) + .5) / 1000
+    low = np.minimum(grid[:, None], grid)
+    expected = [[
+        low[:int(1000 * a)][:, :int(1000 * b)].sum() / 1e6 for b in ends
+    ] for a in ends]
+    np.testing.assert_allclose(wiener(ends, ends), expected, rtol=1e-3)
+    assert not wiener(np.array([-1.]), ends).any()
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_variances_are_diagonals_of_covariances(kind):
+    losses = KINDS[kind]()
+    place = placed(losses, True)
+    means = np.stack(
+        [place.means[:, 0],
+         place.means.mean(axis=1), place.means[:, -1]])
+    worst = means.max(axis=1) - .5
+    whole = covariances(place, place, means, means, worst, .1)
+    single = variances(place, means, worst, .1)
+    for part, expected in zip(whole[:-1], single):
+        diagonal = np.diagonal(part, axis1=1, axis2=2)
+        np.testing.assert_allclose(diagonal, expected, atol=1e-12)
+        np.testing.assert_allclose(part, part.transpose(0, 2, 1))
+
+
+def test_own_answers_are_seen_by_token():
+    losses = np.random.default_rng(0).uniform(.1, 3, (12, 5))
+    scale = AnswerScale(losses, .1)
+    means, deviations = scale(losses)
+    np.testing.assert_allclose(deviations.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose((deviations**2).sum(axis=1).mean(), 1)
+    lower, _ = scale(.5 * losses)
+    assert (lower < means).all()
+
+
+def test_models_are_taken_in_all_their_parts():
+    losses = KINDS['answers']()
+    rows = np.array([5, 2])
+    place = Scale(losses, True, SETTINGS)(losses, NUMBERS)
+    part = Scale(losses, True, SETTINGS)(losses.take(rows), NUMBERS[rows])
+    taken = place.take(rows)
+    assert len(taken) == 2
+    np.testing.assert_allclose(taken.means, part.means)
+    np.testing.assert_allclose(taken.units, part.units)
+    np.testing.assert_array_equal(taken.families, part.families)
+    for b in (0, 2):
+        np.testing.assert_allclose(taken.answers[b], part.answers[b])
+    assert losses.take(rows).units.shape == (2, N_UNITS)

@@ -1,0 +1,144 @@
+"""One form of the model: what benchmarks follow, and exact weights."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.kernels import Losses, Scale
+from csv_plugin.core.member import Member, shares_by, spread_out
+from csv_plugin.core.settings import Settings
+from tests.core.worlds import KINDS, N_MODELS, fitted, observed
+
+#: A family that was not fitted to.
+NEW = np.array([-1])
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_shares_sum_to_1(kind):
+    for member in fitted(kind).members:
+        shares = member.posterior.shares
+        np.testing.assert_allclose(shares.sum(axis=0), 1)
+        assert (shares >= 0).all()
+    np.testing.assert_allclose(fitted(kind).shares.sum(axis=0), 1)
+
+
+def test_own_answers_are_found_where_they_matter():
+    """By their benchmark, and by no other."""
+    for member in fitted('answers').members:
+        shares, own = member.posterior.shares, member.scale.own
+        assert [*own] == [0, 2]
+        assert shares[own[0], 0] > .9 and shares[own[2], 2] > .9
+        assert not shares[own[0], [1, 2]].any()
+        assert not shares[own[2], [0, 1]].any()
+
+
+def test_own_answers_that_say_nothing_are_not_followed():
+    rng = np.random.default_rng(0)
+    losses = KINDS['answers']()
+    noise = {b: rng.permutation(part) for b, part in losses.answers.items()}
+    member = fit(replace(losses, answers=noise))
+    shares, own = member.posterior.shares, member.scale.own
+    assert shares[own[0], 0] < .2 and shares[own[2], 2] < .2
+
+
+def fit(losses, settings=Settings()):
+    form = settings.forms[1]
+    scale = Scale(losses, form.logarithms, settings)
+    place = scale(losses, np.arange(N_MODELS) // 4)
+    return Member(scale, place, observed(), None, form, settings)
+
+
+def exponent(member, losses, b):
+    return member.exponents(member.scale(losses, NEW))[0][0, b]
+
+
+def moved(losses, place, factor, b=None):
+    """Losses of a model with one multiplied, on a unit or on a token."""
+    if b is None:
+        units = losses.units.copy()
+        units[0, place] *= factor
+        return replace(losses, units=units)
+    part = losses.answers[b].copy()
+    part[0, place] *= factor
+    return replace(losses, answers={**losses.answers, b: part})
+
+
+def slope_of(member, losses, place, b, of=None):
+    step = 1e-4
+    values = losses.units if of is None else losses.answers[of]
+    up, down = (
+        exponent(member, moved(losses, place, 1 + sign * step, of), b)
+        for sign in (1, -1))
+    return (up - down) / (2 * step * values[0, place])
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('form', [0, 1, 2])
+@pytest.mark.parametrize('model', [0, 9])
+def test_slopes_are_finite_differences(kind, form, model):
+    losses = KINDS[kind]().take(np.array([model]))
+    member = fitted(kind).members[form]
+    for b in range(3):
+        by_unit, by_token = member.slopes(losses, b)
+        expected = [
+            slope_of(member, losses, k, b) for k in range(len(by_unit))
+        ]
+        np.testing.assert_allclose(by_unit, expected, rtol=1e-4, atol=1e-5)
+        expected = [
+            slope_of(member, losses, k, b, b) for k in range(len(by_token))
+        ]
+        assert (len(expected) > 0) == (b in losses.answers)
+        np.testing.assert_allclose(by_token, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_covariances_of_models_have_their_variances():
+    member = fitted().members[0]
+    place = member.scale(KINDS['plain'](), np.arange(100, 100 + N_MODELS))
+    covariance = member.covariance(place)
+    _, variance = member.exponents(place)
+    np.testing.assert_allclose(
+        np.diagonal(covariance, axis1=1, axis2=2).T, variance, rtol=1e-8)
+    assert np.linalg.eigvalsh(covariance).min() > -1e-10
+
+
+def test_many_models_are_predicted_as_alone():
+    """More than are predicted at a time."""
+    member = fitted().members[0]
+    rows = np.arange(500) % N_MODELS
+    place = member.scale(KINDS['plain']().take(rows), 100 + np.arange(500))
+    for many, few in zip(
+            member.exponents(place),
+            member.exponents(place.take(np.arange(N_MODELS)))):
+        assert len(many) == 500
+        np.testing.assert_allclose(many, few[rows], rtol=1e-9)
+
+
+def test_hyper_parameters_are_those_of_some_of_the_models():
+    """The posterior is that of all of them."""
+    member = fit(KINDS['plain'](), Settings(most=12))
+    assert len(member.learned.place) == 12
+    assert len(member.posterior.place) == N_MODELS
+    np.testing.assert_array_equal(member.posterior.hyper, member.learned.hyper)
+
+
+def test_places_are_spread_out():
+    values = np.array([5., 1, 9, 3, 7, 0, 8])
+    assert spread_out(values, 3).tolist() == [0, 2, 5]
+    assert spread_out(values, 7).tolist() == list(range(7))
+
+
+def test_likelier_candidates_have_larger_shares():
+    scores = np.array([[900., 3.], [900 + np.log(3), np.inf]])
+    np.testing.assert_allclose(shares_by(scores), [[.75, 1], [.25, 0]])
+
+
+def test_one_column_is_followed():
+    one = Losses.of(KINDS['plain']().units[:, :1])
+    member = fit(one)
+    np.testing.assert_array_equal(member.posterior.shares, np.ones((1, 3)))
+    better = replace(one, units=.9 * one.units)
+    found = [
+        member.exponents(member.scale(losses, np.arange(50, 50 + N_MODELS)))
+        for losses in (one, better)
+    ]
+    assert (found[1][0] > found[0][0]).all()

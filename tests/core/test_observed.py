@@ -1,0 +1,57 @@
+"""Benchmarks at chance, and those that count."""
+import numpy as np
+import pytest
+
+from csv_plugin.core.observed import Observed, at_chance
+
+N = 20
+
+
+@pytest.mark.parametrize('n_models', [3, 20, 150])
+@pytest.mark.parametrize('chance, n_items', [(.25, 500), (.5, 60), (0, 1000),
+                                             (.1, 5000)])
+def test_benchmarks_of_binomial_noise_are_at_chance(n_models, chance, n_items):
+    rng = np.random.default_rng(0)
+    draws = rng.binomial(n_items, chance, (100, n_models)) / n_items
+    assert sum(at_chance(draw, chance, n_items) for draw in draws) >= 95
+
+
+def test_benchmarks_that_emerge_are_not():
+    rng = np.random.default_rng(0)
+    skill = np.linspace(0, 1, N)
+    truth = .25 + .15 * np.maximum(skill - .6, 0)**2 / .16
+    draws = rng.binomial(500, truth, (100, N)) / 500
+    assert sum(at_chance(draw, .25, 500) for draw in draws) <= 5
+    one_above = np.full(N, .25)
+    one_above[3] = .5
+    assert not at_chance(one_above, .25, 500)
+
+
+def test_models_below_chance_are_at_chance():
+    assert at_chance(np.linspace(.05, .25, N), .25, 500)
+
+
+def test_unknown_items_are_many():
+    accuracy = np.full(N, .28)
+    assert not at_chance(accuracy, .25, 0)
+    assert at_chance(accuracy, .25, 50)
+
+
+def observed(*columns):
+    n = len(columns)
+    return Observed(
+        np.stack(columns, axis=1), ('f', ) * N, np.full(n, .25),
+        np.full(n, 500))
+
+
+def test_what_is_at_chance_or_given_twice_does_not_count():
+    curve = np.linspace(.3, .9, N)
+    holes = np.where(np.arange(N) == 3, np.nan, curve)
+    flat = np.full(N, .25)
+    found = observed(curve, flat, holes, curve, holes)
+    assert found.at_chance.tolist() == [False, True, False, False, False]
+    assert found.counts.tolist() == [True, False, True, False, False]
+    # Unless there is nothing else.
+    assert observed(flat, flat, flat - .01).counts.tolist() == [
+        True, False, True
+    ]  # yapf: disable

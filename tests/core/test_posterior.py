@@ -1,0 +1,131 @@
+"""Modes, gradients, and families left out in closed form."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.curve import Line
+from csv_plugin.core.posterior import Posterior
+from tests.core.worlds import KINDS, fitted
+
+EVERY, TWO = np.array([[True, True, True], [True, False, True]])
+NEAR = dict(rtol=1e-8, atol=1e-8)
+
+
+def posterior(kind, counts=EVERY) -> Posterior:
+    """That of the first form, as it was found, which can be fitted again."""
+    member, observed = fitted(kind).members[0], fitted(kind).observed
+    part = Posterior(member.posterior.place, observed.accuracies,
+                     observed.n_items, member.posterior.floor, counts,
+                     member.form.straight, member.settings)
+    part.restore(**member.found)
+    return part
+
+
+@pytest.mark.parametrize('counted', [EVERY, TWO])
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('name', ['evidence_cost', 'left_out_cost'])
+def test_gradients_are_finite_differences(kind, name, counted):
+    part = posterior(kind)
+    cost = getattr(part, name)
+    _, gradient = cost(part.hyper, part.line, counted)
+    differences = []
+    for step in 1e-5 * np.eye(len(part.hyper)):
+        up, down = (
+            cost(part.hyper + sign * step, part.line, counted)[0]
+            for sign in (1, -1))
+        differences.append((up - down) / 2e-5)
+    np.testing.assert_allclose(differences, gradient, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_families_left_out_are_refits(kind):
+    """In closed form as by a solution without the family."""
+    model = fitted(kind)
+    member = model.members[0]
+    part = posterior(kind)
+    mean, variance = part.families_left_out()
+    for family in range(6):
+        out = part.place.families == family
+        rest = Posterior(
+            part.place.take(~out), part.accuracies[~out],
+            model.observed.n_items, part.floor, EVERY, part.straight,
+            part.settings)
+        rest.item_variance = part.item_variance[~out]
+        rest.follow(part.shares)
+        rest.worst, rest.hyper = part.worst, part.hyper
+        rest.parts = [each[:, ~out][:, :, ~out] for each in part.parts]
+        rest.solution = rest._solve(
+            rest._apply(part.hyper),
+            Line(*(cells[~out] for cells in part.line)))
+        rest.dual = rest.solution.dual
+        alone = object.__new__(type(member))
+        alone.__dict__.update(member.__dict__, posterior=rest)
+        found = alone.exponents(part.place.take(out))
+        seen = part.seen[out]
+        np.testing.assert_allclose(mean[out][seen], found[0][seen], **NEAR)
+        np.testing.assert_allclose(variance[out][seen], found[1][seen], **NEAR)
+        assert np.isnan(mean[out][~seen]).all()
+
+
+def test_the_mode_has_the_least_cost():
+    part = posterior('plain')
+    kernel = part._apply(part.hyper)
+    least = part._cost(kernel, part.found).copy()
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, .1, 1.):
+        step = size * rng.normal(size=part.found.shape) * part.seen.T
+        more = part._cost(kernel, part.found + step)
+        assert (more > least - 1e-3).all()
+        assert (size < .1) or (more > least).all()
+    part._cost(kernel, part.found)
+
+
+def test_models_that_nobody_explains_get_doubt():
+    """One model's accuracies are far too low for its losses."""
+    part = posterior('plain')
+    wrong = part.accuracies.copy()
+    best = np.nanargmax(wrong[:, 0])
+    wrong[best] = .05
+    again = Posterior(part.place, wrong,
+                      fitted().observed.n_items, part.floor, EVERY,
+                      part.straight, part.settings)
+    again.follow(part.shares)
+    again.learn(2)
+    doubted = again.doubt.max(axis=1) > 0
+    assert doubted[best]
+    assert doubted.sum() == 1
+
+
+def test_an_absurd_weight_of_the_prior_is_felt():
+    """Scores of families left out need some slope on the mean loss."""
+    part = posterior('plain')
+    before = part.scores()
+    flat = Posterior(part.place, part.accuracies,
+                     fitted().observed.n_items, part.floor, EVERY,
+                     part.straight, replace(part.settings, typical=-6.))
+    flat.follow(part.shares)
+    flat.hyper[:6] = -6
+    flat.find_mode()
+    assert (flat.scores() > before).all()
+
+
+def test_benchmarks_that_do_not_count_move_no_others():
+    """Amounts and the typical scale are those of the others."""
+    found = []
+    for change in (0, .3):
+        part = posterior('plain', TWO)
+        part.accuracies = part.accuracies.copy()
+        part.accuracies[:, 1] = np.roll(part.accuracies[:, 1], 5)
+        part.accuracies[:, 1] *= 1 - change
+        again = Posterior(part.place, part.accuracies,
+                          fitted().observed.n_items, part.floor, TWO,
+                          part.straight, part.settings)
+        again.learn(2)
+        again.choose_amounts()
+        found.append(again)
+    first, second = found
+    np.testing.assert_allclose(first.hyper[:7], second.hyper[:7], rtol=1e-3)
+    np.testing.assert_allclose(
+        first.dual[[0, 2]], second.dual[[0, 2]], rtol=.01, atol=.02)
+    assert np.abs(first.hyper[8] - second.hyper[8]) > .01

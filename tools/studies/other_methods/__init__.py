@@ -1,1 +1,0 @@
-"""Other ways to predict accuracies, to compare the package's own with."""
