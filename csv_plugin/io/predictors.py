@@ -47,11 +47,12 @@ _HEADER_FIELDS = {
     'settings': 'values by name',
 }
 #: Kind of number and axes of the arrays: K columns, n models, B benchmarks, U
-#: units, F forms.
+#: units, F forms, A tokens of answers, C other columns.
 _FIT = {
     'uniform': 'fK',
     'mean_losses': 'f2',
-    'fit.losses': 'fnK',
+    'fit.losses': 'fnC',
+    'fit.tokens': 'fnA',
     'fit.accuracies': 'fnB',
     'fit.chance': 'fB',
     'fit.n_items': 'iB',
@@ -99,7 +100,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     arrays: dict[str, NDArray] = {
         'uniform': columns.uniform,
         'mean_losses': predictor.mean_losses,
-        'fit.losses': fit.losses,
+        'fit.losses': np.delete(fit.losses, fit.units.tokens, axis=1),
+        'fit.tokens': fit.losses[:, fit.units.tokens].astype(np.float32),
         'fit.accuracies': np.nan_to_num(fit.observed.accuracies, nan=-1),
         'fit.chance': fit.observed.chance,
         'fit.n_items': fit.observed.n_items,
@@ -235,7 +237,21 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
         tuple(header['families']), part['fit.chance'], part['fit.n_items'])
     return Fit(
         tuple(header['models']), tuple(header['benchmarks']),
-        tuple(header['main']), part['fit.losses'], observed, units)
+        tuple(header['main']), _losses(part, units), observed, units)
+
+
+def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
+    """Losses of all columns, of which the file has tokens apart."""
+    found = np.zeros((len(part['fit.losses']), len(part['uniform'])))
+    others = np.delete(np.arange(found.shape[1]), units.tokens)
+    n_columns = part['fit.losses'].shape[1], part['fit.tokens'].shape[1]
+    if n_columns != (len(others), len(units.tokens)):
+        raise InputError('fit.losses and fit.tokens',
+                         f'{len(others)} and {len(units.tokens)} columns',
+                         f'{n_columns}', _REMEDY)
+    found[:, others] = part['fit.losses']
+    found[:, units.tokens] = part['fit.tokens']
+    return found
 
 
 def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
