@@ -88,9 +88,13 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
     observed = Observed(accuracies.values[rows],
                         tuple(families[row] for row in rows),
                         accuracies.chance, accuracies.n_items)
+    losses = features.values[rows]
+    # As many digits as a predictor's file holds of them.
+    tokens = units.tokens
+    losses[:, tokens] = losses[:, tokens].astype(np.float32)
     return Fit(
         tuple(accuracies.models[row] for row in rows), accuracies.benchmarks,
-        accuracies.main, features.values[rows], observed, units)
+        accuracies.main, losses, observed, units)
 
 
 def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,

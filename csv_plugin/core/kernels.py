@@ -93,7 +93,7 @@ class Scale:
     def __init__(self, losses: Losses, logarithms: bool,
                  settings: Settings) -> None:
         self.logarithms, self.settings = logarithms, settings
-        self.typical = np.median(losses.units, axis=0)
+        self.typical = typical_losses(losses.units)
         self.reliability = np.ones(losses.units.shape[1])
         if losses.units.shape[1] > 2:
             values = self._values(losses.units)
@@ -132,9 +132,8 @@ class Scale:
         own = [mean for mean, _ in answers.values()]
         means = np.column_stack([all_units, groups, *own])
         return Place(
-            means.round(DIGITS),
-            (self._deviations(values) / self.size).round(DIGITS), {
-                b: deviations.round(DIGITS)
+            rounded(means), rounded(self._deviations(values) / self.size), {
+                b: rounded(deviations)
                 for b, (_, deviations) in answers.items()
             }, np.asarray(families))
 
@@ -146,9 +145,9 @@ class Scale:
 
     def slope(self, losses: NDArray) -> NDArray[np.float64]:
         """Return the derivatives of values by losses of one model, `(K,)`."""
-        if self.logarithms:
-            return self.reliability / losses
-        return self.reliability / self.typical
+        least = self.settings.least * self.typical
+        by = np.maximum(losses, least) if self.logarithms else self.typical
+        return np.where(losses > least, self.reliability / by, 0)
 
     def _sound(self, values: NDArray) -> NDArray[np.bool_]:
         """Models whose mean loss is not absurdly far from the others."""
@@ -219,6 +218,20 @@ def clusters(rows: NDArray) -> list[list[int]]:
 def _size(deviations: NDArray) -> float:
     """Root of the mean over models of the sum of squares over units."""
     return float(np.sqrt(max((deviations**2).sum(axis=1).mean(), TINY)))
+
+
+def typical_losses(losses: NDArray) -> NDArray[np.float64]:
+    """Return the median of each unit's losses `(M, K)` above 0, else 1."""
+    above = np.where(losses > 0, losses, np.nan)
+    found = np.ones(losses.shape[1])
+    some = (losses > 0).any(axis=0)
+    found[some] = np.nanmedian(above[:, some], axis=0)
+    return found
+
+
+def rounded(values: NDArray) -> NDArray[np.float64]:
+    """Return rounded values in one layout, on which last bits may hang."""
+    return np.ascontiguousarray(values.round(DIGITS))
 
 
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:

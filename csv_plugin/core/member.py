@@ -7,10 +7,11 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.kernels import (Losses, Place, Scale, covariances,
                                      variances)
 from csv_plugin.core.observed import Observed
-from csv_plugin.core.posterior import LEAST_VARIANCE, Posterior
+from csv_plugin.core.posterior import LEAST_VARIANCE, SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
 
 #: Rounds of evidence: before floors are chosen, after that, and after shares.
@@ -62,7 +63,19 @@ class Member:
     def restored(cls, scale: Scale, place: Place, observed: Observed,
                  floor: NDArray, form: Form, settings: Settings,
                  found: dict[str, NDArray]) -> 'Member':
-        """Return what an earlier fit found; see `Posterior.restore`."""
+        """Return what an earlier fit found; see `Posterior.restore`.
+
+        An `InputError` if it is of other mean losses or benchmarks.
+        """
+        n_means, n_benchmarks = place.means.shape[1], len(floor)
+        shapes = dict(
+            hyper=(SCALES + 2 * n_benchmarks, ),
+            shares=(n_means, n_benchmarks))
+        for name, shape in shapes.items():
+            if found[name].shape != shape:
+                raise InputError(name, f'an array of shape {shape}',
+                                 f'{found[name].shape}',
+                                 'Fit the model to these losses again.')
         member = cls.__new__(cls)
         member.scale, member.form, member.settings = scale, form, settings
         member.posterior = Posterior(place, observed.accuracies,

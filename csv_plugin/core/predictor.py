@@ -55,6 +55,12 @@ class Units:
         places = np.flatnonzero(columns.uniform)
         return cls(places, np.full(len(places), ''), {})
 
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """Places of the tokens of all answers, in their order."""
+        places = [np.zeros(0, np.int64), *self.answers.values()]
+        return np.unique(np.concatenate(places))
+
     def without_twins(self, values: NDArray) -> 'Units':
         """Of columns with the same values `(M, K)`, keep the first.
 

@@ -6,13 +6,13 @@ neither torch nor the scoring LM. docs/appendix/binary_files.md describes the
 layout. A file may come from anyone, so types and shapes are checked, and all
 numbers that are taken as an index.
 """
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Union
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError
@@ -47,11 +47,12 @@ _HEADER_FIELDS = {
     'settings': 'values by name',
 }
 #: Kind of number and axes of the arrays: K columns, n models, B benchmarks, U
-#: units, F forms.
+#: units, F forms, A tokens of answers, C other columns.
 _FIT = {
     'uniform': 'fK',
     'mean_losses': 'f2',
-    'fit.losses': 'fnK',
+    'fit.losses': 'fnC',
+    'fit.tokens': 'fnA',
     'fit.accuracies': 'fnB',
     'fit.chance': 'fB',
     'fit.n_items': 'iB',
@@ -80,6 +81,11 @@ _TOKENS = {
 }
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 
+#: Fractions that are less than 1.
+BELOW_1 = float(np.nextafter(1, 0))
+#: Exponents, and logarithms of hyper-parameters, are not larger.
+LARGEST_LOG = 50.
+
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
 
@@ -94,7 +100,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     arrays: dict[str, NDArray] = {
         'uniform': columns.uniform,
         'mean_losses': predictor.mean_losses,
-        'fit.losses': fit.losses,
+        'fit.losses': np.delete(fit.losses, fit.units.tokens, axis=1),
+        'fit.tokens': fit.losses[:, fit.units.tokens].astype(np.float32),
         'fit.accuracies': np.nan_to_num(fit.observed.accuracies, nan=-1),
         'fit.chance': fit.observed.chance,
         'fit.n_items': fit.observed.n_items,
@@ -170,19 +177,35 @@ def load_predictor(path: FilePath) -> Predictor:
         units = _units(header, arrays, part['units.columns'])
         fit = _fit(header, part, units)
         model = _model(path, header, arrays, fit)
-        notes = [tuple(map(str, each)) for each in header['notes']]
+        notes = _notes(path, header['notes'], names)
         scored, targets, matrix = None, None, None
-        if 'scored' in arrays:
-            scored = _taken(path, arrays, {'scored': 'bT'})['scored']
+        lengths = {}
         if header['texts']:
             targets, matrix = _tokens(path, header, arrays)
+            lengths = dict(T=targets.n_tokens)
+        if 'scored' in arrays:
+            part |= _taken(path, arrays, {'scored': 'bT'}, **lengths)
+            scored = part['scored']
         columns = Columns(
             tuple(header['units']), part['uniform'], header['fingerprint'],
             scored)
         return Predictor(columns, fit, model,
-                         benchmark_fits(fit, model, dict(zip(names, notes))),
-                         header['versions'], part['mean_losses'], targets,
-                         matrix)
+                         benchmark_fits(fit, model, notes), header['versions'],
+                         part['mean_losses'], targets, matrix)
+
+
+def _notes(path: FilePath, notes: list[Any],
+           names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Notes by benchmark."""
+    if len(notes) != len(names):
+        raise InputError('notes', f'{len(names)} lists', f'{len(notes)}',
+                         _REMEDY)
+    found = {}
+    for name, texts in zip(names, notes):
+        check_fields(path, f'the notes of {name!r}', {'notes': texts},
+                     {'notes': 'a list of texts'}, _REMEDY)
+        found[name] = tuple(texts)
+    return found
 
 
 def _units(header: Mapping[str, Any], arrays: _Arrays,
@@ -204,13 +227,8 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
     if np.any(accuracies > 1):
         raise InputError('fit.accuracies', 'fractions', f'{accuracies.max()}',
                          _REMEDY)
-    for name in ('fit.chance', 'fit.n_items'):
-        if np.any(part[name] < 0):
-            raise InputError(name, 'numbers of 0 or more',
-                             f'{part[name].min()}', _REMEDY)
-    if np.any(part['fit.chance'] >= 1):
-        raise InputError('fit.chance', 'fractions below 1',
-                         f"{part['fit.chance'].max()}", _REMEDY)
+    _check_range('fit.n_items', part['fit.n_items'], 0, LARGEST)
+    _check_range('fit.chance', part['fit.chance'], 0, BELOW_1)
     if len(header['families']) != len(header['models']):
         raise InputError('families', f"{len(header['models'])} names",
                          f"{len(header['families'])}", _REMEDY)
@@ -219,19 +237,36 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
         tuple(header['families']), part['fit.chance'], part['fit.n_items'])
     return Fit(
         tuple(header['models']), tuple(header['benchmarks']),
-        tuple(header['main']), part['fit.losses'], observed, units)
+        tuple(header['main']), _losses(part, units), observed, units)
+
+
+def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
+    """Losses of all columns, of which the file has tokens apart."""
+    found = np.zeros((len(part['fit.losses']), len(part['uniform'])))
+    others = np.delete(np.arange(found.shape[1]), units.tokens)
+    n_columns = part['fit.losses'].shape[1], part['fit.tokens'].shape[1]
+    if n_columns != (len(others), len(units.tokens)):
+        raise InputError('fit.losses and fit.tokens',
+                         f'{len(others)} and {len(units.tokens)} columns',
+                         f'{n_columns}', _REMEDY)
+    found[:, others] = part['fit.losses']
+    found[:, units.tokens] = part['fit.tokens']
+    return found
 
 
 def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
            fit: Fit) -> Union[AccuracyModel, CurveModel]:
     shape = fit.observed.accuracies.shape
     lengths = dict(zip('nB', shape))
-    settings = _settings(header['settings'])
+    settings = _settings(path, header['settings'])
     if 'curves.alpha' in arrays:
         part = _taken(path, arrays, _CURVES, **lengths)
         curves = Curves(part['curves.alpha'], part['curves.beta'],
                         part['curves.floor'])
         left_out = part['curves.left_out']
+        _check_range('curves.left_out', left_out, -1, 1)
+        lowest = np.where(part['curves.alpha'] == 0, -1, 0)
+        _check_range('curves.floor', part['curves.floor'], lowest, BELOW_1)
         return CurveModel(curves, np.where(left_out < 0, np.nan, left_out),
                           fit.observed, settings)
     n_forms = len(settings.forms)
@@ -239,30 +274,66 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
     found = [
         _taken(path, arrays, _FORM, f'{f}.', **lengths) for f in range(n_forms)
     ]
+    _check_range('fit.losses', fit.losses, 0, LARGEST)
+    _check_range('model.floor', part['model.floor'], 0, fit.observed.chance)
+    _check_range('model.shares', part['model.shares'], 0, 1)
+    for each in found:
+        _check_range('hyper', each['hyper'], -LARGEST_LOG, LARGEST_LOG)
+        _check_range('shares', each['shares'], 0, 1)
+        _check_range('doubt', each['doubt'], 0, LARGEST)
     losses = fit.units.losses(fit.losses, fit.benchmarks)
-    return AccuracyModel.restored(losses, fit.observed, settings,
-                                  part['model.floor'], part['model.shares'],
-                                  found)
+    try:
+        with np.errstate(all='ignore'):
+            model = AccuracyModel.restored(losses, fit.observed, settings,
+                                           part['model.floor'],
+                                           part['model.shares'], found)
+    except np.linalg.LinAlgError as error:
+        raise InputError(path, 'a covariance', f'{error}', _REMEDY) from error
+    if not np.isfinite([model.usual_deviations, model.noise]).all():
+        raise InputError(path, 'finite deviations', 'others', _REMEDY)
+    return model
 
 
-def _settings(values: Mapping[str, Any]) -> Settings:
+def _check_range(name: str, values: NDArray, low: ArrayLike,
+                 high: ArrayLike) -> None:
+    """Refuse numbers outside of a range."""
+    outside = (values < low) | (values > high)
+    if outside.any():
+        raise InputError(name, f'numbers in {low}..{high}'[:80],
+                         f'{values[outside][0]:g}', _REMEDY)
+
+
+def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
     """The settings of the fit, with the types of those of today."""
+    usual = Settings()
     names = {field.name for field in fields(Settings)}
     if set(values) != names:
         raise InputError('settings', f'{sorted(names)}', f'{sorted(values)}',
                          _REMEDY)
-    forms = []
-    for form in values['forms']:
-        forms.append(Form(bool(form['logarithms']), float(form['straight'])))
-    numbers = {
-        name: tuple(map(float, value)) if isinstance(value, list) else value
-        for name, value in values.items() if name != 'forms'
-    }
+    kinds = dict.fromkeys(names, 'a number')
+    kinds |= {'forms': 'a list', 'floors': 'a list', 'most': 'a count'}
+    check_fields(path, 'the settings', values, kinds, _REMEDY)
+    numbers = {name: values[name] for name in names - {'forms', 'floors'}}
     for name, value in numbers.items():
-        if not np.isfinite(value).all():
-            raise InputError(f'settings, {name}', 'finite numbers', f'{value}',
-                             _REMEDY)
-    return Settings(forms=tuple(forms), **numbers)
+        # Logarithms may have any sign.
+        if getattr(usual, name) > 0 and name != 'noise' and not value > 0:
+            raise InputError(f'settings, {name}', 'a number above 0',
+                             f'{value}', _REMEDY)
+    forms = []
+    for i, form in enumerate(values['forms']):
+        check_fields(path, f'form {i}', form, {
+            'logarithms': 'true or false',
+            'straight': 'a number'
+        }, _REMEDY)
+        _check_range('straight', np.array(form['straight']), 1, LARGEST_LOG)
+        forms.append(Form(form['logarithms'], form['straight']))
+    if not forms:
+        raise InputError('settings', 'a form or more', 'none', _REMEDY)
+    for floor in values['floors']:
+        check_fields(path, 'the settings', {'floors': floor},
+                     {'floors': 'a number'}, _REMEDY)
+    return Settings(
+        forms=tuple(forms), floors=tuple(values['floors']), **numbers)
 
 
 def _tokens(where: FilePath, header: Mapping[str, Any],

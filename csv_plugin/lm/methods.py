@@ -162,8 +162,9 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                                groups, scoring_lm, validation, settings,
                                progress)
     else:
-        source, units = token_columns(table, losses.texts, targets,
-                                      accuracies.benchmarks)
+        # The baseline needs no tokens of answers.
+        answered = accuracies.benchmarks if method == ONE_MODEL else ()
+        source, units = token_columns(table, losses.texts, targets, answered)
         features = source.features(table)
         if method == MEAN_LOSS:
             predictor = fit_mean_loss_predictor(features, accuracies, groups)

@@ -1,11 +1,11 @@
 """Forecasts of the losses at the end of a pretraining run.
 
-A forecast is the logarithms of losses at the last checkpoint plus the gain of
-earlier runs from the same share of their budgets on. Two gains are averaged:
-the mean gain, and the gain regressed on the level of the runs, which suits
-runs of which the better gain more. Their weights are the inverse squares of
-their mean squared errors on earlier runs left out. What counts is the error of
-the mean over units, which the noise of single units does not hide.
+A forecast is the state at the last checkpoint, its level and the logarithms of
+its losses, plus the gain of earlier runs from the same share of their budgets
+on. Two gains are averaged: the mean gain, and the gain regressed on the level,
+which suits runs of which the better gain more, or catch up. Their weights are
+the inverse squares of their mean squared errors in the level, on earlier runs
+left out: the level shows what noise hides in the losses of single units.
 
 Expected errors come from a back-test: every earlier run is forecast from the
 others. For a run that is to end better than all of them, they are scaled up by
@@ -32,9 +32,9 @@ LEAST_ERROR, MOST_LEVERAGE = 1e-12, 0.99
 class Backtest:
     """Forecasts of H truncated earlier runs, each from the others.
 
-    `now`, `forecast` and `actual` are logarithms of losses at the truncation,
-    forecast from there, and at the end, `(H, K)`. `forward`, `(n, K)`, are
-    errors of better runs forecast from worse ones. All are empty if fewer than
+    `now`, `forecast` and `actual` are states at the truncation, forecast from
+    there, and at the end, `(H, 1 + K)`. `forward`, `(n,)`, are errors of the
+    levels of better runs forecast from worse ones. All are empty if fewer than
     two runs have checkpoints early enough.
     """
     runs: tuple[str, ...]
@@ -45,38 +45,41 @@ class Backtest:
 
     @property
     def errors(self) -> NDArray[np.float64]:
-        """Actual minus forecast, `(H, K)`."""
+        """Actual minus forecast, `(H, 1 + K)`."""
         return self.actual - self.forecast
 
     @property
     def growth(self) -> float:
-        """Ratio of errors of mean losses of better runs to those of all; 1 or more.
+        """Ratio of errors on better runs to those of the back-test; 1 or more.
         """
         if not len(self.forward):
             return 1.0
-        usual, forward = (
-            float(np.mean(part.mean(axis=1)**2))
-            for part in (self.errors, self.forward))
-        return max(1.0, math.sqrt(forward / max(usual, LEAST_ERROR)))
+        usual = max(float(np.mean(self.errors[:, 0]**2)), LEAST_ERROR)
+        return max(1.0, math.sqrt(float(np.mean(self.forward**2)) / usual))
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Logarithms of the losses of a run at its budget, `(K,)`.
+    """State of a run at its budget, `(1 + K,)`.
 
-    They are NaN where none can be made. `share` is the share of the budget at
+    It is NaN where none can be forecast. `share` is the share of the budget at
     the last checkpoint, NaN if unknown; the back-test starts at the same
     share.
     """
     run: str
     share: float
-    logs: NDArray[np.float64]
+    state: NDArray[np.float64]
     backtest: Backtest
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Losses at the budget, `(K,)`."""
+        return np.exp(self.state[1:])
 
     @property
     def is_made(self) -> bool:
         """True if there is a forecast."""
-        return not np.isnan(self.logs).any()
+        return not np.isnan(self.state).any()
 
     @property
     def errors_known(self) -> bool:
@@ -85,7 +88,7 @@ class Forecast:
 
     @property
     def errors(self) -> LossErrors:
-        """Expected errors: those of the back-test.
+        """Expected errors of logarithms of losses: those of the back-test.
 
         They are scaled up for a run that is to end better than all of the
         back-test, and what this adds is common to all such runs. There is no
@@ -93,10 +96,10 @@ class Forecast:
         """
         test = self.backtest
         if self.share == 1 or not test.runs:
-            return LossErrors(np.zeros((0, len(self.logs))), 1)
-        ahead = self.logs.mean() < test.actual.mean(axis=1).min()
+            return LossErrors(np.zeros((0, len(self.state) - 1)), 1)
+        ahead = self.state[0] > test.actual[:, 0].max()
         growth = test.growth if ahead else 1.0
-        return LossErrors(growth * test.errors,
+        return LossErrors(growth * test.errors[:, 1:],
                           len(test.runs) - 1, 1 - growth**-2)
 
 
@@ -126,12 +129,12 @@ class Forecaster:
                              'a run that is not in the history',
                              'it in the history too',
                              'Leave it out of the history.')
-        share, now = float(run.shares[-1]), run.logs[-1]
-        logs = now if run.finished else np.full_like(now, np.nan)
+        share, now = float(run.shares[-1]), run.states[-1]
+        state = now if run.finished else np.full_like(now, np.nan)
         members = self.members(share)
         if members and not run.finished:
-            logs = forecast_logs(now, *_levels(members, share))
-        return Forecast(run.run, share, logs, self.backtest(share))
+            state = forecast_state(now, *_states(members, share))
+        return Forecast(run.run, share, state, self.backtest(share))
 
     def members(self, share: float) -> list[RunTrajectory]:
         """Return earlier runs that cover a share of their budgets."""
@@ -150,47 +153,47 @@ class Forecaster:
         members = self.members(share)
         if len(members) < 2:
             empty = np.zeros((0, 0))
-            return Backtest((), empty, empty, empty, empty)
-        then, final = _levels(members, share)
+            return Backtest((), empty, empty, empty, np.zeros(0))
+        then, final = _states(members, share)
         left_out = np.array([
-            forecast_logs(then[run], np.delete(then, run, axis=0),
-                          np.delete(final, run, axis=0))
+            forecast_state(then[run], np.delete(then, run, axis=0),
+                           np.delete(final, run, axis=0))
             for run in range(len(members))
         ])
         forward = []
-        for worse, better in worse_and_better(-final.mean(axis=1)):
+        for worse, better in worse_and_better(final[:, 0]):
             for run in better:
-                forecast = forecast_logs(then[run], then[worse], final[worse])
-                forward.append(final[run] - forecast)
+                forecast = forecast_state(then[run], then[worse], final[worse])
+                forward.append(final[run, 0] - forecast[0])
         return Backtest(
             tuple(past.run for past in members), then, left_out, final,
             np.array(forward))
 
 
-def _levels(members: Sequence[RunTrajectory],
+def _states(members: Sequence[RunTrajectory],
             share: float) -> tuple[NDArray, NDArray]:
-    """Logarithms of losses of n runs at a share and at the end, `(n, K)`."""
+    """States of n runs at a share and at the end, `(n, 1 + K)` each."""
     return (np.array([past.at(share) for past in members]),
-            np.array([past.logs[-1] for past in members]))
+            np.array([past.states[-1] for past in members]))
 
 
-def forecast_logs(now: NDArray, then: NDArray,
-                  final: NDArray) -> NDArray[np.float64]:
-    """Forecast the logarithms of the losses of a run at its end, `(K,)`.
+def forecast_state(now: NDArray, then: NDArray,
+                   final: NDArray) -> NDArray[np.float64]:
+    """Forecast the state of a run at its end, `(1 + K,)`.
 
-    From those now, `(K,)`, and those of n earlier runs at the same share of
-    the budget and at their ends, `(n, K)`.
+    From that now, `(1 + K,)`, and those of n earlier runs at the same share of
+    the budget and at their ends, `(n, 1 + K)`.
     """
     gains, n = final - then, len(then)
     middle = gains.mean(axis=0)
     if n < LEAST_RUNS:
         return now + middle
-    level = then.mean(axis=1)
-    away = level - level.mean()
+    level = then[:, 0].mean()
+    away = then[:, 0] - level
     square = max(float(away @ away), LEAST_ERROR)
     slope = away @ gains / square
-    about_mean = (gains - middle).mean(axis=1)
-    about_line = about_mean - away * slope.mean()
+    about_mean = gains[:, 0] - middle[0]
+    about_line = about_mean - away * slope[0]
     leverage = np.minimum(1 / n + away**2 / square, MOST_LEVERAGE)
     errors = [
         np.mean((about_mean * n / (n - 1))**2),
@@ -198,4 +201,4 @@ def forecast_logs(now: NDArray, then: NDArray,
     ]
     weights = np.maximum(errors, LEAST_ERROR)**-2.0
     weight = weights[1] / weights.sum()
-    return now + middle + weight * (now.mean() - level.mean()) * slope
+    return now + middle + weight * (now[0] - level) * slope

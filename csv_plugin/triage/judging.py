@@ -300,7 +300,7 @@ def _judge_runs(predictor: Predictor, features: FeatureTable,
         if part.is_made and part.share != 1:
             ends[r] = f'end of the training of {part.run}'
             families[ends[r]] = part.run
-            losses = np.exp(part.logs)[None]
+            losses = part.losses[None]
             tables.append(FeatureTable((ends[r], ), features.columns, losses))
     table = FeatureTable.concatenate(tables)
     joint = predictor.joint(table, families)
@@ -319,6 +319,10 @@ def _judge_runs(predictor: Predictor, features: FeatureTable,
                         np.array([run.finished for run in runs]),
                         np.array([run.budget for run in runs]),
                         _drawn(forecasts, at_ends, main))
+    by_share = {
+        part.share: _error_to_expect(predictor, features, part.backtest)
+        for part in forecasts if part.share != 1 and part.backtest.runs
+    }
     return Triage(
         measure=measure,
         runs=tuple(runs),
@@ -326,8 +330,8 @@ def _judge_runs(predictor: Predictor, features: FeatureTable,
         expected=expected,
         rankings=dict(zip((*predictor.names, OVERALL), rankings)),
         errors={
-            part.run: _error_to_expect(predictor, features, part.backtest)
-            for part in forecasts if part.share != 1 and part.backtest.runs
+            part.run: by_share[part.share]
+            for part in forecasts if part.share in by_share
         },
         notes=())
 
@@ -374,8 +378,9 @@ def _error_to_expect(predictor: Predictor, features: FeatureTable,
     """Errors of a back-test in accuracies."""
     actual, forecasts, now = (
         predictor.joint(
-            FeatureTable(test.runs, features.columns, np.exp(logs))).accuracies
-        for logs in (test.actual, test.forecast, test.now))
+            FeatureTable(test.runs, features.columns,
+                         np.exp(states[:, 1:]))).accuracies
+        for states in (test.actual, test.forecast, test.now))
     return ErrorToExpect(test.runs,
                          np.abs(actual - forecasts).mean(axis=0),
                          np.abs(actual - now).mean(axis=0))
@@ -406,7 +411,8 @@ def _trajectories(predictor: Predictor,
     """
     names = tuple(checkpoints)
     table = features.select(names)
-    logs = log_losses(predictor, table.values)
+    levels = predictor.joint(table).mean.mean(axis=1)
+    states = np.column_stack([levels, log_losses(predictor, table.values)])
     described = list(checkpoints.values())
     budgets = known_budgets(described)
     return [
@@ -416,7 +422,7 @@ def _trajectories(predictor: Predictor,
             tokens=done,
             budget=budgets.get(run,
                                float(done[-1]) if budget is None else budget),
-            logs=logs[rows],
+            states=states[rows],
             mean_loss=table.mean_loss[rows])
         for run, (rows, done) in rows_by_run(described).items()
     ]

@@ -2,8 +2,8 @@
 
 Losses that lie ahead are logarithms with errors like those of a back-test:
 vectors over all units, so that what units have in common stays together. Each
-error, and its opposite, is one more place that the losses may be at. What the
-exponents of Eq. 2 move by from place to place widens their joint distribution.
+error is one more place that the losses may be at. What the exponents of Eq. 2
+move by to there widens their joint distribution.
 """
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -73,8 +73,7 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
     for m, part in enumerate(errors):
         if not part.errors.any():
             continue
-        values = table.values[m] * np.exp(
-            np.vstack([part.errors, -part.errors]))
+        values = table.values[m] * np.exp(part.errors)
         moves = _exponents(predictor, table, values) - joint.mean[m]
         scale = (
             stdtrit(part.freedom,

@@ -63,12 +63,13 @@ class LossLaw:
 
     def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Return logarithms of losses of m models, `(m, K)`."""
-        return self._design(models) @ self.coefficients
+        logs: NDArray = self._design(models) @ self.coefficients
+        return logs
 
     def _design(self, models: Sequence[ModelInfo]) -> NDArray:
         powers = (amounts_of(models)**-POWER - self.centre) / self.spread
-        same = [[row.family == name for name in self.families]
-                for row in models]
+        same = np.array([[float(row.family == name) for name in self.families]
+                         for row in models])
         return np.hstack([np.ones((len(models), 1)), powers, same])
 
 

@@ -1,4 +1,4 @@
-"""Losses along pretraining runs."""
+"""Levels and losses along pretraining runs."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +16,16 @@ class RunTrajectory:
     """One pretraining run at n checkpoints, the earliest first.
 
     `tokens`, `(n,)`, are training tokens in any unit, or steps; `budget` is
-    their number at the end, NaN if unknown. `logs`, `(n, K)`, are logarithms
-    of losses; see `loss_errors.log_losses`. `mean_loss` is `(n,)`.
+    their number at the end, NaN if unknown. `states`, `(n, 1 + K)`, are the
+    levels of the checkpoints, the mean exponent over benchmarks (high is
+    good), and logarithms of losses; see `loss_errors.log_losses`. `mean_loss`
+    is `(n,)`.
     """
     run: str
     checkpoints: tuple[str, ...]
     tokens: NDArray[np.float64]
     budget: float
-    logs: NDArray[np.float64]
+    states: NDArray[np.float64]
     mean_loss: NDArray[np.float64]
 
     def __post_init__(self) -> None:
@@ -52,17 +54,17 @@ class RunTrajectory:
         return bool(self.shares[-1] == 1)
 
     def covers(self, share: float) -> bool:
-        """Return True if the run has losses at a share of its budget."""
+        """Return True if the run has a state at a share of its budget."""
         return bool(self.shares[0] <= SLACK * share)
 
     def at(self, share: float) -> NDArray[np.float64]:
-        """Return logarithms of losses at a share, linear in its log, `(K,)`.
+        """Return the state at a share, linear in its log, `(1 + K,)`.
 
-        Before the first checkpoint, they are those of the first.
+        Before the first checkpoint, it is that of the first.
         """
         place = np.interp(
             np.log(share), np.log(self.shares), np.arange(len(self.shares)))
         before = int(place)
         after = min(before + 1, len(self.shares) - 1)
         part = place - before
-        return (1 - part) * self.logs[before] + part * self.logs[after]
+        return (1 - part) * self.states[before] + part * self.states[after]

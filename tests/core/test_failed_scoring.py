@@ -4,10 +4,9 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.failed_scoring import check_models
-from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.core.training import TargetTokens
 
 RNG = np.random.default_rng(0)
 #: Of a sound model, and of five more.

@@ -130,3 +130,17 @@ def test_models_are_taken_in_all_their_parts():
     for b in (0, 2):
         np.testing.assert_allclose(taken.answers[b], part.answers[b])
     assert losses.take(rows).units.shape == (2, N_UNITS)
+
+
+@pytest.mark.parametrize('logarithms', FORMS)
+@pytest.mark.parametrize('n_zero', [13, N_MODELS])
+def test_units_that_most_models_know_by_heart(logarithms, n_zero):
+    """Their losses are 0."""
+    units = plain().units.copy()
+    units[:n_zero, 2] = 0
+    losses = replace(plain(), units=units)
+    scale = Scale(losses, logarithms, SETTINGS)
+    place = scale(losses, NUMBERS)
+    assert np.isfinite(place.means).all() and np.isfinite(place.units).all()
+    assert scale.slope(units[0])[2] == 0
+    assert np.isfinite(scale.slope(units[0])).all()

@@ -100,7 +100,7 @@ def test_features_go_by_name(tables, predicted):
                    np.ones(4)]))
     again = fit_predictor(more, tables.accuracies, tables.groups)
     reordered = again.predict(tables.features)
-    np.testing.assert_array_equal(reordered.values, predicted.values)
+    np.testing.assert_allclose(reordered.values, predicted.values, rtol=1e-9)
 
 
 def test_better_losses_mean_better_accuracies(tables, predictor):

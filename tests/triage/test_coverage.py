@@ -19,7 +19,9 @@ def forecasts(worlds, steps, scored=False):
     for part, predictor in worlds:
         new = part.names('new', steps)
         triage = judge(
-            predictor, part.features, describe_checkpoints(new),
+            predictor,
+            part.features,
+            describe_checkpoints(new),
             describe_checkpoints(part.names('old')),
             known=part.table(new) if scored else None)
         for run in triage.runs:

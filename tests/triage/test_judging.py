@@ -10,7 +10,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage import judging
 from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
-from csv_plugin.triage.forecasting import forecast_logs
+from csv_plugin.triage.forecasting import forecast_state
 from csv_plugin.triage.judging import OVERALL, _extrapolated, forecast
 from csv_plugin.triage.loss_errors import LEVEL
 from csv_plugin.triage.ranking import NOT_FORECAST, TOO_FAR
@@ -45,12 +45,13 @@ def test_error_to_expect_is_that_of_the_backtest(predictor, history, early):
     at losses that the others forecast.
     """
     features = predictor.features(history)
-    logs = np.log(features.values)
+    levels = predictor.joint(features).mean.mean(axis=1)
+    states = np.column_stack([levels, np.log(features.values)])
     first = [features.models.index(f'{run}@35') for run in EARLIER]
     last = [features.models.index(f'{run}@100') for run in EARLIER]
     losses = np.exp([
-        forecast_logs(logs[first[i]], logs[np.delete(first, i)],
-                      logs[np.delete(last, i)]) for i in range(4)
+        forecast_state(states[first[i]], states[np.delete(first, i)],
+                       states[np.delete(last, i)])[1:] for i in range(4)
     ])
     actual = predictor.predict(features).values[:, :, 0]
     found = predictor.predict(
@@ -94,8 +95,11 @@ def test_known_scores_of_checkpoints_count(predictor, history, early):
     dumps = run_dumps(NEW, 3)
     features = predictor.features(dumps | history)
     triage = judging.judge(
-        predictor, features, describe_checkpoints(dumps),
-        describe_checkpoints(history), known=known)
+        predictor,
+        features,
+        describe_checkpoints(dumps),
+        describe_checkpoints(history),
+        known=known)
     assert ('good: the known scores of checkpoints count in predictions and '
             'forecasts.') in triage.notes
     assert (triage.expected['good'].values > early.expected['good'].values

@@ -46,18 +46,16 @@ def test_without_errors_nothing_changes(case):
 
 
 def test_variances_add(case):
-    """Of the exponents at both ends of one error, as wide as by Student's t.
-    """
+    """Of the exponents where two errors lead, as wide as by Student's t."""
     predictor, table, joint = case
-    error = np.linspace(.01, .03, 6)
-    wide = widened(case, LossErrors(error[None], 4), NONE)
+    errors = np.array([np.linspace(.01, .03, 6), np.linspace(-.03, .01, 6)])
+    wide = widened(case, LossErrors(errors, 4), NONE)
     moves = [
-        exponents(predictor, table, sign * error) - joint.mean[0]
-        for sign in (1, -1)
+        exponents(predictor, table, error) - joint.mean[0] for error in errors
     ]
     scale = t.ppf(.95, 4) / joint.model.tails.quantile(LEVEL)
-    assert wide.variance[0] == pytest.approx(
-        joint.variance[0] + scale**2 * np.mean(np.square(moves), axis=0))
+    assert wide.variance[0] == pytest.approx(joint.variance[0] + scale**2 *
+                                             np.mean(np.square(moves), axis=0))
     assert wide.variance[1] == pytest.approx(joint.variance[1])
     assert wide.mean.tolist() == joint.mean.tolist()
 
@@ -90,11 +88,10 @@ def test_what_errors_have_in_common_does_not_change_an_order(case):
     assert sums[1].high - sums[1].low < .7 * (sums[0].high - sums[0].low)
     # Some of the models keep what they have.
     first = together.take(np.array([0]))
-    assert ends(first) == pytest.approx(
-        ends(together)[:, :1])
+    assert ends(first) == pytest.approx(ends(together)[:, :1])
     means = np.array(together.means(np.arange(3), LEVEL))
-    assert np.array(first.means(np.arange(3), LEVEL)) == pytest.approx(
-        means[:, :1])
+    assert np.array(first.means(np.arange(3),
+                                LEVEL)) == pytest.approx(means[:, :1])
 
 
 def test_losses_that_are_too_small_to_matter(case):

@@ -9,8 +9,13 @@ from csv_plugin.triage.ranking import (FINISHED, GO_ON, NOT_FORECAST, STOP,
 NOISE = np.random.default_rng(0).normal(size=(20000, 4))
 
 
-def rankings(values, deviations=0.01, finished=(), budgets=None, useless=(),
-             known=True, noise=NOISE):
+def rankings(values,
+             deviations=0.01,
+             finished=(),
+             budgets=None,
+             useless=(),
+             known=True,
+             noise=NOISE):
     """Rankings of runs a, b, ... by one benchmark, which is the mean, too."""
     values = np.array(values, float)
     n = len(values)
@@ -22,10 +27,10 @@ def rankings(values, deviations=0.01, finished=(), budgets=None, useless=(),
         for name, value in zip(names, values)
     ]
     draws = (values + deviations * noise[:, :n])[:, :, None]
-    return rank_all(
-        names, expected, np.array([name in finished for name in names]),
-        np.array(budgets or [1.0] * n),
-        np.repeat(draws, 2, axis=2) if known else None)
+    return rank_all(names, expected,
+                    np.array([name in finished for name in names]),
+                    np.array(budgets or [1.0] * n),
+                    np.repeat(draws, 2, axis=2) if known else None)
 
 
 def test_probabilities_are_shares_of_draws():

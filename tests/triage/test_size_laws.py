@@ -92,8 +92,8 @@ def test_errors_of_the_law_widen_intervals_of_the_predictor():
     errors = LossErrors(back_test(logs, sizes, False), 13)
     joint = predictor.joint(table)
     wider = with_loss_errors(joint, predictor, table, [errors])
-    assert (found.low, found.high) == tuple(
-        end[:, :, None] for end in wider.intervals(.9))
+    assert (found.low, found.high) == tuple(end[:, :, None]
+                                            for end in wider.intervals(.9))
     low, high = joint.intervals(.9)
     assert found.high - found.low > 1.2 * (high - low)
 
@@ -128,15 +128,13 @@ def test_intervals_hold_accuracies_of_larger_models():
     held = []
     for seed in range(12):
         models, features = world(noise=0.02, seed=seed)
-        small = {
-            name: row
-            for name, row in models.items() if row.params_b < 1
-        }
+        small = {name: row for name, row in models.items() if row.params_b < 1}
         predictor = predictor_of(small, features.select([*small]))
         large = {name: models[name] for name in models if name not in small}
         found = forecast_sizes(predictor, features, small, large)
-        actual = accuracy_of(
-            features.select([*large]).values.mean(axis=1))[:, None, None]
+        actual = accuracy_of(features.select([*large
+                                              ]).values.mean(axis=1))[:, None,
+                                                                      None]
         held.append((found.low <= actual) & (actual <= found.high))
     assert 0.8 <= np.mean(held) <= 0.99
 

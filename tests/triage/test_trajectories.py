@@ -26,8 +26,8 @@ def test_interpolation_is_linear_in_the_log():
     found = [run.at(share)[0] for share in SHARES]
     assert found == pytest.approx(law(SHARES))
     # Before the first checkpoint, the first one counts.
-    assert run.at(0.09).tolist() == run.logs[0].tolist()
-    assert truncated(run, 1).at(0.1).tolist() == run.logs[0].tolist()
+    assert run.at(0.09).tolist() == run.states[0].tolist()
+    assert truncated(run, 1).at(0.1).tolist() == run.states[0].tolist()
 
 
 def test_shares_that_a_run_covers():
