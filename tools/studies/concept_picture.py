@@ -16,8 +16,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import csv_plugin as cp
+from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
+from csv_plugin.extras.pictures.accuracy_by_score import capability_points
 from tools.studies.options import parser_of
 from tools.studies.results_pictures import THEMES, save_themes
 
@@ -58,8 +60,8 @@ def draw(theme: str) -> Figure:
                 figure, words, values[of_text], height,
                 LinearSegmentedColormap.from_list('', [ground, colour]), ink)
         figure.text(
-            0.02, 0.53, '3  The weighted sum over all texts is the '
-            'capability score;\n    a curve turns it into accuracy')
+            0.02, 0.53, '3  The weighted sum over all texts is the exponent;\n'
+            '    a curve turns it into accuracy')
         axes = figure.add_axes((0.11, 0.11, 0.86, 0.38), facecolor=ground)
         _draw_curve(axes, predictor, theme)
     return figure
@@ -107,20 +109,19 @@ def _draw_curve(axes: Axes, predictor: Predictor, theme: str) -> None:
     """Draw training models, the fitted curve and the prediction."""
     _, ink, lines, blue, orange = THEMES[theme]
     zoo = cp.read_collection(shipped.COLLECTION)
-    part = predictor.benchmark(EXAM)
-    features = predictor.features(zoo.losses)
-    scores = dict(zip(features.models, part.model.scores(features.values)))
-    accuracy = zoo.accuracies.select(features.models).column(EXAM)
-    fitted = np.isin(features.models, part.fit_models)
-    of_fitted = np.array([*scores.values()])[fitted]
-    axes.plot(of_fitted, 100 * accuracy[fitted], 'o', ms=3, color=lines)
+    [points] = capability_points(predictor, zoo.losses,
+                                 zoo.accuracies.select(benchmarks=[EXAM]),
+                                 zoo.families)
+    of_fitted = points.exponents[points.fitted]
+    accuracy = points.accuracies
+    axes.plot(of_fitted, 100 * accuracy[points.fitted], 'o', ms=3, color=lines)
     grid = np.linspace(of_fitted.min(), of_fitted.max(), 200)
-    axes.plot(grid, 100 * part.model.curve.accuracies(grid), color=ink, lw=1.2)
-    row = features.models.index(MODEL)
+    axes.plot(grid, 100 * accuracy_of(grid, points.floor), color=ink, lw=1.2)
+    row = points.models.index(MODEL)
     shown = predictor.predict(zoo.losses.select([MODEL]))
     value, low, high = (100 * float(cube[0, shown.benchmarks.index(EXAM), 0])
                         for cube in (shown.values, shown.low, shown.high))
-    x = scores[MODEL]
+    x = points.exponents[row]
     axes.vlines(x, low, high, color=blue, lw=5, alpha=0.35)
     axes.plot(x, value, 'o', color=blue, ms=7)
     axes.plot(x, 100 * accuracy[row], 'D', color=orange, ms=6)
@@ -132,13 +133,13 @@ def _draw_curve(axes: Axes, predictor: Predictor, theme: str) -> None:
         f'real {100 * accuracy[row]:.0f} %',
         (x, 100 * accuracy[row]), (10, -4), textcoords='offset points',
         color=orange)  # yapf: disable
-    axes.text(0.0145, 8, f'dots: {fitted.sum()} training models')
+    axes.text(of_fitted.min(), 88,
+              f'dots: {points.fitted.sum()} training models')
     axes.set(
-        xlim=(0.015, -0.0005),
         ylim=(0, 100),
         yticks=(0, 50, 100),
         ylabel='accuracy, %',
-        xlabel='capability score (a loss: lower, to the right, is better)')
+        xlabel='exponent (higher, to the right, is better)')
     axes.spines[['top', 'right']].set_visible(False)
 
 

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import csv_plugin as cp
+from csv_plugin.core.curve import accuracy_of
 from csv_plugin.demo import shipped
 from csv_plugin.extras.pictures.accuracy_by_score import (CapabilityPoints,
                                                           capability_points)
@@ -21,9 +22,8 @@ from tools.studies.results_pictures import THEMES, save_themes
 
 EXAM, SERIES = 'chinese', 'series d'
 PREDICTORS = {
-    'mean loss, nats per character':
-    shipped.FOLDER / 'predictor_mean_loss.safetensors',
-    'capability score, nats per character': shipped.PREDICTOR
+    'exponent by the mean loss': shipped.BASELINE,
+    'exponent by the salience weights': shipped.PREDICTOR
 }
 
 
@@ -57,7 +57,7 @@ def draw(theme: str) -> Figure:
         panels[0].set_ylabel(f'accuracy on "{EXAM}", %')
         figure.subplots_adjust(0.1, 0.14, 0.97, 0.8, 0.1)
         figure.text(
-            0.02, 0.935, 'The capability score puts all series on one curve',
+            0.02, 0.935, 'Salience weights put all series on one curve',
             fontsize=13.5, fontweight='bold')  # yapf: disable
         figure.text(0.02, 0.86, 'Each dot is a checkpoint, ')
         figure.text(0.3, 0.86, f'orange those of {SERIES}, which no fit saw',
@@ -67,14 +67,13 @@ def draw(theme: str) -> Figure:
 
 def _draw_points(axes: Axes, points: CapabilityPoints, ink: str, others: str,
                  own: str) -> None:
-    """Draw points and curve; a lower score, to the right, is better."""
+    """Draw points and curve; a higher exponent is better."""
     chosen = np.array(points.families) == SERIES
     for mask, colour in ((~chosen, others), (chosen, own)):
-        axes.plot(points.scores[mask], 100 * points.accuracies[mask], 'o',
+        axes.plot(points.exponents[mask], 100 * points.accuracies[mask], 'o',
                   ms=4, color=colour)  # yapf: disable
-    grid = np.linspace(points.scores.min(), points.scores.max(), 200)
-    axes.plot(grid, 100 * points.curve.accuracies(grid), color=ink, lw=1.2)
-    axes.invert_xaxis()
+    grid = np.linspace(points.exponents.min(), points.exponents.max(), 200)
+    axes.plot(grid, 100 * accuracy_of(grid, points.floor), color=ink, lw=1.2)
     axes.set(ylim=(0, 103), yticks=(0, 50, 100))
     axes.locator_params(axis='x', nbins=4)
     axes.spines[['top', 'right']].set_visible(False)

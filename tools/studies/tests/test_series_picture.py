@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from csv_plugin.core.curve import accuracy_of
 from tools.studies.series_picture import PREDICTORS, SERIES, points_of
 
 
@@ -12,6 +13,6 @@ def test_one_curve_holds_for_a_held_out_series():
     for points in (by_mean, by_score):
         own = np.array(points.families) == SERIES
         assert own.sum() == 28 and not points.fitted[own].any()
-        off = points.curve.accuracies(points.scores) - points.accuracies
+        off = accuracy_of(points.exponents, points.floor) - points.accuracies
         errors.append(np.abs(off[own]).mean())
     assert errors[1] < errors[0] / 4
