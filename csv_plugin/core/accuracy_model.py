@@ -115,7 +115,8 @@ class AccuracyModel:
         weight = self.members[0].posterior.weight[:, counts]
         self.tails: Tails = fit_tails(errors[:, counts], weight,
                                       len(set(observed.families)),
-                                      self.settings.degrees)
+                                      self.settings.degrees,
+                                      self.settings.stretch)
         share = (without_noise / deviation)[:, counts]**2
         self.between = fit_correlation(errors[:, counts], share, weight)
 

@@ -14,9 +14,8 @@ from scipy.special import gammaln, stdtrit
 
 #: Degrees of freedom that are tried.
 DEGREES = (3., 4., 6., 10., 30.)
-#: Stretches that are tried: one to twice. Forms, weights and floors were
-#: chosen by the same families, so intervals are never narrower than they say.
-STRETCHES = np.exp(np.linspace(0, .7, 15))
+#: Largest stretch of deviations that is tried, and how many are.
+MOST_STRETCH, N_STRETCHES = 2., 15
 #: The correlation between benchmarks is shrunk as if so many pairs of errors
 #: with none had been seen.
 PAIRS_WITHOUT = 30
@@ -35,18 +34,20 @@ class Tails:
 
 
 def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
-              least: float) -> Tails:
+              least_degrees: float, least_stretch: float) -> Tails:
     """Fit tails to standardised errors of families left out.
 
     Errors are `(M, B)`, NaN without an accuracy; weights are theirs. There are
-    fewer degrees of freedom than families, and at least `least`.
+    fewer degrees of freedom than families; at least so many, and so much
+    stretch, are taken.
     """
+    stretches = np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
     best = np.inf, Tails(1., DEGREES[0])
     for degrees in DEGREES:
         norm = (
             gammaln(degrees / 2) - gammaln(
                 (degrees + 1) / 2) + .5 * np.log(degrees))
-        for stretch in STRETCHES:
+        for stretch in stretches:
             squares = (errors / stretch)**2 / degrees
             cost = (degrees + 1) / 2 * np.log1p(squares)
             cost += np.log(stretch) + norm
@@ -54,7 +55,7 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
             if total < best[0]:
                 best = total, Tails(float(stretch), degrees)
     found = best[1]
-    degrees = max(min(found.degrees, n_families - 1.), least)
+    degrees = max(min(found.degrees, n_families - 1.), least_degrees)
     return Tails(found.stretch, degrees)
 
 

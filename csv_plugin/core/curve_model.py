@@ -99,7 +99,7 @@ class CurveModel:
         seen = ~np.isnan(errors).all(axis=1)
         self.tails: Tails = fit_tails(errors, weight,
                                       len(np.unique(families[seen])),
-                                      settings.degrees)
+                                      settings.degrees, 1.)
         _, without = moments(exponents,
                              np.broadcast_to(self.variance, exponents.shape),
                              self.floor, 0 * self.noise)

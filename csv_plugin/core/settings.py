@@ -56,6 +56,9 @@ class Settings:
             which it counts less.
         most: Models, at most, that priors and weights of forms are fitted to.
         degrees: Least degrees of freedom of the tails of errors.
+        stretch: Least stretch of deviations. Amounts, forms and floors were
+            chosen by the families left out that also say how far errors go,
+            and these are a little too small for that.
     """
     forms: tuple[Form, ...] = (Form(True, 3.5), Form(True, 6.), Form(
         False, 3.5))
@@ -82,3 +85,4 @@ class Settings:
     outlier: float = 3.
     most: int = 150
     degrees: float = 2.5
+    stretch: float = 1.1

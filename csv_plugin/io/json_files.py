@@ -91,7 +91,6 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     'pairs of texts': lambda v: isinstance(v, list) and all(
         isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
     'values by name': lambda v: isinstance(v, dict),
-    'values by name': lambda v: isinstance(v, dict),
     'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
 }  # yapf: disable
 

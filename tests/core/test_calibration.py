@@ -18,21 +18,21 @@ def errors_of(degrees, stretch, seed=0):
 @pytest.mark.parametrize('degrees, stretch', [(3, 1.), (4, 1.5), (6, 1.3),
                                               (30, 1.), (30, 1.8)])
 def test_tails_of_errors_of_a_known_distribution(degrees, stretch):
-    tails = fit_tails(errors_of(degrees, stretch), ONES, 100, 2.5)
+    tails = fit_tails(errors_of(degrees, stretch), ONES, 100, 2.5, 1.)
     assert tails.stretch == pytest.approx(stretch, rel=.06)
     expected = stretch * t.ppf(.95, degrees)
     assert tails.quantile(.9) == pytest.approx(expected, rel=.06)
 
 
 def test_intervals_are_never_narrower_than_they_say():
-    tails = fit_tails(errors_of(30, .5), ONES, 100, 2.5)
+    tails = fit_tails(errors_of(30, .5), ONES, 100, 2.5, 1.)
     assert tails.stretch == 1
     assert tails.quantile(.9) >= norm.ppf(.95)
 
 
 def test_few_families_leave_heavy_tails():
     errors = errors_of(30, 1.)
-    found = [fit_tails(errors, ONES, n, 2.5).degrees for n in (2, 4, 9, 99)]
+    found = [fit_tails(errors, ONES, n, 2.5, 1.).degrees for n in (2, 4, 9, 99)]
     assert found == [2.5, 3, 8, 30]
 
 
@@ -42,8 +42,8 @@ def test_errors_without_an_accuracy_and_without_weight_do_not_count():
     errors[:100] = np.nan
     errors[100:200] *= 100
     weight[100:200] = 0
-    assert fit_tails(errors, weight, 100,
-                     2.5) == fit_tails(errors[200:], ONES[200:], 100, 2.5)
+    assert fit_tails(errors, weight, 100, 2.5,
+                     1.) == fit_tails(errors[200:], ONES[200:], 100, 2.5, 1.)
 
 
 def test_half_widths_are_quantiles_of_students_t():
