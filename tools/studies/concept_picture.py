@@ -127,7 +127,7 @@ def _draw_curve(axes: Axes, predictor: Predictor, theme: str) -> None:
     axes.plot(x, 100 * accuracy[row], 'D', color=orange, ms=6)
     axes.annotate(
         f'4  predicted {value:.0f} %, 90 % interval {low:.0f}-{high:.0f}',
-        (x, high), (-12, 0), textcoords='offset points', ha='right',
+        (x, low), (12, -8), textcoords='offset points',
         color=blue)  # yapf: disable
     axes.annotate(
         f'real {100 * accuracy[row]:.0f} %',

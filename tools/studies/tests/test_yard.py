@@ -1,4 +1,7 @@
+"""Trials of the yard, and what its methods and tables say."""
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,3 +98,13 @@ def test_the_table_of_settings_compares_with_the_settings_as_they_are(
     assert [cell.strip() for cell in last.split('|')[1:-1]] == [
         '`bend`', '-2.0', '1.200 (0.000), -3.0', '1.000 (0.000), +0.0'
     ]
+
+
+def test_the_page_has_all_settings() -> None:
+    page = Path(__file__).parents[3] / 'docs/appendix/settings.md'
+    rows = re.findall(r'^\| `(\w+)` \| ([^|]+) \|', page.read_text('utf-8'),
+                      re.M)
+    assert sorted(name for name, _ in rows) == sorted(settings_study.NAMES)
+    for name, value in rows:
+        if name not in ('straight', 'floors'):
+            assert float(value) == getattr(Settings(), name), name
