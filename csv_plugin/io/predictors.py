@@ -116,7 +116,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
             'curves.beta': model.curves.beta,
             'curves.floor': model.curves.floor,
             'curves.left_out':
-            np.nan_to_num(model.left_out.accuracies, nan=-1),
+            np.nan_to_num(model.points, nan=-1),
         }
     else:
         arrays |= {'model.floor': model.floor, 'model.shares': model.shares}
