@@ -114,9 +114,9 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
 def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     """Return the correlation of a model's exponents between benchmarks.
 
-    Errors are those of `fit_tails` over their stretch, `share` is the share of
-    their variance that is not noise of items, `(M, B)`. Least squares over all pairs of
-    benchmarks, shrunk toward 0.
+    Errors are those of `fit_tails` over their stretch. `share`, `(M, B)`, is the
+    share of their variance that is not noise of items. Least squares over all
+    pairs of benchmarks, shrunk toward 0.
     """
     seen = ~np.isnan(errors)
     errors = np.where(seen, errors, 0)
