@@ -6,32 +6,18 @@ All that is said of accuracies is a view of the joint distribution that
 `AccuracyModel.joint` returns.
 """
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.calibration import (Tails, fit_correlation, fit_tails,
-                                         model_errors)
-from csv_plugin.core.curve import moments
+from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import Losses, Place, Scale, families_by_number
+from csv_plugin.core.kernels import (Losses, Place, Scale, families_by_number,
+                                     numbers_of)
 from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Predictions of fitted models by the other families, `(M, B)`.
-
-    Accuracies and standard deviations, in 0..1, NaN where none is observed;
-    `errors` are observed minus predicted, over the deviation.
-    """
-    accuracies: NDArray[np.float64]
-    deviations: NDArray[np.float64]
-    errors: NDArray[np.float64]
 
 
 class AccuracyModel:
@@ -107,18 +93,11 @@ class AccuracyModel:
             [member.posterior.families_left_out() for member in self.members])
         #: Median deviations of exponents without a model's family, `(B,)`.
         self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
-        middle, deviation = moments(mean, variance, self.floor, self.noise)
-        errors = (observed.accuracies - middle) / deviation
-        self.left_out = LeftOut(middle, deviation, errors)
-        _, without_noise = moments(mean, variance, self.floor, 0 * self.noise)
-        counts = observed.counts
-        weight = self.members[0].posterior.weight[:, counts]
-        self.tails: Tails = fit_tails(errors[:, counts], weight,
-                                      len(set(observed.families)),
-                                      self.settings.degrees,
-                                      self.settings.stretch)
-        share = (without_noise / deviation)[:, counts]**2
-        self.between = fit_correlation(errors[:, counts], share, weight)
+        self.left_out = LeftOut.of(mean, variance, observed.accuracies,
+                                   self.floor, self.noise)
+        self.tails, self.between = self.left_out.calibrate(
+            families_by_number(observed.families), observed.counts,
+            self.settings.degrees, self.settings.stretch)
 
     def mixed(
             self, parts: Sequence[tuple[NDArray,
@@ -155,8 +134,7 @@ class AccuracyModel:
         every model is of a new family of its own. Names of fitted families
         are new ones, too.
         """
-        names = range(len(losses.units)) if families is None else families
-        numbers = families_by_number(names) + self._first_new
+        numbers = self._first_new + numbers_of(families, len(losses.units))
         placed = {
             member.form.logarithms: member.scale(losses, numbers)
             for member in self.members

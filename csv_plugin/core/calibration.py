@@ -12,13 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
+from csv_plugin.core.curve import moments
+
 #: Degrees of freedom that are tried.
 DEGREES = (3., 4., 6., 10., 30.)
 #: Largest stretch of deviations that is tried, and how many are.
 MOST_STRETCH, N_STRETCHES = 2., 15
 #: The correlation between benchmarks is shrunk as if so many pairs of errors
 #: with none had been seen.
-PAIRS_WITHOUT = 30
+PAIRS_WITHOUT = 15
+#: Standardised errors beyond this count as this in the correlation.
+LARGEST_ERROR = 3.
 MOST_CORRELATED = .95
 
 
@@ -28,22 +32,72 @@ class Tails:
     stretch: float
     degrees: float
 
+    @property
+    def root_mean_square(self) -> float:
+        """Root mean square of errors, in posterior deviations."""
+        return float(self.stretch * np.sqrt(self.degrees / (self.degrees - 2)))
+
     def quantile(self, level: float) -> float:
         """Return the half width of an interval, in deviations."""
         return float(self.stretch * stdtrit(self.degrees, (1 + level) / 2))
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Predictions of fitted models by the other families, `(M, B)`.
+
+    Accuracies and standard deviations, in 0..1; `errors` are observed minus
+    predicted, over the deviation. All are NaN where none is observed.
+    `uncertain` is the share of the variance that is not noise of items.
+    """
+    accuracies: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    uncertain: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, mean: NDArray, variance: NDArray, observed: NDArray,
+           floor: NDArray, noise: NDArray) -> 'LeftOut':
+        """Return them from means and variances of exponents, `(M, B)`."""
+        missing = np.isnan(observed)
+        mean = np.where(missing, np.nan, mean)
+        accuracies, deviations = moments(mean, variance, floor, noise)
+        _, without_noise = moments(mean, variance, floor, 0 * noise)
+        errors = (observed - accuracies) / deviations
+        return cls(accuracies, deviations, errors,
+                   (without_noise / deviations)**2)
+
+    def calibrate(self, families: NDArray, counts: NDArray,
+                  least_degrees: float,
+                  least_stretch: float) -> tuple[Tails, float]:
+        """Return the tails and the correlation between benchmarks.
+
+        By the benchmarks that count, `(B,)`. `families` are numbers, `(M,)`.
+        """
+        errors = self.errors[:, counts]
+        seen = ~np.isnan(errors)
+        n_families = len(np.unique(families[seen.any(axis=1)]))
+        # A family of k models counts as the root of k: its models are alike.
+        weight = seen / np.sqrt(np.bincount(families)[families])[:, None]
+        tails = fit_tails(errors, weight, n_families, least_degrees,
+                          least_stretch)
+        between = fit_correlation(errors / tails.stretch,
+                                  self.uncertain[:, counts], weight)
+        return tails, between
 
 
 def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
               least_degrees: float, least_stretch: float) -> Tails:
     """Fit tails to standardised errors of families left out.
 
-    Errors are `(M, B)`, NaN without an accuracy; weights are theirs. There are
-    fewer degrees of freedom than families; at least so many, and so much
-    stretch, are taken.
+    Errors and their weights are `(M, B)`; an error is NaN without an accuracy.
+    There are fewer degrees of freedom than families, but at least
+    `least_degrees`, and the stretch is at least `least_stretch`.
     """
+    most_degrees = max(n_families - 1., least_degrees)
     stretches = np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
     best = np.inf, Tails(1., DEGREES[0])
-    for degrees in DEGREES:
+    for degrees in sorted({min(each, most_degrees) for each in DEGREES}):
         norm = (
             gammaln(degrees / 2) - gammaln(
                 (degrees + 1) / 2) + .5 * np.log(degrees))
@@ -54,28 +108,24 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
             total = float(np.nansum(weight * cost))
             if total < best[0]:
                 best = total, Tails(float(stretch), degrees)
-    found = best[1]
-    degrees = max(min(found.degrees, n_families - 1.), least_degrees)
-    return Tails(found.stretch, degrees)
+    return best[1]
 
 
-def fit_correlation(errors: NDArray, share: NDArray,
-                    weight: NDArray) -> float:
+def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     """Return the correlation of a model's exponents between benchmarks.
 
-    Errors are those of `fit_tails`, `share` is the share of their variance
-    that is not noise of items, `(M, B)`. Least squares over all pairs of
-    benchmarks, shrunk toward 0.
+    Errors are those of `fit_tails` over their stretch. `share`, `(M, B)`, is the
+    share of their variance that is not noise of items. Least squares over all
+    pairs of benchmarks, shrunk toward 0.
     """
     seen = ~np.isnan(errors)
     errors = np.where(seen, errors, 0)
     expected = np.where(seen, np.sqrt(share), 0)
-    # Large errors count by their size.
-    errors = np.clip(errors, -3, 3) * expected
+    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) * expected
     squares = expected**2
     # A sum over pairs of unlike benchmarks, from sums over benchmarks.
-    products = errors.sum(axis=1)**2 - (errors**2).sum(axis=1)
-    pairs = squares.sum(axis=1)**2 - (squares**2).sum(axis=1)
+    products = .5 * errors.sum(axis=1)**2 - .5 * (errors**2).sum(axis=1)
+    pairs = .5 * squares.sum(axis=1)**2 - .5 * (squares**2).sum(axis=1)
     each = weight.max(axis=1)
     found = (each * products).sum() / ((each * pairs).sum() + PAIRS_WITHOUT)
     return float(np.clip(found, 0, MOST_CORRELATED))

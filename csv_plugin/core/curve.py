@@ -13,6 +13,8 @@ from scipy.special import expit
 #: Noise of a predicted accuracy is that of a share in this range: there is
 #: some noise even where 0 or 1 is predicted.
 SHARES = 0.01, 0.99
+#: Least variance of an exponent.
+LEAST_VARIANCE = 1e-8
 
 
 def accuracy_of(exponents: NDArray, floor: NDArray) -> NDArray[np.float64]:

@@ -13,14 +13,12 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.accuracy_model import LeftOut
 from csv_plugin.core.baselines import fit_mean_loss
-from csv_plugin.core.calibration import Tails, fit_correlation, fit_tails
-from csv_plugin.core.curve import accuracy_of, moments
+from csv_plugin.core.calibration import LeftOut, model_errors
+from csv_plugin.core.curve import SHARES, accuracy_of
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import families_by_number
-from csv_plugin.core.observed import Observed
-from csv_plugin.core.posterior import USUAL_ITEMS
+from csv_plugin.core.kernels import TINY, families_by_number, numbers_of
+from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.settings import Settings
 
 #: Least standard deviation of an exponent.
@@ -56,10 +54,10 @@ class Curves:
 class CurveModel:
     """Points along curves, and their errors.
 
-    `left_out` are accuracies `(M, B)` predicted without a model's family, NaN
-    where there are none; attributes as those of `AccuracyModel`.
+    `left_out` are points `(M, B)` predicted without a model's family, NaN
+    where there are none, kept as `points`; other attributes are those of
+    `AccuracyModel`.
     """
-    members: tuple = ()
 
     def __init__(self,
                  curves: Curves,
@@ -67,44 +65,35 @@ class CurveModel:
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.curves, self.observed, self.settings = curves, observed, settings
+        self.points = left_out
         self.floor = curves.floor
-        known = observed.n_items[observed.n_items > 0]
-        usual = np.median(known) if len(known) else USUAL_ITEMS
-        self.noise = 1 / np.where(observed.n_items > 0, observed.n_items,
-                                  usual)
-        rest = np.maximum(1 - self.floor, 1e-6)
-        share = np.clip((left_out - self.floor) / rest, .01, .99)
+        self.noise = 1 / filled_items(observed.n_items)
+        rest = np.maximum(1 - self.floor, TINY)
+        share = np.clip((left_out - self.floor) / rest, *SHARES)
         slopes = (1 - self.floor) * share * (1 - share)
-        difference = observed.accuracies - left_out
+        errors = observed.accuracies - left_out
+        seen = ~np.isnan(errors)
+        n_seen = np.maximum(seen.sum(axis=0), 1)
         noise = self.noise * left_out * (1 - left_out)
-        n_seen = np.maximum((~np.isnan(difference)).sum(axis=0), 1)
-        square = np.nansum(difference**2 - noise, axis=0) / n_seen
-        seen_slopes = np.where(np.isnan(difference), np.nan, slopes)
-        slope = np.nansum(seen_slopes**2, axis=0) / n_seen
-        variance = square / np.maximum(slope, 1e-12)
+        square = np.nansum(errors**2 - noise, axis=0) / n_seen
+        slope = np.nansum(np.where(seen, slopes, np.nan)**2, axis=0) / n_seen
+        variance = square / np.maximum(slope, TINY)
         self.variance = np.maximum(variance, LEAST_DEVIATION**2)
         self.usual_deviations = np.sqrt(self.variance)
         exponents = np.log(share / (1 - share))
-        self._left_out = Exponents(exponents, families_by_number(
-            observed.families))  # yapf: disable
-        middle, deviation = moments(
-            exponents, np.broadcast_to(self.variance, exponents.shape),
-            self.floor, self.noise)
-        deviation = np.where(np.isnan(difference), np.nan, deviation)
-        errors = difference / deviation
-        self.left_out = LeftOut(left_out, deviation, errors)
         families = families_by_number(observed.families)
-        size = np.bincount(families)[families][:, None]
-        weight = (~np.isnan(errors)) / np.sqrt(size)
-        seen = ~np.isnan(errors).all(axis=1)
-        self.tails: Tails = fit_tails(errors, weight,
-                                      len(np.unique(families[seen])),
-                                      settings.degrees, 1.)
-        _, without = moments(exponents,
-                             np.broadcast_to(self.variance, exponents.shape),
-                             self.floor, 0 * self.noise)
-        self.between = fit_correlation(errors, (without / deviation)**2,
-                                       weight)
+        self._left_out = Exponents(exponents, families)
+        self.left_out = LeftOut.of(*self.exponents([self._left_out]),
+                                   np.where(seen, observed.accuracies, np.nan),
+                                   self.floor, self.noise)
+        every = np.ones(len(self.floor), bool)
+        self.tails, self.between = self.left_out.calibrate(
+            families, every, settings.degrees, 1.)
+
+    @property
+    def model_errors(self) -> NDArray[np.float64]:
+        """Root mean squared standardised errors of fitted models, `(M,)`."""
+        return model_errors(self.left_out.errors)
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
@@ -115,11 +104,8 @@ class CurveModel:
               scores: NDArray,
               families: Optional[Sequence[str]] = None) -> Joint:
         """Return the joint distribution of accuracies at scores, `(M, B)`."""
-        names = range(len(scores)) if families is None else families
-        places = [
-            Exponents(
-                self.curves.exponents(scores), families_by_number(names))
-        ]
+        numbers = numbers_of(families, len(scores))
+        places = [Exponents(self.curves.exponents(scores), numbers)]
         return Joint(self, places, *self.exponents(places))
 
     def left_out_joint(self) -> Joint:
@@ -160,11 +146,12 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
 
 def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
                       chance: NDArray) -> Curves:
-    parts = []
+    parts: list[tuple[float, float, float]] = []
     for column, level in zip(accuracies.T, chance):
         if np.isnan(column).all():
-            parts.append((0., 0., level))
+            parts.append((0., 0., float(level)))
             continue
         curve = fit_mean_loss(loss, column, float(level))
-        parts.append((curve.alpha, curve.beta, curve.floor))
+        parts.append(
+            (float(curve.alpha), float(curve.beta), float(curve.floor)))
     return Curves(*np.array(parts, float).T)

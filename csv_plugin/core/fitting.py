@@ -33,7 +33,7 @@ def fit_predictor(
     families: Sequence[str],
     units: Optional[Units] = None,
     settings: Settings = Settings()
-) -> Predictor:
+) -> Predictor:  # yapf: disable
     """Fit the model of accuracies to losses and accuracies.
 
     Features contain every model of `accuracies`; models and benchmarks
@@ -78,7 +78,8 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
     known = ~np.isnan(accuracies.values).all(axis=1)
     if units is None:
         units = Units.of(features.columns)
-    rows = _in_order(features.values, accuracies.values, known, units.columns)
+    rows = _in_order(features.values, accuracies.values, known, units.columns,
+                     families)
     if len(rows) < LEAST_MODELS:
         raise InputError(
             'fit', f'{LEAST_MODELS} models or more with losses '
@@ -98,10 +99,18 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
-              columns: NDArray) -> NDArray[np.int64]:
+              columns: NDArray, families: Sequence[str]) -> NDArray[np.int64]:
     """Rows to fit to, by mean loss; of rows that are the same, the first."""
     cells = np.hstack([losses[:, columns], np.nan_to_num(accuracies, nan=-1)])
-    _, first = np.unique(cells, axis=0, return_index=True)
+    _, first, group = np.unique(
+        cells, axis=0, return_index=True, return_inverse=True)
+    for row, twin in enumerate(first[group.ravel()]):
+        # They would be predicted by themselves when families are left out.
+        if known[row] and families[row] != families[twin]:
+            raise InputError(
+                'families', 'one family for models with the same losses and '
+                'accuracies', f'{families[twin]!r} and {families[row]!r}',
+                'Give the model once, or both in one family.')
     first = first[known[first]]
     # Columns may have another order: no order of theirs decides.
     keys = np.sort(losses[first][:, columns], axis=1).T
@@ -125,7 +134,7 @@ def benchmark_fits(
 ) -> tuple[BenchmarkFit, ...]:
     """Return what the fit says of each benchmark, with notes by its name."""
     observed, left_out = fit.observed, model.left_out
-    stretch, families = model.tails.stretch, np.array(observed.families)
+    families = np.array(observed.families)
     found = []
     for b, name in enumerate(fit.benchmarks):
         rows = np.flatnonzero(~np.isnan(observed.accuracies[:, b]))
@@ -136,7 +145,8 @@ def benchmark_fits(
         error = expected = np.nan
         if np.isfinite(difference).any() and len(set(families[rows])) > 1:
             error = np.sqrt(np.nanmean(difference**2))
-            expected = stretch * np.nanmedian(left_out.deviations[rows, b])
+            expected = model.tails.root_mean_square * np.nanmedian(
+                left_out.deviations[rows, b])
         found.append(
             BenchmarkFit(name, chance, n_items,
                          tuple(fit.names[row] for row in rows),

@@ -1,10 +1,14 @@
 """Views of one joint distribution of accuracies.
 
 Exponents of M models on B benchmarks have means and deviations, and these
-correlations: R_b between models on benchmark b, from the posterior; and a part
-`between` of what a model deviates by is the same on all benchmarks:
+correlations. A part `between` of what a model deviates by is the same on all
+benchmarks. With A_b, the correlations between models on benchmark b from its
+posterior alone, and A, their mean over benchmarks, they are
 
-    within benchmark b    (1 - between) R_b + between R
+    R_b = (1 - between) A_b + between A
+
+
+    within benchmark b    R_b
     between benchmarks    between R,  R the mean of all R_b
 
 Accuracies follow by the curve (Eq. 2) and the noise of a benchmark's items.
@@ -21,25 +25,52 @@ at 0 and 1.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from csv_plugin.core.curve import (Line, accuracy_of, item_variance, line_at,
-                                   moments)
-from csv_plugin.core.kernels import Place
-
-if TYPE_CHECKING:
-    from csv_plugin.core.accuracy_model import AccuracyModel
+from csv_plugin.core.calibration import Tails
+from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
+                                   item_variance, line_at, moments)
+from csv_plugin.core.settings import Settings
 
 #: Newton steps to the mode, given known accuracies, and the least part of one.
 GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
+#: Share of the largest eigenvalue below which one of a covariance is 0.
+SINGULAR = 1e-9
 #: Draws of ranks and of what is best, and their seed.
 DRAWS, SEED = 4000, 0
-#: Added to variances of draws, so that equal models have a Cholesky factor.
-JITTER = 1e-9
+#: Least eigenvalue of correlations that are drawn from: rounding, and what
+#: known accuracies leave only approximately, make some of them negative.
+LEAST_EIGENVALUE = 1e-9
+
+
+class Placed(Protocol):
+    """Models as a model of accuracies sees them, with numbers of families."""
+
+    @property
+    def families(self) -> NDArray[np.int64]:
+        """Numbers that are equal in a family, `(M,)`."""
+
+    def take(self, rows: NDArray) -> 'Placed':
+        """Return some of the models."""
+
+
+class Model(Protocol):
+    """What a joint distribution needs of a model of accuracies.
+
+    Its attributes are those of `accuracy_model.AccuracyModel`.
+    """
+    floor: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    tails: Tails
+    between: float
+    settings: Settings
+
+    def covariance(self, places: Sequence[Any]) -> NDArray[np.float64]:
+        """Return covariances of exponents between models, `(B, M, M)`."""
 
 
 class Halves(NamedTuple):
@@ -68,17 +99,16 @@ class Sum(NamedTuple):
 class Joint:
     """The joint distribution of the accuracies of M models on B benchmarks.
 
-    `mean` and `variance`, `(M, B)`, are those of exponents. `blocks` are
-    covariances `(B, m, m)` of the exponents of some models, by their rows,
-    which known accuracies or uncertain losses have changed. `shared`, `(M,)`,
-    is `between` for each of the models where it is not that of the model of
-    accuracies.
+    `mean` and `variance`, `(M, B)`, are those of exponents. Known accuracies
+    or uncertain losses change covariances: then `within`, `(B, M, M)`, are
+    those between models on each benchmark, and `shared`, `(M,)`, is `between`
+    of each model. Without them both are those of the model of accuracies.
     """
-    model: 'AccuracyModel'
-    places: Sequence[Place]
+    model: Model
+    places: Sequence[Placed]
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
-    blocks: tuple[tuple[NDArray[np.int64], NDArray[np.float64]], ...] = ()
+    within: Optional[NDArray[np.float64]] = None
     shared: Optional[NDArray[np.float64]] = None
 
     @property
@@ -103,7 +133,7 @@ class Joint:
     @property
     def expected_errors(self) -> NDArray[np.float64]:
         """Root mean square errors to expect, fractions, `(M, B)`."""
-        return self.model.tails.stretch * self._moments[1]
+        return self.model.tails.root_mean_square * self._moments[1]
 
     def halves(self, level: float) -> Halves:
         """Return half widths of intervals about `accuracies`."""
@@ -130,32 +160,32 @@ class Joint:
 
     def take(self, rows: NDArray) -> 'Joint':
         """Return the distribution of some of the models."""
-        blocks = []
-        for old, block in self.blocks:
-            kept = np.flatnonzero(np.isin(rows, old))
-            places = [int(np.flatnonzero(old == row)[0]) for row in rows[kept]]
-            if len(kept):
-                part = block[:, places][:, :, places]
-                blocks.append((kept, part))
+        within = self.within
+        if within is not None:
+            within = within[:, rows][:, :, rows]
         return replace(
             self,
             places=[place.take(rows) for place in self.places],
             mean=self.mean[rows],
             variance=self.variance[rows],
-            blocks=tuple(blocks),
+            within=within,
             shared=self.between[rows])
 
     @cached_property
     def correlations(self) -> NDArray[np.float64]:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
-        covariance = self.model.covariance(self.places)
-        deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        found = covariance / (deviation[:, :, None] * deviation[:, None])
-        for rows, block in self.blocks:
-            own = np.sqrt(np.diagonal(block, axis1=1, axis2=2))
-            every = np.ix_(np.arange(len(found)), rows, rows)
-            found[every] = block / (own[:, :, None] * own[:, None])
-        return np.clip(found, -1, 1)
+        if self.within is not None:
+            return _correlations(self.within)
+        alone = _correlations(self.model.covariance(self.places))
+        common = np.sqrt(np.outer(self.between, self.between))
+        own = np.sqrt(np.outer(1 - self.between, 1 - self.between))
+        return own * alone + common * alone.mean(axis=0)
+
+    @property
+    def _across(self) -> NDArray[np.float64]:
+        """Correlations of exponents on unlike benchmarks, `(M, M)`."""
+        common = np.sqrt(np.outer(self.between, self.between))
+        return common * self.correlations.mean(axis=0)
 
     def sum(self, weights: NDArray, level: float) -> Sum:
         """Return a weighted sum of accuracies, with weights `(M, B)`.
@@ -177,22 +207,24 @@ class Joint:
         high = min(value + sizes[1], float(most))
         side = value - low if value > 0 else high - value
         quantile = self.model.tails.quantile(level) / self.model.tails.stretch
-        positive = .5
         if side > 0:
             positive = float(
                 stdtr(self.model.tails.degrees, value / side * quantile))
+        else:
+            positive = float(np.heaviside(value, .5))
         return Sum(value, low, high, positive)
 
     def _square(self, halves: NDArray) -> float:
         """Square of the half width of a sum, from those of its cells."""
-        own = np.sqrt(1 - self.between)[:, None] * halves
-        total = np.sqrt(self.between) * halves.sum(axis=1)
-        if halves.any(axis=1).sum() == 1:
-            return float((own**2).sum() + (total**2).sum())
-        correlations = self.correlations
-        within = np.einsum('ib,bij,jb->', own, correlations, own)
-        common = total @ correlations.mean(axis=0) @ total
-        return float(within + common)
+        moved = halves.any(axis=1)
+        if moved.sum() == 1:
+            # Correlations between models, which take long, are not needed.
+            between, row = self.between[moved][0], halves[moved][0]
+            return float((1 - between) * row @ row + between * row.sum()**2)
+        across, total = self._across, halves.sum(axis=1)
+        within = np.einsum('ib,bij,jb->', halves, self.correlations - across,
+                           halves)
+        return max(float(within + total @ across @ total), 0.)
 
     def means(self, benchmarks: NDArray,
               level: float) -> tuple[NDArray, NDArray, NDArray]:
@@ -202,36 +234,37 @@ class Joint:
         """
         half, n = self.halves(level), len(benchmarks)
         between, ends = self.between, []
-        for exponent, noise in ((half.down, half.noise_down),
-                                (half.up, half.noise_up)):
+        for exponent, noise in ((half.down, half.noise_down), (half.up,
+                                                               half.noise_up)):
             exponent = exponent[:, benchmarks] / n
             noise = noise[:, benchmarks] / n
             square = ((1 - between) * (exponent**2).sum(axis=1) +
                       between * exponent.sum(axis=1)**2)
             ends.append(np.sqrt(square + (noise**2).sum(axis=1)))
         middle = self.accuracies[:, benchmarks].mean(axis=1)
-        return middle, middle - ends[0], middle + ends[1]
+        # Accuracies lie in 0..1, which may leave less room.
+        least, most = (
+            end[:, benchmarks].mean(axis=1) for end in self.intervals(level))
+        return (middle, np.maximum(middle - ends[0],
+                                   least), np.minimum(middle + ends[1], most))
 
     def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
         """Return n draws of all accuracies, with noise, `(n, M, B)`."""
         model, rng = self.model, np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
-        correlations = self.correlations
-        common = rng.standard_normal(
-            (n, n_models)) @ _root(correlations.mean(axis=0))
-        tails = np.sqrt(
-            rng.chisquare(model.tails.degrees, n) / model.tails.degrees)
+        across = self._across
+        common = rng.standard_normal((n, n_models)) @ _root(across)
+        # Student's t: a normal distribution over the root of a chi-square.
+        chi = rng.chisquare(model.tails.degrees, n) / model.tails.degrees
+        widen = model.tails.stretch / np.sqrt(chi)[:, None]
         found = np.empty((n, n_models, n_benchmarks))
         for b in range(n_benchmarks):
-            own = rng.standard_normal((n, n_models)) @ _root(correlations[b])
-            away = (
-                np.sqrt(self.between) * common +
-                np.sqrt(1 - self.between) * own)
-            away *= model.tails.stretch / tails[:, None]
+            own = rng.standard_normal(
+                (n, n_models)) @ _root(self.correlations[b] - across)
+            away = widen * (common + own)
             exponents = self.mean[:, b] + np.sqrt(self.variance[:, b]) * away
             drawn = accuracy_of(exponents, model.floor[b])
-            noise = np.sqrt(model.noise[b] * item_variance(drawn))
-            noise *= model.tails.stretch
+            noise = widen * np.sqrt(model.noise[b] * item_variance(drawn))
             found[:, :, b] = drawn + noise * rng.standard_normal(drawn.shape)
         return found
 
@@ -245,24 +278,23 @@ class Joint:
         models lie off together by a part of them, `common` of the variance,
         `(M,)`.
         """
-        n_models, n_benchmarks = self.mean.shape
         added = np.diagonal(covariance, axis1=1, axis2=2)
         deviation, variance = np.sqrt(self.variance), self.variance + added
-        block = self.correlations * (
+        within = self.correlations * (
             deviation.T[:, :, None] * deviation.T[:, None])
         together = np.sqrt(common[:, None] * added).T
-        block += together[:, :, None] * together[:, None]
-        rows = np.arange(n_models)
-        block[:, rows, rows] = variance.T
-        shared = self.between
-        if n_benchmarks > 1:
-            # Sums over pairs of unlike benchmarks.
-            own = deviation.sum(axis=1)**2 - self.variance.sum(axis=1)
-            errors = covariance.sum(axis=(1, 2)) - added.sum(axis=1)
-            pairs = np.sqrt(variance).sum(axis=1)**2 - variance.sum(axis=1)
-            shared = np.clip((shared * own + errors) / pairs, 0, 1)
+        within += together[:, :, None] * together[:, None]
+        rows = np.arange(len(self.mean))
+        within[:, rows, rows] = variance.T
+        of_models = covariance + self.between[:, None, None] * (
+            deviation[:, :, None] * deviation[:, None])
+        every = np.arange(self.mean.shape[1])
+        of_models[:, every, every] = variance
         return replace(
-            self, variance=variance, blocks=((rows, block), ), shared=shared)
+            self,
+            variance=variance,
+            within=within,
+            shared=correlation_between(of_models))
 
     # ---- known accuracies
 
@@ -270,35 +302,45 @@ class Joint:
         """Return the distribution, given accuracies of some of the models.
 
         Observed are `(M, B)` in 0..1, NaN where unknown. They change models of
-        the same family, and these alone.
+        the same family, and these alone. A family keeps a part of what its
+        exponents deviate by, and with it a part of its correlations with
+        others.
         """
         seen = ~np.isnan(observed)
+        if not seen.any():
+            return self
         mean, variance = self.mean.copy(), self.variance.copy()
-        blocks, families = [], self.places[0].families
+        shared, families = self.between.copy(), self.places[0].families
+        deviation = np.sqrt(variance).T
+        within = self.correlations * (
+            deviation[:, :, None] * deviation[:, None])
         for family in np.unique(families[seen.any(axis=1)]):
             rows = np.flatnonzero(families == family)
             part = self.take(rows)
-            mean[rows], block = part._conditioned(observed[rows])
-            variance[rows] = np.diagonal(block, axis1=1, axis2=2).T
-            blocks.append((rows, block))
+            mean[rows], after, shared[rows] = part._conditioned(observed[rows])
+            every = np.arange(len(within))
+            before = within[np.ix_(every, rows, rows)]
+            kept = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
+            within[:, rows] = kept @ within[:, rows]
+            within[:, :, rows] = within[:, rows].transpose(0, 2, 1)
+            within[np.ix_(every, rows, rows)] = after
+            variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
         return replace(
-            self, mean=mean, variance=variance, blocks=tuple(blocks))
+            self, mean=mean, variance=variance, within=within, shared=shared)
 
-    def _conditioned(self, observed: NDArray) -> tuple[NDArray, NDArray]:
-        """Means `(M, B)` and covariances `(B, M, M)`, given accuracies.
+    def _conditioned(self,
+                     observed: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Means, covariances and correlations, given accuracies.
 
-        The exponents are normal at the mode of their posterior. Cells are
-        ordered by benchmark, then by model.
+        Means are `(M, B)`, covariances of models by benchmark `(B, M, M)`, and
+        correlations between benchmarks `(M,)`. The exponents are normal at the
+        mode of their posterior. Cells are ordered by benchmark, then by model.
         """
         model, (n, n_benchmarks) = self.model, self.mean.shape
-        correlations = self.correlations
-        common, alone = np.sqrt(self.between), np.sqrt(1 - self.between)
-        full = np.tile(
-            np.outer(common, common) * correlations.mean(axis=0),
-            (n_benchmarks, n_benchmarks))
+        full = np.tile(self._across, (n_benchmarks, n_benchmarks))
         for b in range(n_benchmarks):
             own = slice(b * n, (b + 1) * n)
-            full[own, own] += np.outer(alone, alone) * correlations[b]
+            full[own, own] = self.correlations[b]
         deviation = np.sqrt(self.variance).T.ravel()
         full *= np.outer(deviation, deviation)
         prior = self.mean.T.ravel()
@@ -311,12 +353,14 @@ class Joint:
         dual = known.mode()
         mean = prior + full[:, cells] @ dual
         gain = np.linalg.solve(known.matrix(dual), full[cells])
-        covariance = full - full[:, cells] @ gain
-        blocks = [
-            covariance[b * n:(b + 1) * n, b * n:(b + 1) * n]
-            for b in range(n_benchmarks)
-        ]
-        return mean.reshape(n_benchmarks, n).T, np.array(blocks)
+        after = full - full[:, cells] @ gain
+        least = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
+        after[np.diag_indices(len(after))] += least
+        after = after.reshape(n_benchmarks, n, n_benchmarks, n)
+        within = np.stack([after[b, :, b] for b in range(n_benchmarks)])
+        of_models = np.stack([after[:, m, :, m] for m in range(n)])
+        return (mean.reshape(n_benchmarks,
+                             n).T, within, correlation_between(of_models))
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,7 +413,29 @@ class Known:
                      .5 * dual @ self.covariance @ dual)
 
 
+def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
+    """Return one correlation between benchmarks for each model, `(M,)`.
+
+    Covariances are `(M, B, B)`. It is the sum of the covariances of unlike
+    benchmarks, over that of the products of their deviations; 0 for one
+    benchmark.
+    """
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    total = covariance.sum(axis=(1, 2)) - variance.sum(axis=1)
+    pairs = np.sqrt(variance).sum(axis=1)**2 - variance.sum(axis=1)
+    if covariance.shape[1] == 1:
+        return np.zeros(len(covariance))
+    return np.clip(total / pairs, 0, 1)
+
+
+def _correlations(covariance: NDArray) -> NDArray[np.float64]:
+    """Correlations of covariances `(B, M, M)`."""
+    deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    found = covariance / (deviation[:, :, None] * deviation[:, None])
+    return np.clip(found, -1, 1)
+
+
 def _root(correlations: NDArray) -> NDArray[np.float64]:
     """The symmetric root of correlations, `(M, M)`."""
     values, vectors = np.linalg.eigh(correlations)
-    return vectors * np.sqrt(np.maximum(values, JITTER)) @ vectors.T
+    return vectors * np.sqrt(np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T

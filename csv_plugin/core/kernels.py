@@ -15,6 +15,7 @@ an amount of its own:
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,3 +318,11 @@ def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
     """Return a number for each name, in order of the first appearance."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(f, len(numbers)) for f in families])
+
+
+def numbers_of(families: Optional[Sequence[str]],
+               n_models: int) -> NDArray[np.int64]:
+    """Return numbers of families, `(M,)`; by default each model has one."""
+    if families is None:
+        return np.arange(n_models)
+    return families_by_number(families)

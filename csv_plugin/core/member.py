@@ -8,14 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.curve import LEAST_VARIANCE
 from csv_plugin.core.kernels import (Losses, Place, Scale, covariances,
                                      variances)
 from csv_plugin.core.observed import Observed
-from csv_plugin.core.posterior import LEAST_VARIANCE, SCALES, Posterior
+from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
 
 #: Rounds of evidence: before floors are chosen, after that, and after shares.
 FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
+#: Fewest models of a benchmark that hyper-parameters are fitted to, if it has
+#: so many.
+LEAST_ROWS = 10
 #: Models are predicted so many at a time, to save memory.
 AT_ONCE = 200
 
@@ -32,7 +36,8 @@ class Member:
                  floor: Optional[NDArray], form: Form,
                  settings: Settings) -> None:
         self.scale, self.form, self.settings = scale, form, settings
-        rows = spread_out(place.means[:, 0], settings.most)
+        rows = rows_to_learn_from(place.means[:, 0], observed.accuracies,
+                                  settings.most)
         chance = observed.chance
         part = Posterior(
             place.take(rows), observed.accuracies[rows], observed.n_items,
@@ -55,7 +60,7 @@ class Member:
                                        settings)
             self.posterior.follow(part.shares)
             self.posterior.hyper = part.hyper
-            self.posterior.find_mode()
+            self.posterior.find_mode_and_doubt()
         self.learned.release()
         self.posterior.release()
 
@@ -255,6 +260,21 @@ def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
     if len(rows) > most:
         rows = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
     return np.sort(rows)
+
+
+def rows_to_learn_from(values: NDArray, accuracies: NDArray,
+                       most: int) -> NDArray[np.int64]:
+    """Return the rows of models that hyper-parameters are fitted to.
+
+    They are spread over the values, `(M,)`. Benchmarks that few of them have
+    an accuracy on, `(M, B)`, add some of their other models.
+    """
+    rows = spread_out(values, most)
+    for seen in ~np.isnan(accuracies).T:
+        own = np.flatnonzero(seen)
+        if seen[rows].sum() < min(LEAST_ROWS, len(own)):
+            rows = np.union1d(rows, own[spread_out(values[own], LEAST_ROWS)])
+    return rows
 
 
 def shares_by(scores: NDArray) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ from scipy.special import chdtrc, gammaln
 #: A benchmark is at chance if its models exceed chance by no more than the
 #: noise of its items explains, at this level of a test.
 AT_CHANCE_LEVEL = 0.01
-#: Items of a benchmark whose number is not known, for that test.
-UNKNOWN_ITEMS = 1000
+#: Items of a benchmark, where no number of items is known.
+USUAL_ITEMS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     counts as nothing, so the sum has one of the distributions of chi-square
     with 0 to n degrees of freedom.
     """
-    n, n_items = len(accuracy), n_items or UNKNOWN_ITEMS
+    n, n_items = len(accuracy), n_items or USUAL_ITEMS
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
     above = np.maximum(accuracy - chance, 0)
     squares = (above**2).sum() * n_items / (share * (1 - share))
@@ -70,3 +70,10 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
         n * np.log(2))
     likely = weight @ chdtrc(degrees, squares)
     return bool(likely >= AT_CHANCE_LEVEL or squares == 0)
+
+
+def filled_items(n_items: NDArray) -> NDArray[np.float64]:
+    """Return numbers of items, `(B,)`, with the median where it is 0."""
+    known = n_items[n_items > 0]
+    usual = np.median(known) if len(known) else USUAL_ITEMS
+    return np.where(n_items > 0, n_items, usual)

@@ -25,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 
-from csv_plugin.core.curve import Line, item_variance, line_at, moments
+from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
+                                   line_at, moments)
 from csv_plugin.core.kernels import PARTS, Place, covariances
+from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
 N_PARTS = len(PARTS)
@@ -35,8 +37,6 @@ SCALES = N_PARTS + 1
 #: Degrees of freedom of Student's t in the score of families left out, so that
 #: single outliers do not decide.
 DEGREES = 4
-#: Numbers of items, where no benchmark has any.
-USUAL_ITEMS = 1000.
 #: Newton steps to a mode, and halvings of a step that does not lead down.
 NEWTON_STEPS, HALVINGS = 30, 9
 #: A mode is found when a step gains less than so many nats.
@@ -44,10 +44,6 @@ GAIN = 1e-3
 #: Steps of hyper-parameters before the curve is linearised again, and their
 #: largest change in these.
 HYPER_STEPS, HYPER_CHANGE = 15, 1.5
-#: Least variance of an exponent.
-LEAST_VARIANCE = 1e-8
-
-Cost = Callable[[NDArray], tuple[float, NDArray]]
 
 
 class Solution(NamedTuple):
@@ -91,10 +87,8 @@ class Posterior:
         self.filled = np.nan_to_num(accuracies)
         self.rows = [np.flatnonzero(column) for column in self.seen.T]
         n_models, n_benchmarks = accuracies.shape
-        known = n_items[n_items > 0]
-        usual = np.median(known) if len(known) else USUAL_ITEMS
-        items = np.where(n_items > 0, n_items, usual)
-        self.binomial = np.log(.25 / items)
+        items = filled_items(n_items)
+        self.independent = np.log(1 / items)
         share = np.where(self.seen, accuracies, .5)
         self.item_variance = item_variance((share * items + 2) / (items + 4))
         self.doubt = np.zeros((n_models, n_benchmarks))
@@ -110,7 +104,7 @@ class Posterior:
         self.hyper = np.concatenate([
             amounts,
             np.full(1 + n_benchmarks, settings.typical),
-            self.binomial + settings.noise
+            self.independent + settings.noise
         ])
         self.dual = np.zeros((n_benchmarks, n_models))
         first = np.zeros((place.means.shape[1], n_benchmarks))
@@ -242,18 +236,19 @@ class Posterior:
         settings, n = self.settings, len(self.dual)
         amounts = np.array([getattr(settings, part) for part in PARTS])
         parts = (hyper[:N_PARTS] - amounts) / settings.width
-        typical = hyper[N_PARTS] - settings.typical
+        typical = (hyper[N_PARTS] - settings.typical) / settings.width
         scales = hyper[SCALES:SCALES + n] - hyper[N_PARTS]
         scales = counted * scales / settings.scale_width
-        noise = hyper[SCALES + n:] - self.binomial - settings.noise
-        mean = noise[counted].mean()
+        noise = hyper[SCALES + n:] - self.independent - settings.noise
+        mean = noise[self.counts].mean()
         common = mean / settings.noise_width
         each = counted * (noise - mean) / settings.noise_width
+        by_mean = (common - each.sum()) * self.counts / self.counts.sum()
         gradient = np.concatenate([
             parts / settings.width,
-            [typical - scales.sum() / settings.scale_width],
+            [typical / settings.width - scales.sum() / settings.scale_width],
             scales / settings.scale_width,
-            (each + counted * common / counted.sum()) / settings.noise_width
+            (each + by_mean) / settings.noise_width
         ])
         squares = (
             parts @ parts + typical**2 + scales @ scales + each @ each +
@@ -355,7 +350,9 @@ class Posterior:
             every = np.arange(len(self.hyper))
             self.hyper = self._least(self.evidence_cost, every, self.counts)
             if not self.counts.all():
-                self.hyper = self._least(self.evidence_cost, every[SCALES:],
+                others = SCALES + np.flatnonzero(~self.counts)
+                free = np.concatenate([others, others + len(self.counts)])
+                self.hyper = self._least(self.evidence_cost, free,
                                          ~self.counts)
         self.find_mode()
 
@@ -366,6 +363,11 @@ class Posterior:
         """
         self.hyper = self._least(self.left_out_cost, np.arange(N_PARTS),
                                  self.counts)
+        self.find_mode_and_doubt()
+
+    def find_mode_and_doubt(self) -> None:
+        """Find the mode, which models lie far off, and the mode with these.
+        """
         self.find_mode()
         self._find_doubt()
         self.find_mode()

@@ -388,3 +388,43 @@ def _joined(tables: Sequence[Predictions], axis: int,
         outside_means=tuple(dict.fromkeys(outside)),
         **cubes,
         **names)
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An accuracy of a model that its losses do not explain.
+
+    Accuracies are fractions. `distance` is observed minus predicted, in halves
+    of the interval on that side; infinite if that half has no width.
+    """
+    model: str
+    benchmark: str
+    observed: float
+    predicted: float
+    low: float
+    high: float
+    distance: float
+
+
+def outliers(predictions: Predictions) -> list[Outlier]:
+    """Return real accuracies outside of their intervals, the farthest first.
+
+    Predictions are those of the first method; training models are left out.
+    """
+    method = predictions.methods[0]
+    table = predictions.select(methods=[method])
+    values, low, high = (
+        part[:, :, 0] for part in (table.values, table.low, table.high))
+    gap = table.real - values
+    half = np.where(gap > 0, high - values, values - low)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        # Without a difference and a width, it is no number.
+        distance = gap / half
+    columns = table.real, values, low, high, distance
+    found = [
+        Outlier(table.models[m], table.benchmarks[b],
+                *(float(column[m, b]) for column in columns))
+        for m, b in np.argwhere(
+            table.held_out(method) & (np.abs(distance) > 1))
+    ]
+    return sorted(found, key=lambda outlier: -abs(outlier.distance))

@@ -2,14 +2,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError, check_choice, check_unique
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
@@ -21,6 +20,9 @@ from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
+
+if TYPE_CHECKING:
+    from csv_plugin.core.accuracy_model import AccuracyModel
 
 #: Input of a prediction: feature columns, losses on the target tokens, or the
 #: dumps of models on any tokens, by model.
@@ -134,7 +136,7 @@ class Predictor:
     """
     columns: Columns
     fit: Fit
-    model: Union[AccuracyModel, CurveModel]
+    model: Union['AccuracyModel', CurveModel]
     benchmarks: tuple[BenchmarkFit, ...]
     versions: Mapping[str, str]
     mean_losses: NDArray[np.float64]
@@ -394,11 +396,13 @@ class Predictor:
         observed = known.spread(features.models, self.names).values
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
-        seen = ~np.isnan(observed)[:, :, None]
-        changed = seen.any(axis=1, keepdims=True) & ~seen
+        seen = ~np.isnan(observed)
+        numbers = joint.places[0].families
+        changed = np.isin(numbers, numbers[seen.any(axis=1)])[:, None] & ~seen
         return replace(
-            table, with_scores=changed, in_sample=table.in_sample
-            | seen), joint
+            table,
+            with_scores=changed[:, :, None],
+            in_sample=table.in_sample | seen[:, :, None]), joint
 
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict the fitted models from models of other families.

@@ -39,10 +39,11 @@ class Settings:
         bend: So much does the curve bend toward better models.
         family: So far off do models of one family lie together.
         own: So far off does a single model lie.
-        width: Standard deviation of the six priors above.
+        width: Standard deviation of the priors of `typical` and of the six
+            amounts above.
         tilt: Variance of a family's slope, over that of its level.
-        noise: Logarithm of the noise of accuracies over that of a quarter of
-            their items.
+        noise: Logarithm of the noise of accuracies over that of independent
+            items, p (1 - p) / n.
         noise_width: Standard deviation of that logarithm, both of all
             benchmarks together and of each about them.
         floors: Floors that are tried, as shares of the chance level.
@@ -60,8 +61,8 @@ class Settings:
             chosen by the families left out that also say how far errors go,
             and these are a little too small for that.
     """
-    forms: tuple[Form, ...] = (Form(True, 3.5), Form(True, 6.), Form(
-        False, 3.5))
+    forms: tuple[Form, ...] = (Form(True, 3.5), Form(True,
+                                                     6.), Form(False, 3.5))
     level: float = -1.
     level_width: float = 2.
     typical: float = -.4
@@ -74,7 +75,7 @@ class Settings:
     own: float = -1.75
     width: float = 1.
     tilt: float = .1
-    noise: float = 1.
+    noise: float = -.4
     noise_width: float = 1.
     floors: tuple[float, ...] = (.95, .8, .5, 0.)
     knee: float = .1

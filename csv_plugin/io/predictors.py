@@ -12,7 +12,7 @@ from typing import Any, Union
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError
@@ -115,8 +115,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
             'curves.alpha': model.curves.alpha,
             'curves.beta': model.curves.beta,
             'curves.floor': model.curves.floor,
-            'curves.left_out':
-            np.nan_to_num(model.left_out.accuracies, nan=-1),
+            'curves.left_out': np.nan_to_num(model.points, nan=-1),
         }
     else:
         arrays |= {'model.floor': model.floor, 'model.shares': model.shares}
@@ -179,7 +178,7 @@ def load_predictor(path: FilePath) -> Predictor:
         model = _model(path, header, arrays, fit)
         notes = _notes(path, header['notes'], names)
         scored, targets, matrix = None, None, None
-        lengths = {}
+        lengths: dict[str, int] = {}
         if header['texts']:
             targets, matrix = _tokens(path, header, arrays)
             lengths = dict(T=targets.n_tokens)
@@ -294,8 +293,8 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
     return model
 
 
-def _check_range(name: str, values: NDArray, low: ArrayLike,
-                 high: ArrayLike) -> None:
+def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
+                 high: Union[float, NDArray]) -> None:
     """Refuse numbers outside of a range."""
     outside = (values < low) | (values > high)
     if outside.any():
@@ -376,6 +375,7 @@ def _taken(where: FilePath,
            arrays: _Arrays,
            layouts: Mapping[str, str],
            prefix: str = '',
+           /,
            **lengths: int) -> dict[str, NDArray]:
     """Arrays of the file by the names of their layouts, checked.
 

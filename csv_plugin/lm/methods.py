@@ -55,7 +55,8 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
     of_texts = text_columns(table)
     sources = dict(zip(table.text_ids, (text.source for text in texts)))
     n_texts = len(of_texts.columns.units)
-    units, places, answers = list(of_texts.columns.units), [], {}
+    units, answers = list(of_texts.columns.units), {}
+    places: list[int] = []
     for name, mask in answers_by_source(table, texts, targets).items():
         if name in benchmarks:
             tokens = np.flatnonzero(mask)

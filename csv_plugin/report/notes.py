@@ -12,9 +12,8 @@ from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predictions import REAL, Missing, Predictions, outliers
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
-from csv_plugin.core.study import outliers
 
 #: Most models or benchmarks that a line names.
 _NAMED = 8

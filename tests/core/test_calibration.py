@@ -32,8 +32,23 @@ def test_intervals_are_never_narrower_than_they_say():
 
 def test_few_families_leave_heavy_tails():
     errors = errors_of(30, 1.)
-    found = [fit_tails(errors, ONES, n, 2.5, 1.).degrees for n in (2, 4, 9, 99)]
+    found = [
+        fit_tails(errors, ONES, n, 2.5, 1.).degrees for n in (2, 4, 9, 99)
+    ]
     assert found == [2.5, 3, 8, 30]
+
+
+def test_few_families_need_no_larger_stretch():
+    """Heavy tails are wide enough for errors of a normal distribution."""
+    errors = 1.5 * errors_of(30, 1.)
+    few, many = (fit_tails(errors, ONES, n, 2.5, 1.) for n in (3, 99))
+    assert few.degrees == 2.5
+    assert few.stretch < many.stretch
+
+
+def test_errors_to_expect_are_root_mean_squares():
+    expected = 1.5 * t.std(4)
+    assert Tails(1.5, 4.).root_mean_square == pytest.approx(expected)
 
 
 def test_errors_without_an_accuracy_and_without_weight_do_not_count():

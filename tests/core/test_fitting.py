@@ -212,7 +212,18 @@ def test_the_same_model_three_times_is_one_model():
         tables.features, values=np.repeat(tables.features.values[:1], 6, 0))
     accuracies = replace(tables.accuracies, values=np.full((6, 1), .5))
     with pytest.raises(InputError, match='3 models or more'):
-        fit_predictor(same, accuracies, tables.groups)
+        fit_predictor(same, accuracies, ['a'] * 6)
+
+
+def test_the_same_model_in_two_families_is_refused():
+    tables = small_tables(n_models=6).only('easy')
+    values, accuracies = (
+        part.values.copy() for part in (tables.features, tables.accuracies))
+    values[5], accuracies[5] = values[0], accuracies[0]
+    with pytest.raises(InputError, match="one family.*'a' and 'b'"):
+        fit_predictor(
+            replace(tables.features, values=values),
+            replace(tables.accuracies, values=accuracies), [*'aaaabb'])
 
 
 def test_negative_losses_are_refused():

@@ -119,6 +119,34 @@ def test_means_are_sums(joint, places):
                                    rtol=1e-10)  # yapf: disable
 
 
+def test_means_and_sums_end_at_0_and_1(joint):
+    best = replace(joint, mean=joint.mean + 4)
+    _, _, high = best.means(np.arange(3), .999)
+    assert (high <= 1).all()
+    weights = np.zeros((N, 3))
+    weights[0] = 1 / 3
+    assert best.sum(weights, .999).high == pytest.approx(high[0], rel=1e-12)
+
+
+def test_a_sum_without_room_is_likely(joint):
+    """Its interval ends at its value."""
+    best = replace(joint, mean=joint.mean + 90, variance=0 * joint.variance)
+    best.model.noise[:] *= 1
+    weights = np.zeros((N, 3))
+    weights[0, 0] = 1
+    for sign in (1, -1):
+        found = best.sum(sign * weights, .9)
+        assert found.positive == pytest.approx((1 + sign) / 2, abs=1e-3)
+
+
+def test_errors_to_expect_are_those_of_draws(joint):
+    draws = joint.draws(40_000)
+    found = np.sqrt(((draws - joint.accuracies)**2).mean(axis=0))
+    ratio = found / joint.expected_errors
+    assert ratio.mean() == pytest.approx(1, abs=.15)
+    np.testing.assert_allclose(ratio, 1, atol=.3)
+
+
 def test_errors_that_benchmarks_share_widen_means(joint):
     widths = []
     for between in (0, .5, .95):
@@ -192,7 +220,44 @@ def test_a_known_accuracy_moves_the_model_and_its_family_alone(joint):
 def test_nothing_known_changes_nothing(joint):
     given = joint.given(known())
     np.testing.assert_array_equal(given.mean, joint.mean)
-    assert given.blocks == ()
+    assert given is joint
+
+
+def test_known_accuracies_keep_what_others_are_off_by_together(joint):
+    uncertain = joint.with_errors(
+        np.tile(.5 * np.eye(3), (N, 1, 1)), np.full(N, .9))
+    given = uncertain.given(known((0, 1, .7)))
+    others = np.ix_(range(3), [2, 3, 4], [2, 3, 4])
+    np.testing.assert_allclose(given.correlations[others],
+                               uncertain.correlations[others])
+    assert (uncertain.correlations[others] > .3).all()
+
+
+@pytest.mark.parametrize('between', [0, .5, .95])
+def test_known_accuracies_leave_a_covariance(joint, between):
+    """Between all models, of which some are known to lie off."""
+    given = correlated(joint, between).given(
+        known((0, 1, .7), (1, 1, .6), (3, 0, .4)))
+    assert np.linalg.eigvalsh(given.correlations).min() > -1e-9
+    for b, (i, j) in product(range(3), combinations(range(N), 2)):
+        found = given.sum(difference(i, j, b), .9)
+        assert found.low < found.value < found.high
+
+
+def test_a_known_benchmark_uses_up_what_benchmarks_share(joint):
+    given = correlated(joint, .9).given(known((0, 0, .5)))
+    assert given.between[0] < .8
+    np.testing.assert_array_equal(given.between[2:], .9)
+
+
+def test_correlations_are_mixed_once(joint):
+    """An accuracy that says nothing, of a benchmark of no items."""
+    joint = correlated(joint, .6)
+    joint.model.noise = np.array([1e12, 1e-3, 1e-3])
+    given = joint.given(known((0, 0, .5)))
+    np.testing.assert_allclose(
+        given.correlations, joint.correlations, atol=1e-6)
+    np.testing.assert_allclose(given.between, .6, rtol=1e-6)
 
 
 def test_without_a_correlation_no_other_benchmark_moves(joint):
@@ -211,7 +276,7 @@ def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):
     covariance = np.empty((6, 6))
     for i, j in product(range(6), repeat=2):
         (m, b), (n, c) = divmod(i, 3), divmod(j, 3)
-        value = .5 * r[:, m, n].mean() + (.5 * r[b, m, n] if b == c else 0)
+        value = r[b, m, n] if b == c else .5 * r[:, m, n].mean()
         scale = joint.variance[m, b] * joint.variance[n, c]
         covariance[i, j] = value * np.sqrt(scale)
     prior = joint.mean[:2].ravel()

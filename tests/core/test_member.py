@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.kernels import Losses, Scale
-from csv_plugin.core.member import Member, shares_by, spread_out
+from csv_plugin.core.member import (Member, rows_to_learn_from, shares_by,
+                                    spread_out)
 from csv_plugin.core.settings import Settings
 from tests.core.worlds import KINDS, N_MODELS, fitted, observed
 
@@ -41,11 +42,14 @@ def test_own_answers_that_say_nothing_are_not_followed():
     assert shares[own[0], 0] < .2 and shares[own[2], 2] < .2
 
 
-def fit(losses, settings=Settings()):
+def fit(losses, settings=Settings(), accuracies=None):
     form = settings.forms[1]
     scale = Scale(losses, form.logarithms, settings)
     place = scale(losses, np.arange(N_MODELS) // 4)
-    return Member(scale, place, observed(), None, form, settings)
+    known = observed()
+    if accuracies is not None:
+        known = replace(known, accuracies=accuracies)
+    return Member(scale, place, known, None, form, settings)
 
 
 def exponent(member, losses, b):
@@ -119,6 +123,26 @@ def test_hyper_parameters_are_those_of_some_of_the_models():
     assert len(member.learned.place) == 12
     assert len(member.posterior.place) == N_MODELS
     np.testing.assert_array_equal(member.posterior.hyper, member.learned.hyper)
+
+
+def test_models_that_lie_far_off_count_less_among_many():
+    values = observed().accuracies.copy()
+    best = np.nanargmax(values[:, 0])
+    values[best] = .05
+    member = fit(KINDS['plain'](), Settings(most=20), values)
+    assert len(member.posterior.place) > 20
+    assert member.posterior.doubt[best].max() > 0
+
+
+def test_every_benchmark_has_models_to_learn_from():
+    values = np.arange(40.)
+    accuracies = np.full((40, 2), .5)
+    accuracies[1::2, 1] = np.nan
+    accuracies[2:, 0] = np.nan
+    rows = rows_to_learn_from(values, accuracies, 4)
+    assert {0, 1} <= {*rows}
+    assert (rows % 2 == 0).sum() >= 10
+    assert rows_to_learn_from(values, accuracies, 40).tolist() == [*range(40)]
 
 
 def test_places_are_spread_out():

@@ -22,11 +22,11 @@ def posterior(kind, counts=EVERY) -> Posterior:
     return part
 
 
-@pytest.mark.parametrize('counted', [EVERY, TWO])
+@pytest.mark.parametrize('counted', [EVERY, TWO, ~TWO])
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('name', ['evidence_cost', 'left_out_cost'])
 def test_gradients_are_finite_differences(kind, name, counted):
-    part = posterior(kind)
+    part = posterior(kind, TWO)
     cost = getattr(part, name)
     _, gradient = cost(part.hyper, part.line, counted)
     differences = []
@@ -108,6 +108,41 @@ def test_an_absurd_weight_of_the_prior_is_felt():
     flat.hyper[:6] = -6
     flat.find_mode()
     assert (flat.scores() > before).all()
+
+
+def test_noise_of_benchmarks_that_do_not_count_is_like_that_of_others():
+    """Their prior is about the noise of those that count."""
+    part = posterior('plain', TWO)
+    part.hyper = part.hyper.copy()
+    part.hyper[10:] = part.independent + part.settings.noise + [2., 9., 2.]
+    costs = []
+    for noise in (2., 9.):
+        part.hyper[11] = part.independent[1] + part.settings.noise + noise
+        costs.append(part._prior(part.hyper, ~TWO)[0])
+    assert costs[1] - costs[0] == pytest.approx(.5 * 7**2)
+
+
+def test_noise_is_that_of_independent_items_at_first():
+    part = posterior('plain')
+    again = Posterior(part.place, part.accuracies, np.array([100, 100, 400]),
+                      part.floor, EVERY, part.straight,
+                      replace(part.settings, noise=0.))
+    again.find_mode()
+    np.testing.assert_allclose(again.noise, [.01, .01, .0025])
+
+
+def test_the_width_of_priors_holds_for_the_typical_scale():
+    part = posterior('plain')
+    moved = part.hyper + np.eye(len(part.hyper))[6] * 3
+    costs = []
+    for width in (1., 2.):
+        part.settings = replace(part.settings, width=width)
+        moved[7:10] = moved[6]
+        start = np.where(np.arange(len(moved)) < 6, -1., moved)
+        costs.append(part._prior(start, EVERY)[0])
+        start[6:10] = part.settings.typical
+        costs[-1] -= part._prior(start, EVERY)[0]
+    assert costs[0] == pytest.approx(4 * costs[1])
 
 
 def test_benchmarks_that_do_not_count_move_no_others():

@@ -49,12 +49,12 @@ def fitted():
     return fit(DUMPS, TO_FIT, FAMILIES)
 
 
-def assert_same_predictions(predictor, expected, losses=DUMPS):
+def assert_same_predictions(predictor, expected, losses=DUMPS, rtol=1e-9):
     predictions, reference = (
         part.predict(losses) for part in (predictor, expected))
     for part in ('values', 'low', 'high', 'extrapolated', 'in_sample'):
         np.testing.assert_allclose(
-            getattr(predictions, part), getattr(reference, part), rtol=1e-9)
+            getattr(predictions, part), getattr(reference, part), rtol=rtol)
 
 
 # ---- columns
@@ -150,7 +150,8 @@ def test_the_baseline_is_that_of_the_mean_loss():
     expected = fit_mean_loss_predictor(source.features(TABLE), TO_FIT,
                                        GROUPS).with_tokens(
                                            found.targets, source)
-    assert_same_predictions(found, expected)
+    # Sums over other columns have other last bits.
+    assert_same_predictions(found, expected, rtol=1e-7)
     weights = found.token_weights('sums')
     np.testing.assert_allclose(weights, 1)
 

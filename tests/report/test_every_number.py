@@ -8,8 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.predictions import Prediction
-from csv_plugin.core.study import outliers
+from csv_plugin.core.predictions import Prediction, outliers
 from csv_plugin.extras.page.rendering import render
 from csv_plugin.report.leaderboards import Leaderboard, as_markdown, as_text
 from tests.extras.page.pages import make_page

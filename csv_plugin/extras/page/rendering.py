@@ -14,9 +14,8 @@ from markupsafe import Markup
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.predictions import Missing, Outlier, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.study import Outlier
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text

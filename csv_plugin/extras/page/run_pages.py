@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.metric_names import no_accuracy
 from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
-from csv_plugin.core.predictions import Missing, check_labels
+from csv_plugin.core.predictions import Missing, check_labels, outliers
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.study import outliers
 from csv_plugin.extras.page.rendering import (Page, Picture, PredictorFile,
                                               heat_sections)
 from csv_plugin.extras.pictures import (capability_picture, capability_points,

@@ -85,7 +85,7 @@ def train_paper_head(table: LossTable,
     fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
               features.values, observed, units)
     model = CurveModel(curves, left_out, observed)
-    notes = {
+    notes: dict[str, tuple[str, ...]] = {
         name: (f'predicted by the mean accuracy: {problem}', )
         for name, problem in problems.items() if problem
     }

@@ -5,8 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from csv_plugin.core.predictions import Missing
-from csv_plugin.core.study import Outlier
+from csv_plugin.core.predictions import Missing, Outlier
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
