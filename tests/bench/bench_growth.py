@@ -1,4 +1,4 @@
-"""CPU time of fits, and how it grows.
+"""CPU time and memory of fits, and how they grow.
 
     OMP_NUM_THREADS=1 python -m tests.bench.bench_growth [--help]
 
@@ -6,28 +6,22 @@ Losses and accuracies are made up: families of twelve models, a common skill
 and five special ones, noise in every loss and every accuracy. With `--tables`,
 they are also read from losses.csv or losses.safetensors, scores.csv,
 models.csv and benchmarks.csv of folders, and the models of their train and
-validation splits are fitted to. All benchmarks are fitted with
-cross-validation, back-test and intervals. RidgeCV is scikit-learn's, fitted to
-all models and in five folds of families; `as often` as `averaged` fits: with
-its folds and back-tests, on losses and on their logarithms.
+validation splits are fitted to. A row is a fit of the model of accuracies to
+all benchmarks. Memory is what it adds to the process at its peak.
 """
-import time
+import itertools
 from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
-from sklearn.linear_model import RidgeCV
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.intervals import worse_models
-from csv_plugin.core.salience import SOLVERS, fold_masks
-from tests.bench.common import make_parser
+from tests.bench.common import make_parser, measure
 from tools.studies.options import tables_in
 
 FAMILY_SIZE, N_SPECIAL = 12, 5
-REFERENCE, OFTEN = 'RidgeCV', 'RidgeCV as often'
 
 
 def made_up(n_models, n_units, n_benchmarks, seed=0):
@@ -67,82 +61,36 @@ def read(folder):
 
 
 def main():
-    parser = make_parser(__doc__, units=2000, benchmarks=9)
+    parser = make_parser(__doc__, benchmarks=9)
     parser.add_argument(
         '--models', type=int, nargs='*', default=[60, 250, 1000])
+    parser.add_argument('--units', type=int, nargs='+', default=[200, 2000])
     parser.add_argument(
         '--tables', type=Path, nargs='+', default=[], metavar='FOLDER')
-    parser.add_argument(
-        '--solvers',
-        nargs='+',
-        choices=[REFERENCE, OFTEN, *sorted(SOLVERS)],
-        default=[REFERENCE, OFTEN, 'averaged'],
-        help='the first is what others are compared to')
-    fits(parser.parse_args())
-
-
-def fits(args):
-    """A row for each number of models, and for each folder."""
-    first, *others = args.solvers
-    header = ['models', 'units', 'benchmarks', f'{first}, CPU s']
-    for name in others:
-        header += [f'{name}, CPU s', 'ratio']
+    args = parser.parse_args()
+    header = ['models', 'units', 'benchmarks', 'CPU s', 'MB']
     print(row(header), row('---:' for _ in header), sep='\n')
-    worlds = [(made_up, n, args.units, args.benchmarks) for n in args.models]
-    worlds += [(read, folder) for folder in args.tables]
-    for make, *settings in worlds:
-        world = make(*settings)
-        features, accuracies, families = world
-        least = cpu_seconds(world, first)
-        cells = [
+    for n_models, n_units in itertools.product(args.models, args.units):
+        fit(*made_up(n_models, n_units, args.benchmarks))
+    for folder in args.tables:
+        fit(*read(folder))
+
+
+def fit(features, accuracies, families):
+    """Print the row of one fit."""
+    _, seconds, memory = measure(fit_predictor, features, accuracies, families)
+    print(
+        row([
             len(families),
             len(features.columns.units),
-            len(accuracies.benchmarks), f'{least:.2f}'
-        ]
-        for name in others:
-            seconds = cpu_seconds(world, name)
-            cells += [f'{seconds:.1f}', f'{seconds / least:.1f}']
-        print(row(cells), flush=True)
+            len(accuracies.benchmarks), f'{seconds:.1f}', f'{memory:.0f}'
+        ]),
+        flush=True)
 
 
 def row(cells):
     """Of a Markdown table."""
     return f'| {" | ".join(map(str, cells))} |'
-
-
-def ridge_cv(features, accuracies, families, often=False):
-    """Fit RidgeCV to the models with all accuracies, in folds and to all."""
-    rows = ~np.isnan(accuracies.values).any(axis=1)
-    losses = features.select(accuracies.models).values[rows]
-    accuracy, groups = accuracies.values[rows], np.array(families)[rows]
-    if not often:
-        fit_in_folds(losses, accuracy, fold_masks(groups, 0, n_repeats=1))
-        return
-    for values in (losses, np.log(losses)):
-        fit_in_folds(values, accuracy, fold_masks(groups, 0))
-        for worse in worse_models(losses.mean(axis=1)):
-            masks = fold_masks(groups[worse], 0, n_repeats=1)
-            fit_in_folds(values[worse], accuracy[worse], masks)
-
-
-def fit_in_folds(values, accuracy, masks):
-    """Fit to all models, and without each fold, which is predicted."""
-    values = (values - values.mean(axis=0)) / np.maximum(
-        values.std(axis=0), 1e-12)
-    model = RidgeCV(np.logspace(0, 6, 13), alpha_per_target=True)
-    for fit in masks:
-        model.fit(values[fit], accuracy[fit]).predict(values[~fit])
-    model.fit(values, accuracy)
-
-
-def cpu_seconds(world, name):
-    """What a fit of all benchmarks takes."""
-    start = time.process_time()
-    if name in (REFERENCE, OFTEN):
-        ridge_cv(*world, often=name == OFTEN)
-    else:
-        fit_predictor(*world, SOLVERS[name])
-    return time.process_time() - start
 
 
 if __name__ == '__main__':

@@ -1,21 +1,18 @@
-"""CPU time and memory of learning scoring heads, at the paper's size.
+"""CPU time and memory of the paper's training, at the paper's size.
 
     OMP_NUM_THREADS=1 python -m tests.bench.bench_head_training [--help]
 
-Algorithm 2 with float32 and with bfloat16 states, one step of it by autograd,
-and the exact solution on Phi, all on the same simulated losses. CPU time of
-one thread, so that other processes hardly change it. Memory is what a part
-adds to the process at its peak, the states not included.
+Algorithm 2 with float32 and with bfloat16 states, and one step of it by hand
+and by autograd, all on the same simulated losses. CPU time of one thread, so
+that other processes hardly change it. Memory is what a part adds to the
+process at its peak, the states not included.
 """
-import numpy as np
 import torch
 from torch.nn import functional
 
-from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.head.state_columns import StateColumns
 from tests.bench.bench_salience_training import simulate
 from tests.bench.common import make_parser, measure
 
@@ -42,15 +39,6 @@ def one_step_by_autograd(objective, evaluation):
     squares = (fitted - accuracy)**2
     squares[torch.from_numpy(objective.train)].sum().backward()
     return theta.grad, bias.grad
-
-
-def exact(values, uniform, accuracies, families):
-    return [
-        Ridge().fit(
-            Task.of(values, uniform, accuracy, chance, families),
-            fold_masks(families, seed=0))
-        for accuracy, chance in zip(accuracies.values.T, accuracies.chance)
-    ]
 
 
 def bench_training(states, table, accuracies, settings):
@@ -86,20 +74,6 @@ def bench_step(states, table, accuracies):
         f'{error:.0e}')
 
 
-def bench_exact(states, table, accuracies):
-    """Phi, and the exact solution after it."""
-    families = np.arange(len(table.models)) % 8
-    cached = states.bfloat16()
-    features, seconds, memory = measure(
-        lambda: StateColumns.of(cached, table).features(table))
-    report('Phi', seconds, memory)
-    fits, seconds, memory = measure(exact, features.values,
-                                    features.columns.uniform, accuracies,
-                                    families)
-    mse = ' '.join(f'{fit.cv_mse:.1e}' for fit in fits)
-    report('exact solution after Phi', seconds, memory, f'held-out MSE {mse}')
-
-
 def main():
     options = make_parser(
         __doc__,
@@ -109,17 +83,18 @@ def main():
         benchmarks=6,
         steps=PAPER_STEPS).parse_args()
     torch.set_num_threads(1)
-    training = simulate(options.tokens, max(options.tokens // 300, 1),
-                        options.models, options.benchmarks)
-    table, accuracies = training.losses, training.accuracies
+    losses, accuracies, _ = simulate(options.tokens,
+                                     max(options.tokens // 300, 1),
+                                     options.models, options.benchmarks)
+    targets = losses.tokens_of(accuracies.models[0])
+    table = targets.table({model: losses[model].texts for model in losses})
     states = torch.randn(
-        training.targets.n_tokens,
+        targets.n_tokens,
         options.width,
         generator=torch.Generator().manual_seed(0))
     print(f'T={options.tokens} H={options.width} M={options.models} '
           f'B={options.benchmarks}, one thread')
     bench_step(states, table, accuracies)
-    bench_exact(states, table, accuracies)
     bench_training(
         states, table, accuracies,
         HeadSettings(n_steps=options.steps, patience=options.steps + 1))

@@ -11,7 +11,7 @@ from tests.bench import bench_engines, bench_token_losses
 from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
 
-SIZE = '--tokens 600 --width 8 --models 20 --benchmarks 1'
+SIZE = '--tokens 600 --models 20 --benchmarks 2'
 
 
 @pytest.mark.slow
@@ -21,15 +21,15 @@ SIZE = '--tokens 600 --width 8 --models 20 --benchmarks 1'
      'at a time.*OpenCompass.*lm-eval'),
     ('bench_engines', '--texts texts.jsonl --only transformers_bfloat16',
      r'transformers bfloat16 \| \S+ \| \S+ \| \d+ \| t'),
-    ('bench_head_training', f'{SIZE} --steps 3', 'one step by autograd.*exact '
-     'solution after Phi.*3 steps, torch.bfloat16'),
-    ('bench_salience_training', f'{SIZE} --texts 12', 'T=600 H=8 M=20 B=1'),
+    ('bench_head_training', f'{SIZE} --width 8 --steps 3',
+     'one step by autograd.*3 steps, torch.bfloat16'),
+    ('bench_salience_training', f'{SIZE} --texts 12', 'T=600 K=132 M=20 B=2: '
+     '.* CPU s, .* MB'),
     ('bench_dumps', '--models 2', 'read_dumps: 2 models, .* ms and .* MB'),
-    ('bench_growth', '--models 24 60 --units 8 --benchmarks 1',
-     r'\| RidgeCV as often, CPU s \| ratio \| averaged, CPU s \|.*'
-     r'\| 24 \| 8 .*\| 60 \| 8 '),
-    ('bench_growth', '--models --tables . --solvers ridge uniform',
-     r'uniform, CPU s.*\| 7 \| 2 \| 2 '),
+    ('bench_growth', '--models 24 60 --units 4 8 --benchmarks 1',
+     r'\| benchmarks \| CPU s \| MB \|.*'
+     r'\| 24 \| 4 .*\| 24 \| 8 .*\| 60 \| 4 .*\| 60 \| 8 \| 1 \| '),
+    ('bench_growth', '--models --tables .', r'MB \|.*\| 7 \| 2 \| 2 \| '),
     ('bench_gpu', '--device cpu --sizes smoke --texts 3', 'of the ideal'),
 ])  # yapf: disable
 def test_a_script_runs(tmp_path, monkeypatch, capsys, script, options,

@@ -19,9 +19,11 @@ for package in ('opencompass', 'transformers', 'pandas', 'jinja2',
     pytest.importorskip(package)
 
 import transformers  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
 
 import csv_plugin as cp  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
+from csv_plugin.extras import training_files  # noqa: E402
 from csv_plugin.lm.loading import load_scoring_lm  # noqa: E402
 from tests.docs.blocks import EVERY_PAGE, ROOT, inline_commands  # noqa: E402
 from tests.docs.running import pages_with_code, run_page  # noqa: E402
@@ -95,11 +97,21 @@ def served(folder):
         }
 
 
+@pytest.fixture
+def blank_pictures(monkeypatch):
+    """Trainings draw nothing: it takes most of their time.
+
+    tests/extras/test_training_files.py has their pictures.
+    """
+    for name in ('capability_picture', 'methods_picture'):
+        monkeypatch.setattr(training_files, name, lambda *_: Figure())
+
+
 @pytest.mark.parametrize('page', [
     pytest.param(page, id=page.stem)
     for page in pages_with_code() if page.stem not in ALONE
 ])
-def test_page(page, folder, served, offline_hub, monkeypatch):
+def test_page(page, folder, served, offline_hub, blank_pictures, monkeypatch):
     if not shutil.which('bash'):
         pytest.skip('bash is not installed')
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(folder / 'benchmark_data'))

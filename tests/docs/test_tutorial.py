@@ -11,11 +11,14 @@ PAGE = ROOT / 'docs/tutorial.md'
 
 
 def rows(text):
-    """Real and predicted accuracy and interval, by benchmark."""
+    """Real and predicted accuracy and interval, by benchmark.
+
+    Marks behind intervals are left out.
+    """
     cells = [line.split() for line in text.splitlines()]
     return {
         row[1]:
-        [float(cell) for cell in (*row[2:4], *row[4][1:-1].split('-'))]
+        [float(cell) for cell in (*row[2:4], *row[4].strip('(?)').split('-'))]
         for row in cells if row and row[0] == 'smollm2-135m' and len(row) == 5
     }
 

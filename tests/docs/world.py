@@ -15,7 +15,6 @@ from safetensors.numpy import load_file, save_file
 
 import csv_plugin as cp
 from csv_plugin.core.texts import TextSet
-from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.runs.run_dumps import dataset_abbr
@@ -209,12 +208,12 @@ def _write_demo(folder: Path, zoo: Collection) -> None:
     cp.write_texts(folder / 'texts.jsonl', zoo.texts)
     shutil.copytree(shipped.ZOO / 'a', folder / 'zoo/a')
     known = [model for model in zoo.losses if model[0] in 'ab']
-    targets = zoo.losses.tokens_of(known[0])
-    losses = targets.table({model: zoo.losses[model].texts for model in known})
-    training = Training(losses, zoo.texts, table.select(known), zoo.families,
-                        targets)
-    for name in ('predictor', 'predictor_mean_loss'):
-        cp.save(training.mean_loss(), folder / f'{name}.safetensors')
+    for name, method in (('predictor', None), ('predictor_mean_loss',
+                                               'mean-loss')):
+        predictor = cp.fit(
+            zoo.losses.select(known), table.select(known), zoo.families,
+            method)
+        cp.save(predictor, folder / f'{name}.safetensors')
 
 
 def copy_model(folder: Path) -> None:
