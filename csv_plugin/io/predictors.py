@@ -395,7 +395,7 @@ def _taken(where: FilePath,
             raise InputError(where,
                              f'{_KINDS[kind]} of shape {expected} in {key!r}',
                              f'{array.dtype} of shape {array.shape}', _REMEDY)
-        if not np.all(np.abs(array) <= LARGEST):
+        if not np.all(np.abs(array) <= np.float64(LARGEST)):
             raise InputError(
                 where, f'finite numbers of at most {LARGEST:g} in {key!r}',
                 'others', _REMEDY)

@@ -94,7 +94,8 @@ def texts(folder: Path, seed: int) -> None:
 def triage(folder: Path, seed: int) -> None:
     save_predictor(PREDICTOR, folder / 'p')
     write_runs(folder / 'old', EARLIER)
-    write_runs(folder / 'new', {'good': 1.8, 'bad': 1.0 + .1 * seed}, 3)
+    ends = {'good': 1.8 + .1 * seed, 'bad': 1.0 + .1 * seed}
+    write_runs(folder / 'new', ends, 3)
     call('triage', '--predictor', folder / 'p', '--dumps', folder / 'new',
          '--history', folder / 'old', '--out', folder / 'out')
 
