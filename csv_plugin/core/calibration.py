@@ -37,11 +37,6 @@ class Tails:
     stretch: float
     degrees: float
 
-    @property
-    def root_mean_square(self) -> float:
-        """Root mean square of errors, in predicted deviations."""
-        return float(self.stretch * np.sqrt(self.degrees / (self.degrees - 2)))
-
     def quantile(self, level: float) -> float:
         """Return half the width of an interval, in predicted deviations."""
         return float(self.stretch * stdtrit(self.degrees, (1 + level) / 2))

@@ -148,7 +148,7 @@ def benchmark_fits(
         error = expected = np.nan
         if np.isfinite(difference).any() and len(set(families[rows])) > 1:
             error = np.sqrt(np.nanmean(difference**2))
-            expected = model.tails.root_mean_square * np.nanmedian(
+            expected = model.tails.stretch * np.nanmedian(
                 left_out.deviations[rows, b])
         found.append(
             BenchmarkFit(name, chance, n_items,

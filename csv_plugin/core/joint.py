@@ -136,8 +136,13 @@ class Joint:
 
     @property
     def expected_errors(self) -> NDArray[np.float64]:
-        """Expected root mean squared errors, fractions, `(M, B)`."""
-        return self.model.tails.root_mean_square * self._moments[1]
+        """Standard deviations of errors, stretched, fractions, `(M, B)`.
+
+        These are not root mean squares of Student's t. Few families bound its
+        degrees of freedom to 2.5, and then root mean squares are more than
+        twice the observed errors.
+        """
+        return self.model.tails.stretch * self._moments[1]
 
     def halves(self, level: float) -> Halves:
         """Return half widths of intervals about `accuracies`."""
