@@ -1,9 +1,11 @@
 """One model of the accuracies of all models on all benchmarks.
 
-A mixture of a few Gaussian processes (core.member), which see losses in unlike
-forms. Every benchmark weighs them by how well they predict families left out.
-All that is said of accuracies is a view of the joint distribution that
-`AccuracyModel.joint` returns.
+The model averages a few Gaussian processes of exponents (core.member), which
+see losses in different forms. Every benchmark weighs them by how well they
+predict families left out. The mixture is replaced by one normal distribution
+of the exponent with its mean and its variance. Everything that is reported of
+accuracies is a view of the joint distribution that `AccuracyModel.joint`
+returns.
 """
 from collections.abc import Sequence
 from typing import Optional
@@ -24,13 +26,15 @@ class AccuracyModel:
     """The fitted model.
 
     Attributes:
-        members: The fitted forms.
-        shares: Their shares by benchmark, `(F, B)`.
+        members: The F fitted forms.
+        shares: Weights of the forms by benchmark, `(F, B)`; sums over F are 1.
         floor: Accuracy of a model that knows nothing, `(B,)`.
         noise: Noise of accuracies over p (1 - p), `(B,)`.
         left_out: Predictions of the fitted models by the other families.
-        tails: How far errors go, in posterior deviations.
-        between: Correlation of a model's exponents between benchmarks.
+        tails: Distribution of errors over their predicted deviations.
+        between: Correlation of a model's deviations on two benchmarks.
+        usual_deviations: Medians over fitted models of the deviations of
+            exponents without a model's family, `(B,)`.
     """
 
     def __init__(self,
@@ -47,7 +51,8 @@ class AccuracyModel:
             floor = member.posterior.floor
             self.members.append(member)
         self.shares = shares_by(
-            np.array([member.learned.scores() for member in self.members]))
+            np.array(
+                [member.learned.accuracy_scores() for member in self.members]))
         self._calibrate()
 
     @classmethod
@@ -56,7 +61,7 @@ class AccuracyModel:
                  found: Sequence[dict[str, NDArray]]) -> 'AccuracyModel':
         """Return the model that an earlier fit to the same models found.
 
-        `found` is that of each member (`Member.found`).
+        `found` has `Member.found` of each member.
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
@@ -71,9 +76,9 @@ class AccuracyModel:
         return model
 
     def _placed(self, losses: Losses) -> dict[bool, tuple[Scale, Place]]:
-        """The scales of the forms, and where they place the fitted models.
+        """Scales, and what they make of the losses of the fitted models.
 
-        By whether they take logarithms.
+        Forms differ in scale only by `Form.logarithms`, which is the key.
         """
         families = families_by_number(self.observed.families)
         found = {}
@@ -91,7 +96,6 @@ class AccuracyModel:
                          for share, member in zip(self.shares, self.members))
         mean, variance = self.mixed(
             [member.posterior.families_left_out() for member in self.members])
-        #: Median deviations of exponents without a model's family, `(B,)`.
         self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
@@ -104,7 +108,7 @@ class AccuracyModel:
                                         NDArray]]) -> tuple[NDArray, NDArray]:
         """Return the mean and the variance of the mixture, `(M, B)` each.
 
-        Parts are those of the members.
+        `parts` are the means and variances of the members.
         """
         mean = sum(share * part for share, (part, _) in zip(
             self.shares, parts))  # yapf: disable
@@ -114,15 +118,16 @@ class AccuracyModel:
 
     @property
     def model_errors(self) -> NDArray[np.float64]:
-        """Root mean squared errors of fitted models by the other families.
+        """Root mean squared errors of fitted models without their family.
 
-        In deviations that are expected, `(M,)`.
+        In expected deviations, `(M,)`.
         """
         return model_errors(self.left_out.errors[:, self.observed.counts])
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
-        """True for fitted models that lie far off, and count less, `(M,)`."""
+        """True for fitted models with errors above `Settings.outlier`, `(M,)`.
+        """
         return self.model_errors > self.settings.outlier
 
     def joint(self,
@@ -130,9 +135,10 @@ class AccuracyModel:
               families: Optional[Sequence[str]] = None) -> Joint:
         """Return the joint distribution of the accuracies of new models.
 
-        Families are names, equal for models that lie off together; by default
-        every model is of a new family of its own. Names of fitted families
-        are new ones, too.
+        Families are names, equal for models that deviate together; by default
+        every model has a family of its own. A name of a fitted family means a
+        new one, too: names do not show that a new model is trained like the
+        fitted ones, and errors of families left out hold for new families.
         """
         numbers = self._first_new + numbers_of(families, len(losses.units))
         placed = {
@@ -145,8 +151,8 @@ class AccuracyModel:
     def left_out_joint(self) -> Joint:
         """Return the distribution of fitted models by the other families.
 
-        NaN where no accuracy is observed. Correlations between models are not
-        those of these predictions, as every family is left out by itself.
+        NaN where no accuracy is observed. Every family is left out by itself,
+        so correlations between its models are not those of one prediction.
         """
         places = [member.posterior.place for member in self.members]
         parts = [
@@ -161,7 +167,7 @@ class AccuracyModel:
     def exponents(self, places: Sequence[Place]) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents, `(M, B)` each.
 
-        Places are those of the members.
+        `places` are what each member's scale makes of their losses.
         """
         return self.mixed([
             member.exponents(place)

@@ -1,10 +1,13 @@
-"""How far errors really go, by families left out in closed form.
+"""How far predictions err, by families left out in closed form.
 
-Posterior deviations hold if the model is right. What families left out differ
-by says how far it is: their errors, over their deviations, give a common
-stretch of all intervals and the degrees of freedom of their tails, the
-correlation of a model's errors between benchmarks, and models that lie far
-off.
+Standard deviations of the posterior are right only if the model is. So every
+fitted model is predicted without its family. The errors of its accuracies,
+over their predicted deviations, show by how much intervals must be stretched,
+how heavy the tails of errors are, how far errors of one model go together on
+several benchmarks, and which models lie far off.
+
+The tails are fitted to errors of accuracies, but `core.joint` applies them to
+deviations of exponents as well: the curve is nearly a line over one interval.
 """
 from dataclasses import dataclass
 
@@ -14,13 +17,14 @@ from scipy.special import gammaln, stdtrit
 
 from csv_plugin.core.curve import moments
 
-#: Degrees of freedom that are tried.
+#: Candidates for the degrees of freedom of Student's t.
 DEGREES = (3., 4., 6., 10., 30.)
-#: Largest stretch of deviations that is tried, and how many are.
+#: Largest candidate for the stretch of deviations, and number of candidates.
 MOST_STRETCH, N_STRETCHES = 2., 15
-#: The correlation between benchmarks is shrunk as if so many pairs of errors
-#: with none had been seen.
+#: The correlation between benchmarks is shrunk toward 0, as if this number of
+#: uncorrelated pairs of errors had been seen as well.
 PAIRS_WITHOUT = 15
+#: Largest correlation between benchmarks.
 #: Standardised errors beyond this count as this in the correlation.
 LARGEST_ERROR = 3.
 MOST_CORRELATED = .95
@@ -28,17 +32,13 @@ MOST_CORRELATED = .95
 
 @dataclass(frozen=True)
 class Tails:
-    """Student's t of errors, over their posterior deviations."""
+    """Distribution of errors over predicted deviations: stretched Student's t.
+    """
     stretch: float
     degrees: float
 
-    @property
-    def root_mean_square(self) -> float:
-        """Root mean square of errors, in posterior deviations."""
-        return float(self.stretch * np.sqrt(self.degrees / (self.degrees - 2)))
-
     def quantile(self, level: float) -> float:
-        """Return the half width of an interval, in deviations."""
+        """Return half the width of an interval, in predicted deviations."""
         return float(self.stretch * stdtrit(self.degrees, (1 + level) / 2))
 
 
@@ -46,9 +46,10 @@ class Tails:
 class LeftOut:
     """Predictions of fitted models by the other families, `(M, B)`.
 
-    Accuracies and standard deviations, in 0..1; `errors` are observed minus
-    predicted, over the deviation. All are NaN where none is observed.
-    `uncertain` is the share of the variance that is not noise of items.
+    `accuracies` are predicted ones and `deviations` their standard deviations,
+    fractions. `errors` are observed minus predicted accuracies, over the
+    deviations. `uncertain` is the share of the variance that is not noise of
+    items. All are NaN where no accuracy is observed.
     """
     accuracies: NDArray[np.float64]
     deviations: NDArray[np.float64]
@@ -72,12 +73,13 @@ class LeftOut:
                   least_stretch: float) -> tuple[Tails, float]:
         """Return the tails and the correlation between benchmarks.
 
-        By the benchmarks that count, `(B,)`. `families` are numbers, `(M,)`.
+        They are fitted to the benchmarks that count, a mask `(B,)`. `families`
+        are numbers, equal in a family, `(M,)`.
         """
         errors = self.errors[:, counts]
         seen = ~np.isnan(errors)
         n_families = len(np.unique(families[seen.any(axis=1)]))
-        # A family of k models counts as the root of k: its models are alike.
+        # Models of a family are alike, so k of them count as the root of k.
         weight = seen / np.sqrt(np.bincount(families)[families])[:, None]
         tails = fit_tails(errors, weight, n_families, least_degrees,
                           least_stretch)
@@ -114,9 +116,9 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
 def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     """Return the correlation of a model's exponents between benchmarks.
 
-    Errors are those of `fit_tails` over their stretch. `share`, `(M, B)`, is the
-    share of their variance that is not noise of items. Least squares over all
-    pairs of benchmarks, shrunk toward 0.
+    Errors are those of `fit_tails` over their stretch. `share`, `(M, B)`, is
+    the share of their variance that is not noise of items. The correlation is
+    that of least squares over all pairs of benchmarks, shrunk toward 0.
     """
     seen = ~np.isnan(errors)
     errors = np.where(seen, errors, 0)

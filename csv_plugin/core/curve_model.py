@@ -1,10 +1,10 @@
 """Accuracies along a given curve, with errors of families left out.
 
-The baseline of the mean loss, and the paper's method, give a point for each
-model and no distribution. Their errors of families left out, in exponents,
-give one: every model lies off by the same standard deviation on a benchmark,
-and what models lie off by is not shared. `core.joint` reads it as it reads
-the model of accuracies.
+The baseline of the mean loss, and the paper's method, predict one accuracy for
+each model and no distribution. Here they get one, from their errors when
+families are left out: on a benchmark, exponents of all models have the same
+standard deviation about the curve, independently of each other. `core.joint`
+takes it like the model of accuracies.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ LEAST_DEVIATION = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Exponents:
-    """Exponents of M models on B benchmarks, `(M, B)`, and their families."""
+    """Exponents of M models on B benchmarks, `(M, B)`.
+
+    `families`, `(M,)`, are numbers, equal in a family.
+    """
     values: NDArray[np.float64]
     families: NDArray[np.int64]
 
@@ -52,11 +55,11 @@ class Curves:
 
 
 class CurveModel:
-    """Points along curves, and their errors.
+    """Accuracies along curves, and their distribution.
 
-    `left_out` are points `(M, B)` predicted without a model's family, NaN
-    where there are none, kept as `points`; other attributes are those of
-    `AccuracyModel`.
+    `left_out`, kept as `points`, are accuracies `(M, B)` along curves that
+    were fitted without the model's family, NaN where there are none. Other
+    attributes are those of `AccuracyModel`.
     """
 
     def __init__(self,

@@ -270,23 +270,6 @@ class TokenColumns:
         return scipy.sparse.csc_array(self.matrix @ coefficients)
 
 
-def group_columns(table: LossTable, groups: Sequence[str]) -> TokenColumns:
-    """Return one column per group of tokens, sorted by name: its mean loss.
-
-    Scored: the tokens that every model scored, one or more; groups without one
-    are left out. The `uniform` of a group is its number of scored tokens per
-    character of all texts. Groups are T names, such as those of
-    `answer_groups`.
-    """
-    counted = counted_tokens(table)
-    names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
-    counts = np.bincount(member)
-    columns = Columns(
-        tuple(str(name) for name in names), counts / table.n_chars.sum(),
-        table.fingerprint, counted)
-    return TokenColumns(columns, _indicator(counted, member, 1 / counts))
-
-
 def text_columns(table: LossTable,
                  part: Optional[NDArray] = None) -> TokenColumns:
     """Return one column per text: its loss per character.
@@ -323,14 +306,3 @@ def answer_mask(texts: Iterable[Text],
             len(text.text[:place].encode()) for place in text.answer or (0, 0))
         masks.append((tokens.starts < end) & (tokens.ends > start))
     return np.concatenate(masks)
-
-
-def answer_groups(texts: Sequence[Text],
-                  spans: Sequence[TokenSpans]) -> list[str]:
-    """Return 'source/answer' or 'source/text' for every token, length T."""
-    sources = np.repeat([text.source for text in texts],
-                        [len(tokens) for tokens in spans])
-    return [
-        f'{source}/{"answer" if inside else "text"}'
-        for source, inside in zip(sources, answer_mask(texts, spans))
-    ]

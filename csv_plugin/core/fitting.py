@@ -1,8 +1,8 @@
 """Fits of a `Predictor` to losses and observed accuracies.
 
-Before the fit, what would change nothing is taken out, and all has a fixed
-order: models without an accuracy, models, columns and rows given twice. So the
-order of rows, columns and families does not move a prediction.
+Before the fit, models without an accuracy, and models and columns that are
+given twice, are left out. The rest is put into a fixed order. So predictions
+depend neither on copies nor on the order of rows, columns and families.
 """
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -72,7 +72,7 @@ def fit_mean_loss_predictor(features: FeatureTable, accuracies: AccuracyTable,
 
 def _prepared(features: FeatureTable, accuracies: AccuracyTable,
               families: Sequence[str], units: Optional[Units]) -> Fit:
-    """What is fitted to, in a fixed order."""
+    """Losses and accuracies to fit to, without copies and in a fixed order."""
     features = features.select(accuracies.models)
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     known = ~np.isnan(accuracies.values).all(axis=1)
@@ -90,7 +90,7 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
                         tuple(families[row] for row in rows),
                         accuracies.chance, accuracies.n_items)
     losses = features.values[rows]
-    # As many digits as a predictor's file holds of them.
+    # A predictor's file has 32 bits of each token's loss: fit to these.
     tokens = units.tokens
     losses[:, tokens] = losses[:, tokens].astype(np.float32)
     return Fit(
@@ -100,7 +100,10 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
 
 def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
               columns: NDArray, families: Sequence[str]) -> NDArray[np.int64]:
-    """Rows to fit to, by mean loss; of rows that are the same, the first."""
+    """Rows to fit to, by mean loss; of equal rows only the first.
+
+    An `InputError` if equal rows have different families.
+    """
     cells = np.hstack([losses[:, columns], np.nan_to_num(accuracies, nan=-1)])
     _, first, group = np.unique(
         cells, axis=0, return_index=True, return_inverse=True)
@@ -112,7 +115,7 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
                 'accuracies', f'{families[twin]!r} and {families[row]!r}',
                 'Give the model once, or both in one family.')
     first = first[known[first]]
-    # Columns may have another order: no order of theirs decides.
+    # Sorted values, and sums, do not depend on the order of columns.
     keys = np.sort(losses[first][:, columns], axis=1).T
     order = np.lexsort((*keys[:3], losses[first][:, columns].sum(axis=1)))
     return first[order]
@@ -132,7 +135,7 @@ def benchmark_fits(
     model: Union[AccuracyModel, CurveModel],
     notes: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> tuple[BenchmarkFit, ...]:
-    """Return what the fit says of each benchmark, with notes by its name."""
+    """Summarise the fit of each benchmark, with notes by its name."""
     observed, left_out = fit.observed, model.left_out
     families = np.array(observed.families)
     found = []
@@ -141,11 +144,11 @@ def benchmark_fits(
         accuracy = observed.accuracies[rows, b]
         chance, n_items = float(observed.chance[b]), int(observed.n_items[b])
         difference = left_out.accuracies[rows, b] - accuracy
-        # Without another family there is nothing to predict a model from.
+        # Errors need models of a second family to predict from.
         error = expected = np.nan
         if np.isfinite(difference).any() and len(set(families[rows])) > 1:
             error = np.sqrt(np.nanmean(difference**2))
-            expected = model.tails.root_mean_square * np.nanmedian(
+            expected = model.tails.stretch * np.nanmedian(
                 left_out.deviations[rows, b])
         found.append(
             BenchmarkFit(name, chance, n_items,

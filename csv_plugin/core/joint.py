@@ -1,7 +1,7 @@
-"""Views of one joint distribution of accuracies.
+"""The joint distribution of accuracies of new models, and views of it.
 
-Exponents of M models on B benchmarks have means and deviations, and these
-correlations. A part `between` of what a model deviates by is the same on all
+Exponents of M models on B benchmarks have means, variances and correlations. A
+part `between` of what a model deviates by is the same on all
 benchmarks. With A_b, the correlations between models on benchmark b from its
 posterior alone, and A, their mean over benchmarks, they are
 
@@ -11,16 +11,18 @@ posterior alone, and A, their mean over benchmarks, they are
     within benchmark b    R_b
     between benchmarks    between R,  R the mean of all R_b
 
-Accuracies follow by the curve (Eq. 2) and the noise of a benchmark's items.
-An interval of a single accuracy has the ends of its exponent's, and the noise
-beside them. Intervals of sums and differences have half widths of the root of
+Accuracies follow by the curve (Eq. 2), with the noise of a benchmark's items.
+The interval of a single accuracy runs between the accuracies at the ends of
+its exponent's interval, widened by the noise at these ends. The half widths of
+the interval of a weighted sum are roots of
 
     sum over cells i, j of  w_i w_j correlation_ij half_i half_j
 
-with the half of each accuracy on the side to which it would move the sum
-(recovery of variance estimates; Zou and Donner, Statistics in Medicine 27(10),
-2008). So no difference goes further than both of its sides do, which are cut
-at 0 and 1.
+Each accuracy has two halves, below and above; the one in the direction in
+which it would move the sum counts (recovery of variance estimates; Zou and
+Donner, Statistics in Medicine 27(10), 2008). Ends of sums are cut at what they
+are if all accuracies are at the same ends of their own intervals, which are
+cut at 0 and 1.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,11 +38,12 @@ from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
 from csv_plugin.core.settings import Settings
 
-#: Newton steps to the mode, given known accuracies, and the least part of one.
+#: Largest number of steps to the mode, given known accuracies, and the least
+#: part of a step that is tried.
 GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
-#: Share of the largest eigenvalue below which one of a covariance is 0.
+#: Eigenvalues of a covariance below this share of the largest count as 0.
 SINGULAR = 1e-9
-#: Draws of ranks and of what is best, and their seed.
+#: Number of draws for ranks and probabilities to be best, and their seed.
 DRAWS, SEED = 4000, 0
 #: Least eigenvalue of correlations that are drawn from: rounding, and what
 #: known accuracies leave only approximately, make some of them negative.
@@ -74,9 +77,10 @@ class Model(Protocol):
 
 
 class Halves(NamedTuple):
-    """Half widths of intervals of accuracies, below and above, `(M, B)`.
+    """Half widths of intervals of accuracies, fractions, `(M, B)`.
 
-    `down` and `up` are those of the exponents, the others of the noise.
+    `down` and `up` come from the exponents, below and above the accuracy;
+    `noise_down` and `noise_up` from the noise of items at these ends.
     """
     down: NDArray[np.float64]
     up: NDArray[np.float64]
@@ -132,8 +136,13 @@ class Joint:
 
     @property
     def expected_errors(self) -> NDArray[np.float64]:
-        """Root mean square errors to expect, fractions, `(M, B)`."""
-        return self.model.tails.root_mean_square * self._moments[1]
+        """Standard deviations of errors, stretched, fractions, `(M, B)`.
+
+        These are not root mean squares of Student's t. Few families bound its
+        degrees of freedom to 2.5, and then root mean squares are more than
+        twice the observed errors.
+        """
+        return self.model.tails.stretch * self._moments[1]
 
     def halves(self, level: float) -> Halves:
         """Return half widths of intervals about `accuracies`."""
@@ -190,17 +199,17 @@ class Joint:
     def sum(self, weights: NDArray, level: float) -> Sum:
         """Return a weighted sum of accuracies, with weights `(M, B)`.
 
-        Such as a difference of two models, or one of their means.
+        For example, the difference of two models, or of their means.
         """
         value = float((weights * self.accuracies).sum())
         half = self.halves(level)
         sizes = []
         for sign in (-1, 1):
-            rises = sign * weights > 0
-            exponent = weights * np.where(rises, half.up, half.down)
-            noise = weights * np.where(rises, half.noise_up, half.noise_down)
+            upward = sign * weights > 0
+            exponent = weights * np.where(upward, half.up, half.down)
+            noise = weights * np.where(upward, half.noise_up, half.noise_down)
             sizes.append(np.sqrt(self._square(exponent) + (noise**2).sum()))
-        # Accuracies lie in 0..1, which may leave less room.
+        # Single accuracies may have less room, as they lie in 0..1.
         ends = np.sort(weights * np.array(self.intervals(level)), axis=0)
         least, most = ends.sum(axis=(1, 2))
         low = max(value - sizes[0], float(least))
@@ -230,7 +239,7 @@ class Joint:
               level: float) -> tuple[NDArray, NDArray, NDArray]:
         """Return mean accuracies over benchmarks, and their ends, `(M,)` each.
 
-        `benchmarks` are places.
+        `benchmarks` are their indices.
         """
         half, n = self.halves(level), len(benchmarks)
         between, ends = self.between, []
@@ -242,7 +251,7 @@ class Joint:
                       between * exponent.sum(axis=1)**2)
             ends.append(np.sqrt(square + (noise**2).sum(axis=1)))
         middle = self.accuracies[:, benchmarks].mean(axis=1)
-        # Accuracies lie in 0..1, which may leave less room.
+        # Single accuracies may have less room, as they lie in 0..1.
         least, most = (
             end[:, benchmarks].mean(axis=1) for end in self.intervals(level))
         return (middle, np.maximum(middle - ends[0],
@@ -271,12 +280,11 @@ class Joint:
     # ---- uncertain losses
 
     def with_errors(self, covariance: NDArray, common: NDArray) -> 'Joint':
-        """Return the distribution where exponents are off by more.
+        """Return the distribution with further errors of exponents.
 
-        Such as by what losses that are extrapolated are off. Covariances of
-        these errors are `(M, B, B)`, between the benchmarks of each model. All
-        models lie off together by a part of them, `common` of the variance,
-        `(M,)`.
+        For example, errors of losses that were extrapolated. `covariance`,
+        `(M, B, B)`, is that of the errors of each model on the benchmarks. The
+        share `common`, `(M,)`, of their variance is common to all models.
         """
         added = np.diagonal(covariance, axis1=1, axis2=2)
         deviation, variance = np.sqrt(self.variance), self.variance + added
@@ -301,10 +309,11 @@ class Joint:
     def given(self, observed: NDArray) -> 'Joint':
         """Return the distribution, given accuracies of some of the models.
 
-        Observed are `(M, B)` in 0..1, NaN where unknown. They change models of
-        the same family, and these alone. A family keeps a part of what its
-        exponents deviate by, and with it a part of its correlations with
-        others.
+        Observed are `(M, B)` in 0..1, NaN where unknown. They change the
+        predictions of models of the same family, and of no others. What the
+        exponents of the family may still deviate by is a part of what they
+        could before, plus something of their own. So correlations with other
+        families become smaller.
         """
         seen = ~np.isnan(observed)
         if not seen.any():
@@ -365,11 +374,12 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """N accuracies that are known, and what their exponents were before.
+    """N known accuracies, and the distribution of their exponents before.
 
-    `prior` are means and `covariance`, `(N, N)`, covariances of the exponents;
-    `accuracies`, `floor` and `noise` are of each, `(N,)`. The mode is written
-    in the dual, the inverse covariance times how far exponents move.
+    `prior`, `(N,)`, are means and `covariance`, `(N, N)`, covariances of the
+    exponents. `accuracies`, `floor` and `noise` are `(N,)`, and `straight` is
+    as in `Form`. A dual, `(N,)`, is the inverse covariance times exponents
+    minus their prior means.
     """
     prior: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -379,7 +389,7 @@ class Known:
     straight: float
 
     def mode(self) -> NDArray[np.float64]:
-        """Return the dual of the mode, by Newton steps that lead down."""
+        """Return the dual of the mode, by Gauss-Newton steps."""
         dual = np.zeros(len(self.prior))
         for _ in range(GIVEN_STEPS):
             targets = self._line(dual).targets
@@ -394,7 +404,7 @@ class Known:
         return dual
 
     def matrix(self, dual: NDArray) -> NDArray[np.float64]:
-        """Return the covariance of the targets of the curve's line there."""
+        """Return the covariance of the targets of tangents at a dual."""
         return self.covariance + np.diag(
             self._variance / self._line(dual).slopes**2)
 

@@ -1,16 +1,21 @@
 """What the model of accuracies sees of losses, and covariances of exponents.
 
-Losses of M models on K units become a mean loss, and what single units
-deviate from it. A unit is a text or a column of a table. In the kernel, the
-covariance between the exponents of two models on one benchmark, every part has
-an amount of its own:
+Losses of M models on K units become a mean loss, and deviations of single
+units from it. A unit is a text or a column of a table. The kernel is the
+covariance between the exponents of two models on one benchmark. It is a sum of
+parts, each with an amount of its own:
 
     spread    product of the mean losses: slopes differ between benchmarks
     units     inner product of the units' deviations: the salience weights
-    answers   the same for tokens of a benchmark's own answers
+    answers   inner product of the deviations of tokens of the right answers,
+              on benchmarks that have texts of their own among the losses
     bend      a smooth curve of the mean loss that bends toward better models
-    family    models of one family lie off together
-    own       a model lies off by itself
+    family    models of one family deviate together
+    own       each model deviates by itself
+
+The mean loss is a mean over units of values over their noise, so that units
+that follow the common trend of all units count more. The noise of a unit is
+what its values deviate by from one common factor of all units.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +30,15 @@ from csv_plugin.core.settings import Settings
 
 PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
-#: A common factor of units is refined so many times.
+#: Steps that refine the common factor of units.
 FACTOR_STEPS = 20
-#: Most units that are clustered.
+#: Largest number of units that are clustered.
 CLUSTERED = 1000
-#: Smallest width of anything that is divided by.
+#: Added to widths before anything is divided by them.
 TINY = 1e-12
-#: Features are rounded to so many digits, so that the unit in which losses
-#: come, and the order of columns, do not decide by their last bits.
+#: Digits after the point that standardised losses are rounded to. Rounding
+#: removes differences in last bits, which the unit of losses and the order of
+#: columns would cause.
 DIGITS = 10
 
 
@@ -41,8 +47,9 @@ class Losses:
     """Losses of M models, `(M, K)` on K units in any one unit.
 
     `sources` are names of the source of each unit, `(K,)`, or '' where there
-    is none. `answers` are losses in nats of the tokens of a benchmark's own
-    answers, `(M, T)`, by the place of the benchmark.
+    is none. `answers` are losses in nats of the T tokens of the right answers
+    in a benchmark's own texts, `(M, T)`, by the index of the benchmark. These
+    tokens are called its own answers.
     """
     units: NDArray[np.float64]
     sources: NDArray[np.str_]
@@ -61,13 +68,14 @@ class Losses:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where M models lie, as one form of the model sees their losses.
+    """Standardised losses of M models, as one form of the model sees them.
 
-    `means`, `(M, C)`, are standardised mean losses, small is good: that of all
-    units, of groups of them, and of benchmarks' own answers. `units`, `(M,
-    K)`, are what units deviate from the first. `answers`, `(M, T)`, are what
-    tokens deviate from their mean, by the place of the benchmark. `families`
-    are numbers, equal in a family.
+    `means`, `(M, C)`, are mean losses, of which small ones are good: column 0
+    is the mean of all units, then come those of groups of units, then those of
+    benchmarks' own answers. `units`, `(M, K)`, are deviations of units from
+    the mean of all. `answers`, `(M, T)`, are deviations of the tokens of a
+    benchmark's own answers from their mean, by the index of the benchmark.
+    `families`, `(M,)`, are numbers, equal in a family.
     """
     means: NDArray[np.float64]
     units: NDArray[np.float64]
@@ -85,10 +93,10 @@ class Place:
 
 
 class Scale:
-    """Places models by their losses; learned from the fitted models.
+    """Turns losses into a `Place`; learned from the fitted models.
 
-    With `logarithms`, values of units are logarithms of losses over typical
-    ones, else these ratios; see `settings.Form`.
+    Losses over typical losses are ratios. Values of units are these ratios, or
+    with `logarithms` their logarithms, over the noise of the unit.
     """
 
     def __init__(self, losses: Losses, logarithms: bool,
@@ -97,6 +105,7 @@ class Scale:
         self.typical = typical_losses(losses.units)
         self.reliability = np.ones(losses.units.shape[1])
         if losses.units.shape[1] > 2:
+            # A first mean of all units, to leave out absurd models.
             values = self._values(losses.units)
             self.middle, self.width = middle_and_width(values.mean(axis=1))
             noise = noise_of_units(values[self._sound(values)],
@@ -117,8 +126,9 @@ class Scale:
         }
 
     @cached_property
-    def own(self) -> dict[int, int]:
-        """The mean loss of its own answers, by the place of the benchmark."""
+    def columns_of_answers(self) -> dict[int, int]:
+        """Columns of `Place.means` of own answers, by index of the benchmark.
+        """
         first = 1 + self.groups.shape[1]
         return {b: first + i for i, b in enumerate(self.answers)}
 
@@ -130,8 +140,8 @@ class Scale:
             b: scale(losses.answers[b])
             for b, scale in self.answers.items()
         }
-        own = [mean for mean, _ in answers.values()]
-        means = np.column_stack([all_units, groups, *own])
+        of_answers = [mean for mean, _ in answers.values()]
+        means = np.column_stack([all_units, groups, *of_answers])
         return Place(
             rounded(means), rounded(self._deviations(values) / self.size), {
                 b: rounded(deviations)
@@ -151,7 +161,10 @@ class Scale:
         return np.where(losses > least, self.reliability / by, 0)
 
     def _sound(self, values: NDArray) -> NDArray[np.bool_]:
-        """Models whose mean loss is not absurdly far from the others."""
+        """True for models whose mean loss is near enough to others', `(M,)`.
+
+        See `Settings.sound`.
+        """
         away = np.abs(values.mean(axis=1) - self.middle) / self.width
         return away <= self.settings.sound
 
@@ -160,10 +173,11 @@ class Scale:
         return centred - centred.mean(axis=1, keepdims=True)
 
     def _groups(self, values: NDArray, sources: NDArray) -> NDArray:
-        """Shares of K units in groups of them, `(K, C)`.
+        """Weights of K units in the means of groups, `(K, C)`; sums are 1.
 
         Groups are the sources of texts where these are known, else clusters of
-        units whose deviations are alike (Ward's method).
+        units whose deviations are alike. These are all clusters that Ward's
+        method joins, so large clusters contain small ones.
         """
         n_units = values.shape[1]
         groups = []
@@ -171,7 +185,7 @@ class Scale:
             names = np.unique(sources)
             groups = [sources == name for name in names if len(names) > 1]
         elif n_units > 2:
-            # Clusters of very many units are those of a part of them.
+            # Of very many units, only some are clustered.
             part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
             part = np.unique(part.round().astype(int))
             alike = self._deviations(values)[:, part]
@@ -179,13 +193,17 @@ class Scale:
             for members in clusters(alike.T):
                 if self.settings.cluster * len(part) <= len(members):
                     groups.append(np.isin(np.arange(n_units), part[members]))
+            # The largest cluster, of all units, is the mean of all.
             groups = groups[1:]
         shares = [group / group.sum() for group in groups]
         return np.reshape(shares, (-1, n_units)).T
 
 
 class AnswerScale:
-    """Places models by tokens of a benchmark's own answers, `(M, T)` nats."""
+    """Standardises losses in nats of a benchmark's own answers, `(M, T)`.
+
+    Learned from the fitted models. Values are log(1 + loss / knee).
+    """
 
     def __init__(self, losses: NDArray, knee: float) -> None:
         self.knee = knee
@@ -217,7 +235,11 @@ def clusters(rows: NDArray) -> list[list[int]]:
 
 
 def _size(deviations: NDArray) -> float:
-    """Root of the mean over models of the sum of squares over units."""
+    """Root mean square, over models, of the length of their deviations.
+
+    Over it, deviations of a typical model have length 1, whatever the number
+    of units, so that amounts mean the same on every table.
+    """
     return float(np.sqrt(max((deviations**2).sum(axis=1).mean(), TINY)))
 
 
@@ -231,12 +253,20 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
 
 
 def rounded(values: NDArray) -> NDArray[np.float64]:
-    """Return rounded values in one layout, on which last bits may hang."""
+    """Return rounded values, in one layout of memory.
+
+    The layout decides in which order values are summed, and so on last bits.
+    """
     return np.ascontiguousarray(values.round(DIGITS))
 
 
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the median and a robust deviation along the first axis."""
+    """Return the median and a robust deviation along the first axis.
+
+    The deviation is that of a normal distribution with the same quartiles. It
+    is larger if half of the standard deviation is, within limits: quartiles of
+    few models, or of models in two heaps, may lie too near.
+    """
     low, middle, high = np.quantile(values, [.25, .5, .75], axis=0)
     quartiles = high - low
     wide = np.minimum(values.std(axis=0) / 2, 1.5 * quartiles)
@@ -246,8 +276,9 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
 def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
     """Return deviations of units about their one common factor, `(K,)`.
 
-    Values are `(M, K)`. Loadings of the factor and noise of the units are
-    refined in turns. `least` is a share of a unit's own deviation.
+    Values are `(M, K)`. The factor is the sum of the units, weighted by their
+    loadings; loadings and noise are refined in turns. The noise of a unit
+    includes `least` times the standard deviation of its values.
     """
     centred = values - values.mean(axis=0)
     deviation = centred.std(axis=0) + 1e-9
@@ -263,10 +294,10 @@ def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
 
 
 def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
-    """Return the covariance of a smooth curve that is straight below 0.
+    """Return the covariance of a smooth curve that is 0 up to 0, `(M, N)`.
 
-    It is that of a Wiener process integrated once, between places `(M,)` and
-    `(N,)`: `(M, N)` (Wahba, J. R. Stat. Soc. B 40(3), 1978).
+    It is that of a Wiener process integrated once, between its values at
+    `(M,)` and `(N,)` (Wahba, J. R. Stat. Soc. B 40(3), 1978).
     """
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
@@ -275,12 +306,13 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
 
 
 def covariances(new: Place, old: Place, new_means: NDArray, old_means: NDArray,
-                worst: NDArray, tilt: float) -> list[NDArray]:
+                worst: NDArray, tilt: float, same: bool) -> list[NDArray]:
     """Return the covariance of each of `PARTS`, `(B or 1, M, N)`.
 
     `new_means`, `(B, M)`, and `old_means`, `(B, N)`, are the mean losses that
     benchmarks follow, and `worst`, `(B,)`, the largest of the fitted models.
-    The part `own` is 0: new and old are other models.
+    With `same`, new and old are the same models; else none is in both, so the
+    part `own` is 0.
     """
     n_benchmarks, shape = len(worst), (len(new), len(old))
     answers = np.zeros((n_benchmarks if new.answers else 1, *shape))
@@ -290,13 +322,13 @@ def covariances(new: Place, old: Place, new_means: NDArray, old_means: NDArray,
         wiener(start - first, start - second)
         for start, first, second in zip(worst, new_means, old_means)
     ]
-    same = new.families[:, None] == old.families
-    family = same * (1 + tilt * np.outer(new.means[:, 0], old.means[:, 0]))
+    related = new.families[:, None] == old.families
+    family = related * (1 + tilt * np.outer(new.means[:, 0], old.means[:, 0]))
     return [
         new_means[:, :, None] * old_means[:, None],
         (new.units @ old.units.T)[None], answers,
         np.array(bend), family[None],
-        np.zeros((1, *shape))
+        (np.eye(*shape) if same else np.zeros(shape))[None]
     ]
 
 

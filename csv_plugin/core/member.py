@@ -1,6 +1,8 @@
 """One form of the model, fitted: a Gaussian process of exponents.
 
-The model of accuracies (core.accuracy_model) is a mixture of a few of them.
+The model of accuracies (core.accuracy_model) is a mixture of a few of them. In
+names, `own` answers are those of the benchmark's own texts, and an index of
+`Place.means` is a column.
 """
 from typing import Optional
 
@@ -15,21 +17,22 @@ from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
 
-#: Rounds of evidence: before floors are chosen, after that, and after shares.
+#: Rounds of hyper-parameters and mode: before the choice of floors, after it,
+#: and after the choice of mean losses.
 FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
 #: Fewest models of a benchmark that hyper-parameters are fitted to, if it has
 #: so many.
 LEAST_ROWS = 10
-#: Models are predicted so many at a time, to save memory.
+#: Number of models that are predicted at a time, to save memory.
 AT_ONCE = 200
 
 
 class Member:
     """A fitted form.
 
-    `place` is where the scale places the fitted models. `floor`, `(B,)`, is
-    that of the other members; None to choose it, by the score of families left
-    out.
+    `place` are the standardised losses of the fitted models. `floor`, `(B,)`,
+    is that which the first member chose, so that all members have the same
+    one; None to choose it by the scores of families left out.
     """
 
     def __init__(self, scale: Scale, place: Place, observed: Observed,
@@ -50,8 +53,9 @@ class Member:
         part.learn(NEXT_ROUNDS)
         part.choose_amounts()
         self._choose_means(part)
-        #: On the models that hyper-parameters were fitted to.
+        #: The posterior of the models that hyper-parameters were fitted to.
         self.learned = part
+        #: The posterior of all fitted models.
         self.posterior = part
         if len(rows) < len(place):
             self.posterior = Posterior(place, observed.accuracies,
@@ -68,9 +72,9 @@ class Member:
     def restored(cls, scale: Scale, place: Place, observed: Observed,
                  floor: NDArray, form: Form, settings: Settings,
                  found: dict[str, NDArray]) -> 'Member':
-        """Return what an earlier fit found; see `Posterior.restore`.
+        """Return the member of an earlier fit; see `Posterior.restore`.
 
-        An `InputError` if it is of other mean losses or benchmarks.
+        An `InputError` if that fit had other mean losses or benchmarks.
         """
         n_means, n_benchmarks = place.means.shape[1], len(floor)
         shapes = dict(
@@ -92,7 +96,7 @@ class Member:
 
     @property
     def found(self) -> dict[str, NDArray]:
-        """What `restored` needs."""
+        """Arrays of the posterior from which `restored` makes it again."""
         part = self.posterior
         return dict(
             hyper=part.hyper,
@@ -101,46 +105,47 @@ class Member:
             doubt=part.doubt)
 
     def _first_choice(self, part: Posterior) -> NDArray:
-        """Shares by which benchmarks follow their own answers, or all units.
+        """Shares `(C, B)`: own answers count 1, or else the mean of units.
         """
         shares = np.zeros_like(part.shares)
         shares[0] = 1
-        for b, place in self.scale.own.items():
-            shares[:, b] = np.arange(len(shares)) == place
+        for b, column in self.scale.columns_of_answers.items():
+            shares[:, b] = np.arange(len(shares)) == column
         return shares
 
     def _choose_floor(self, part: Posterior, chance: NDArray) -> None:
-        """The floor by which families left out are predicted best."""
+        """Choose the floor by which families left out are predicted best."""
         floors = np.outer(self.settings.floors, chance)
         scores = []
         for floor in floors:
             part.floor = floor
             part.find_mode()
-            scores.append(part.scores())
+            scores.append(part.accuracy_scores())
         best = np.argmin(scores, axis=0)
         part.floor = floors[best, np.arange(len(best))]
 
     def _choose_means(self, part: Posterior) -> None:
-        """Weigh the mean losses that benchmarks may follow.
+        """Weigh the mean losses by how well each predicts families left out.
 
-        Own answers are open to their benchmark alone.
+        The mean loss of own answers is a candidate for its benchmark alone.
         """
         n_means, n_benchmarks = part.shares.shape
         if n_means == 1:
             return
-        own = self.scale.own
+        own = self.scale.columns_of_answers
         scores = np.full((n_means, n_benchmarks), np.inf)
-        for place in range(n_means - len(own)):
+        for column in range(n_means - len(own)):
             shares = np.zeros((n_means, n_benchmarks))
-            shares[place] = 1
+            shares[column] = 1
             part.follow(shares)
             part.find_mode()
-            scores[place] = part.scores()
+            scores[column] = part.accuracy_scores()
         if own:
             part.follow(self._first_choice(part))
             part.find_mode()
-            for (b, place), score in zip(own.items(), part.scores()[[*own]]):
-                scores[place, b] = score
+            found = part.accuracy_scores()
+            for b, column in own.items():
+                scores[column, b] = found[b]
         part.follow(shares_by(scores))
         part.learn(LAST_ROUNDS)
         part.choose_amounts()
@@ -150,7 +155,7 @@ class Member:
     def exponents(self, place: Place) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents, `(M, B)` each.
 
-        A model's own deviation is part of the variance.
+        The variance includes what a model deviates by alone (`Settings.own`).
         """
         found = [
             self._exponents(place.take(rows)) for rows in np.split(
@@ -163,7 +168,8 @@ class Member:
         part, settings = self.posterior, self.settings
         means = (place.means @ part.shares).T
         cross = self._cross(place, means)
-        prior = self._prior(variances(place, means, part.worst, settings.tilt))
+        prior = self._prior_covariance(
+            variances(place, means, part.worst, settings.tilt))
         mean = (
             settings.level - part.scales * means.T +
             np.einsum('bij,bj->ib', cross, part.dual))
@@ -177,28 +183,28 @@ class Member:
         part = self.posterior
         means = (place.means @ part.shares).T
         parts = covariances(place, place, means, means, part.worst,
-                            self.settings.tilt)
-        parts[-1] = np.eye(len(place))[None]
+                            self.settings.tilt, True)
         cross = self._cross(place, means)
         known = [
             c @ inverse @ c.T
             for c, inverse in zip(cross, part.solution.inverse)
         ]
-        return self._prior(parts) - known
+        return self._prior_covariance(parts) - known
 
     def slopes(self, losses: Losses,
                b: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return how the exponent of benchmark b changes by losses.
 
-        Derivatives by the losses of one model: on all units, `(K,)`, and of
-        the tokens of the benchmark's own answers, `(T,)`, or none. The
-        exponent is linear in the values of these losses on the form's scale,
-        but for the bend, which is a curve of the mean loss.
+        Derivatives at the losses of one model: by losses on all units, `(K,)`,
+        and by those of the tokens of the benchmark's own answers, `(T,)`,
+        which is empty if it has none. The mean exponent is linear in the
+        values of losses on the form's scale, except for the bend, a curve of
+        the mean loss.
         """
         part, scale = self.posterior, self.scale
         place = scale(losses, np.array([-1]))
         followed = float(place.means[0] @ part.shares[:, b])
-        spread, units, answers, bend, family, _ = part.amounts
+        spread, units, answers, bend, family, _ = part.part_variances
         dual = part.scales[b]**2 * part.dual[b]
         by_mean = -part.scales[b] + spread * (part.means[b] @ dual)
         by_mean += bend * _slope_of_bend(part, b, followed) @ dual
@@ -215,8 +221,9 @@ class Member:
             return by_loss, np.zeros(0)
         own = scale.answers[b]
         n_tokens = part.place.answers[b].shape[1]
-        by_token = np.full(n_tokens,
-                           by_means[scale.own[b]] / own.width / n_tokens)
+        by_token = np.full(
+            n_tokens,
+            by_means[scale.columns_of_answers[b]] / own.width / n_tokens)
         deviations = answers * (dual @ part.place.answers[b]) / own.size
         by_token += deviations - deviations.mean()
         return by_loss, by_token / (own.knee + losses.answers[b][0])
@@ -225,18 +232,20 @@ class Member:
         """Covariances of exponents with those of fitted models, `(B, M, n)`.
         """
         part = self.posterior
-        cross = self._prior(
+        cross = self._prior_covariance(
             covariances(place, part.place, means, part.means, part.worst,
-                        self.settings.tilt))
-        # In another order of their memory, products would take ten times as
-        # long.
+                        self.settings.tilt, False))
+        # Products of arrays in another layout take ten times as long.
         return np.ascontiguousarray(cross)
 
-    def _prior(self, parts: list[NDArray]) -> NDArray:
-        """Covariances of exponents before any accuracy, of those of parts."""
+    def _prior_covariance(self, parts: list[NDArray]) -> NDArray:
+        """Covariances of exponents before any accuracy is known.
+
+        Parts are covariances of `kernels.PARTS`.
+        """
         part = self.posterior
         kernel = sum(amount * each
-                     for amount, each in zip(part.amounts, parts))
+                     for amount, each in zip(part.part_variances, parts))
         scales = part.scales.reshape(-1, *[1] * (kernel.ndim - 1))
         return self.settings.level_width**2 + scales**2 * kernel
 
@@ -245,17 +254,16 @@ def _slope_of_bend(part: Posterior, b: int,
                    followed: float) -> NDArray[np.float64]:
     """Derivatives of the bend's covariances by a model's mean loss, `(n,)`.
     """
-    place = max(part.worst[b] - followed, 0.)
+    better = max(part.worst[b] - followed, 0.)
     others = np.maximum(part.worst[b] - part.means[b], 0)
-    # Those of kernels.wiener by its first place.
-    by_place = np.where(place < others, place * others - place**2 / 2,
-                        others**2 / 2)
-    return -by_place
+    # The derivative of kernels.wiener by its first argument.
+    by_better = np.where(better < others, better * others - better**2 / 2,
+                         others**2 / 2)
+    return -by_better
 
 
 def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
-    """Return places of at most so many of the values, from all of their range.
-    """
+    """Return indices of at most `most` values, spread over their ranks."""
     rows = np.argsort(values, kind='stable')
     if len(rows) > most:
         rows = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
@@ -280,9 +288,10 @@ def rows_to_learn_from(values: NDArray, accuracies: NDArray,
 def shares_by(scores: NDArray) -> NDArray[np.float64]:
     """Return shares of C candidates by their scores `(C, B)`.
 
-    Scores are minus logarithms, so small is good: each candidate has the share
-    of its likelihood (pseudo-Bayesian model averaging; Yao et al., Bayesian
-    Analysis 13(3), 2018).
+    Scores are minus log likelihoods of families left out, so small ones are
+    good. Shares are proportional to these likelihoods, as in pseudo-Bayesian
+    model averaging (Yao et al., Bayesian Analysis 13(3), 2018). Forms are
+    averaged so; mean losses only get their weights in one mean this way.
     """
     shares = np.exp(np.min(scores, axis=0) - scores)
     return shares / shares.sum(axis=0)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln
 
-#: A benchmark is at chance if its models exceed chance by no more than the
-#: noise of its items explains, at this level of a test.
+#: Level of the test whether the models of a benchmark are better than chance.
 AT_CHANCE_LEVEL = 0.01
 #: Items of a benchmark, where no number of items is known.
 USUAL_ITEMS = 1000
@@ -29,7 +28,7 @@ class Observed:
 
     @cached_property
     def at_chance(self) -> NDArray[np.bool_]:
-        """Benchmarks of which all models are at chance, `(B,)`."""
+        """True for benchmarks whose models are all at chance, `(B,)`."""
         return np.array([
             at_chance(column[~np.isnan(column)], float(chance),
                       int(n_items)) for column, chance, n_items in zip(
@@ -38,11 +37,11 @@ class Observed:
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
-        """Benchmarks that say something of all others, `(B,)`.
+        """True for benchmarks that hyper-parameters are learned from, `(B,)`.
 
-        Not those at chance, unless all are, and of benchmarks that are the
-        same, the first. So neither a benchmark that is given twice nor one of
-        noise changes what is learned of all together.
+        Benchmarks at chance are left out, unless all are at chance. Of equal
+        benchmarks only the first counts. So neither noise nor a benchmark that
+        is given twice changes what is learned for the others.
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
         cells = np.vstack([values, self.chance, self.n_items])
@@ -53,12 +52,18 @@ class Observed:
 
 
 def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
-    """Return True if accuracies exceed chance by the noise of items alone.
+    """Return True if the noise of items explains what exceeds chance.
 
-    A test of the sum of squares of what they exceed it by, `(n,)`, over its
-    deviation. Each of the models lies below chance half of the time, and then
-    counts as nothing, so the sum has one of the distributions of chi-square
-    with 0 to n degrees of freedom.
+    The statistic of the test is the sum over n models of squared differences
+    from chance, over their variance. A difference below chance counts as 0,
+    and half of the models lie there if all guess. So the statistic is
+    distributed as a mixture of chi-square distributions, of 0 to n degrees of
+    freedom with binomial weights.
+
+    Args:
+        accuracy (NDArray): Fractions, `(n,)`.
+        chance (float): Accuracy of guessing, a fraction.
+        n_items (int): Number of items, 0 if unknown.
     """
     n, n_items = len(accuracy), n_items or USUAL_ITEMS
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)

@@ -1,22 +1,31 @@
 """The posterior of exponents given accuracies, and families left out.
 
-For benchmark b and model m, with the mean loss u that the benchmark follows:
+For model m on benchmark b, with the mean loss u that the benchmark follows:
 
     f = level_b + scale_b g_b,  level_b ~ N(level, level_width^2)
     g_b ~ GP(-u, kernel)        (kernels.PARTS, each with its amount)
     accuracy = floor_b + (1 - floor_b) sigmoid(f) + noise
     noise has the variance noise_b p (1 - p)
 
-Benchmarks are independent given the amounts of the kernel's parts, which they
-share. The posterior of the exponents is normal at its mode, about which the
-curve is taken as a line (Laplace's method; Rasmussen and Williams, Gaussian
-Processes for Machine Learning, 2006, chapter 3). Everything is written in the
-`dual`, the inverse covariance of the line's targets times what these exceed
-the prior mean by, so that a table may have any number of columns.
+The p in the noise is the observed accuracy with two right and two wrong items
+added (Agresti and Coull, American Statistician 52(2), 1998), so that it does
+not change during a fit. Benchmarks share the amounts of the kernel's parts,
+and given these they are independent here. What a model's errors on several
+benchmarks have in common is estimated afterwards (core.calibration).
+
+The posterior of the exponents is approximated by a normal distribution about
+its mode, where the curve is replaced by its tangent (Laplace's method;
+Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter
+3). Steps and evidence leave out the curvature of the curve (Gauss-Newton).
+
+All is computed from the `dual`: the inverse covariance of the targets of the
+tangents, times the targets minus their prior mean. It has one number for each
+accuracy, so the cost does not depend on the number of columns of a table.
 
 Hyper-parameters are logarithms: the amounts (as standard deviations), the
-typical scale, and by benchmark its scale and its noise. Their gradients are
-exact, both of the evidence and of the score of families left out.
+typical scale, and for each benchmark its scale and its noise. Gradients of the
+evidence and of the cost of families left out are exact as long as tangents and
+`doubt` stay as they are.
 """
 from collections.abc import Callable
 from typing import NamedTuple
@@ -32,17 +41,18 @@ from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
 N_PARTS = len(PARTS)
-#: Scales of benchmarks begin here among the hyper-parameters.
+#: Index of the first benchmark's scale among the hyper-parameters.
 SCALES = N_PARTS + 1
-#: Degrees of freedom of Student's t in the score of families left out, so that
-#: single outliers do not decide.
+#: Degrees of freedom of Student's t in costs of families left out. So large
+#: errors cost less than by a normal distribution. A convention, not fitted.
 DEGREES = 4
-#: Newton steps to a mode, and halvings of a step that does not lead down.
+#: Largest numbers of steps to a mode, and of halvings of a step that does not
+#: reduce the cost.
 NEWTON_STEPS, HALVINGS = 30, 9
 #: A mode is found when a step gains less than so many nats.
 GAIN = 1e-3
-#: Steps of hyper-parameters before the curve is linearised again, and their
-#: largest change in these.
+#: Largest number of steps of hyper-parameters, and their largest change,
+#: before tangents are renewed: far from the mode, these would mislead them.
 HYPER_STEPS, HYPER_CHANGE = 15, 1.5
 
 
@@ -62,18 +72,25 @@ class Posterior:
     """Exponents of M fitted models on B benchmarks.
 
     Accuracies are `(M, B)` in 0..1, NaN where there is none; `n_items` are
-    `(B,)`, 0 if unknown; `floor` is `(B,)`. Amounts and the typical scale are
-    those of the benchmarks that count, `(B,)`; the others have scales and
-    noise of their own, given these.
+    `(B,)`, 0 if unknown; `floor` is `(B,)`. `counts`, `(B,)`, is True for
+    benchmarks that amounts, the typical scale and the usual noise are fitted
+    to. The other benchmarks have scales and noise of their own, which are
+    fitted afterwards.
 
     Attributes:
         hyper: Hyper-parameters, see above.
-        shares: Shares of the mean losses that benchmarks follow, `(C, B)`.
-        means: What they follow, `(B, M)`.
-        solution: That at the mode.
-        line: The curve there.
-        doubt: Variance of accuracies that nobody else explains, `(M, B)`.
-        found: The dual that was found as the mode, `(B, M)`.
+        shares: Weights of the C mean losses in what benchmarks follow,
+            `(C, B)`; sums over C are 1.
+        means: The mean loss that each benchmark follows, `(B, M)`.
+        worst: The largest of these, without absurd models, `(B,)`.
+        line: Tangents at the mode.
+        solution: Solution of the linear model with these tangents. Its dual is
+            used for predictions.
+        found: The dual at which the tangents were taken, `(B, M)`. It is
+            within `GAIN` of `solution.dual`; a file keeps it, so that a loaded
+            model has the same tangents.
+        doubt: Variance that is added to the noise of accuracies of models that
+            lie far off, `(M, B)`; 0 for others.
     """
 
     def __init__(self, place: Place, accuracies: NDArray, n_items: NDArray,
@@ -96,7 +113,7 @@ class Posterior:
             np.flatnonzero(place.families == family)
             for family in np.unique(place.families)
         ]
-        # A family of k models counts as the root of k: its models are alike.
+        # Models of a family are alike, so k of them count as the root of k.
         self.weight = self.seen.astype(float)
         for rows in self.families:
             self.weight[rows] /= np.sqrt(len(rows))
@@ -112,29 +129,36 @@ class Posterior:
         self.follow(first)
 
     def follow(self, shares: NDArray) -> None:
-        """Let benchmarks follow mean losses, in shares `(C, B)`."""
+        """Let benchmarks follow weighted means of mean losses, `(C, B)`.
+
+        The mode has to be found again.
+        """
         self.shares = shares
         self.means = (self.place.means @ shares).T
         sound = np.abs(self.place.means[:, 0]) <= self.settings.sound
         self.worst = self.means[:, sound].max(axis=1)
         self.parts = covariances(self.place, self.place, self.means,
-                                 self.means, self.worst, self.settings.tilt)
-        self.parts[-1] = np.eye(len(self.place))[None]
+                                 self.means, self.worst, self.settings.tilt,
+                                 True)
         self.dual = np.zeros_like(self.dual)
 
     def release(self) -> None:
-        """Free what only further fits would need."""
+        """Free the memory that only further fits would need."""
         self.parts = []
 
     # ---- the mode
 
     def _apply(self, hyper: NDArray) -> NDArray:
-        """Take hyper-parameters; return the kernel, `(B, M, M)`."""
+        """Set amounts, scales and noise; return the kernel, `(B, M, M)`.
+
+        `_cost` and `_solve` use what is set.
+        """
         n_benchmarks = len(self.dual)
-        self.amounts = np.exp(2 * hyper[:N_PARTS])
+        self.part_variances = np.exp(2 * hyper[:N_PARTS])
         self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
-        kernel = sum(amount * part
-                     for amount, part in zip(self.amounts, self.parts))
+        kernel = sum(
+            variance * part
+            for variance, part in zip(self.part_variances, self.parts))
         return np.broadcast_to(kernel, (n_benchmarks, *kernel.shape[1:]))
 
     @property
@@ -145,7 +169,10 @@ class Posterior:
         return line_at(self.exponents, self.filled, self.floor, self.straight)
 
     def _cost(self, kernel: NDArray, dual: NDArray) -> NDArray:
-        """Minus log posterior by benchmark, `(B,)`; sets the exponents."""
+        """Minus log posterior by benchmark, `(B,)`, of a dual `(B, M)`.
+
+        Sets `exponents`, where `_line` takes tangents.
+        """
         above = (
             self.settings.level_width**2 * dual.sum(axis=1) +
             self.scales**2 * np.einsum('bij,bj->ib', kernel, dual))
@@ -157,7 +184,8 @@ class Posterior:
     def find_mode(self) -> None:
         """Find the exponents of the highest posterior density.
 
-        Newton steps on the dual, each as long as it leads down.
+        Gauss-Newton steps on the dual, from the last mode or from 0. A step is
+        halved for each benchmark until it reduces the benchmark's cost.
         """
         kernel, dual = self._apply(self.hyper), self.dual
         now = self._cost(kernel, dual)
@@ -181,7 +209,7 @@ class Posterior:
         self._settle(kernel, dual)
 
     def _settle(self, kernel: NDArray, dual: NDArray) -> None:
-        """Take a dual as the mode."""
+        """Take tangents at a dual, and solve the model with them."""
         self.found = dual
         self._cost(kernel, dual)
         self.line = self._line()
@@ -190,7 +218,7 @@ class Posterior:
 
     def restore(self, hyper: NDArray, shares: NDArray, found: NDArray,
                 doubt: NDArray) -> None:
-        """Take what an earlier fit to the same models found."""
+        """Restore an earlier fit to the same models; see the attributes."""
         self.follow(shares)
         self.hyper, self.doubt = hyper, doubt
         self._settle(self._apply(hyper), found)
@@ -231,7 +259,8 @@ class Posterior:
                counted: NDArray) -> tuple[float, NDArray]:
         """Minus log prior of hyper-parameters, and its gradient.
 
-        Those of benchmarks that are not counted, `(B,)`, have none.
+        Only benchmarks that are counted, `(B,)`, have a prior. That of noise
+        is about the mean over the benchmarks of `counts`.
         """
         settings, n = self.settings, len(self.dual)
         amounts = np.array([getattr(settings, part) for part in PARTS])
@@ -257,17 +286,17 @@ class Posterior:
 
     def _gradient(self, hyper: NDArray, kernel: NDArray, line: Line,
                   by_matrix: NDArray, by_above: NDArray) -> NDArray:
-        """Gradient by hyper-parameters of a cost.
+        """Gradient of a cost by hyper-parameters, without their prior.
 
-        Given are its derivatives by the covariances of targets, `(B, M, M)`,
-        and by what targets exceed the prior mean by, `(B, M)`.
+        `by_matrix`, `(B, M, M)`, are derivatives of the cost by covariances of
+        targets, and `by_above`, `(B, M)`, by targets minus their prior mean.
         """
         n = len(self.dual)
         gradient = np.zeros_like(hyper)
         scaled = self.scales[:, None, None]**2 * by_matrix
         gradient[:N_PARTS] = [
-            2 * amount * (part * scaled).sum()
-            for amount, part in zip(self.amounts, self.parts)
+            2 * variance * (part * scaled).sum()
+            for variance, part in zip(self.part_variances, self.parts)
         ]
         gradient[SCALES:SCALES +
                  n] = (2 * (scaled * kernel).sum(axis=(1, 2)) + self.scales *
@@ -281,7 +310,7 @@ class Posterior:
                       counted: NDArray) -> tuple[float, NDArray]:
         """Return minus log of evidence times prior, and its gradient.
 
-        Of the benchmarks that are counted, `(B,)`.
+        The evidence is that of the benchmarks that are counted, `(B,)`.
         """
         cost, gradient = self._prior(hyper, counted)
         kernel = self._apply(hyper)
@@ -292,14 +321,18 @@ class Posterior:
         return cost - evidence @ counted, gradient + self._gradient(
             hyper, kernel, line, by_matrix, by_above)
 
-    def left_out_cost(self, hyper: NDArray, line: Line,
-                      counted: NDArray) -> tuple[float, NDArray]:
-        """Return minus log score of families left out, and its gradient.
+    def cost_of_exponents(self, hyper: NDArray, line: Line,
+                          counted: NDArray) -> tuple[float, NDArray]:
+        """Return the cost of families left out, and its gradient.
 
-        The prior is part of it. Errors of the targets of a family that is left
-        out are `E dual`, with the covariance `E`, the inverse of the family's
-        block of the inverse covariance. Scores are of Student's t, on the
-        benchmarks that are counted, `(B,)`.
+        The cost is minus the log score of targets, which are exponents, by
+        Student's t, plus minus the log prior. Errors of the targets of a
+        family that is left out are `E dual`, and their covariance is `E`, the
+        inverse of the family's block of the inverse covariance. Benchmarks
+        that are counted, `(B,)`, have a part in it.
+
+        It has a gradient in closed form, so that amounts can be chosen by it.
+        Candidates with other tangents are compared by `accuracy_scores`.
         """
         cost, gradient = self._prior(hyper, counted)
         kernel = self._apply(hyper)
@@ -334,7 +367,9 @@ class Posterior:
 
     def _left_out(self, rows: NDArray, dual: NDArray,
                   inverse: NDArray) -> tuple[NDArray, NDArray]:
-        """Errors `(B, m)` and covariances of models left out together."""
+        """Errors `(B, m)` and covariances `(B, m, m)` of a family's targets,
+        predicted without the family.
+        """
         block = inverse[:, rows][:, :, rows]
         unseen = ~self.seen[rows].T
         block = block + np.eye(len(rows)) * unseen[:, :, None]
@@ -342,8 +377,7 @@ class Posterior:
         return np.einsum('bij,bj->bi', matrix, dual[:, rows]), matrix
 
     def learn(self, rounds: int) -> None:
-        """Find hyper-parameters of the most evidence, and the mode, in turns.
-        """
+        """Find hyper-parameters of most evidence, and the mode, in turns."""
         for _ in range(rounds):
             self.find_mode()
             self._find_doubt()
@@ -357,11 +391,13 @@ class Posterior:
         self.find_mode()
 
     def choose_amounts(self) -> None:
-        """Choose the amounts by the score of families left out.
+        """Choose the amounts by the cost of families left out.
 
-        The evidence explains too much by families, and too little by weights.
+        With the amounts of most evidence, new families are predicted worse:
+        it gives much to families and little to weights of units
+        (tools/studies/LOG.md).
         """
-        self.hyper = self._least(self.left_out_cost, np.arange(N_PARTS),
+        self.hyper = self._least(self.cost_of_exponents, np.arange(N_PARTS),
                                  self.counts)
         self.find_mode_and_doubt()
 
@@ -374,12 +410,13 @@ class Posterior:
 
     def _least(self, cost: Callable, free: NDArray,
                counted: NDArray) -> NDArray:
-        """Hyper-parameters of least cost, some of which are free."""
-        # It takes long to load, and only fits need it.
+        """Hyper-parameters of least cost; those of the indices `free` change.
+        """
+        # scipy.optimize takes long to load, and only fits need it.
         from scipy.optimize import minimize
         line, hyper = self._line(), self.hyper.copy()
 
-        def part(values: NDArray) -> tuple[float, NDArray]:
+        def cost_of_free(values: NDArray) -> tuple[float, NDArray]:
             hyper[free] = values
             value, gradient = cost(hyper, line, counted)
             return value, gradient[free]
@@ -388,7 +425,7 @@ class Posterior:
         bounds = [(value - HYPER_CHANGE, value + HYPER_CHANGE)
                   for value in start]
         found = minimize(
-            part,
+            cost_of_free,
             start,
             jac=True,
             method='L-BFGS-B',
@@ -398,7 +435,11 @@ class Posterior:
         return hyper
 
     def _find_doubt(self) -> None:
-        """Give models that nobody else explains a larger variance."""
+        """Add variance to accuracies of models that others do not explain.
+
+        It is their predicted variance, times what their mean squared error
+        exceeds the square of `Settings.outlier` by.
+        """
         errors, deviation = self._left_out_errors()
         n_seen = np.maximum(self.seen[:, self.counts].sum(axis=1), 1)
         squares = np.nansum(errors[:, self.counts]**2, axis=1) / n_seen
@@ -410,8 +451,9 @@ class Posterior:
     def families_left_out(self) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents without a model's family.
 
-        `(M, B)`, NaN where there is no accuracy. In closed form; equal to fits
-        to the other families with the same hyper-parameters and line.
+        `(M, B)`, NaN where there is no accuracy. In closed form: a fit to the
+        other families with the same hyper-parameters and tangents gives the
+        same.
         """
         mean, variance = np.full((2, *self.seen.shape), np.nan)
         of_noise = self.noise * self.item_variance + self.doubt
@@ -426,13 +468,21 @@ class Posterior:
         return mean, variance
 
     def _left_out_errors(self) -> tuple[NDArray, NDArray]:
-        """Errors of families left out over their deviations, and these."""
+        """Errors of accuracies over deviations, and these, `(M, B)`.
+
+        Each model is predicted without its family.
+        """
         middle, deviation = moments(*self.families_left_out(), self.floor,
                                     self.noise)
         return (self.accuracies - middle) / deviation, deviation
 
-    def scores(self) -> NDArray[np.float64]:
-        """Return minus log scores of families left out, `(B,)`."""
+    def accuracy_scores(self) -> NDArray[np.float64]:
+        """Return minus log scores of accuracies of families left out, `(B,)`.
+
+        Small scores are good. Floors, mean losses and forms are compared by
+        them: exponents of other floors are not comparable. `doubt` is no part
+        of the deviations, so a candidate does not gain by doubting models.
+        """
         errors, deviation = self._left_out_errors()
         power = (DEGREES + 1) / 2
         cost = np.log(deviation) + power * np.log1p(errors**2 / DEGREES)

@@ -69,7 +69,7 @@ class Prediction:
     benchmark, or its own score is known to the prediction. With
     `with_scores`, known scores of the model changed it. With `at_chance`, all
     training models are at chance: the benchmark is not predictable yet.
-    `expected_error` is the root mean square error to expect, where known.
+    `expected_error` is the expected standard deviation, where known.
     """
     value: float
     low: float

@@ -33,19 +33,19 @@ NOT_RUN = Missing('the benchmark was not run')
 NO_OTHER_FAMILY = Missing(
     'no model of another family was run on the benchmark')
 
-#: A model is far from the fitted ones if its exponents are so many times as
-#: uncertain as those of fitted models without their family.
+#: A prediction is extrapolated if its exponent's deviation is more than this
+#: multiple of that of fitted models without their family. A convention.
 FAR = 1.5
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What K feature columns are.
+    """Kinds of the K feature columns.
 
-    `columns` are places of the columns that count as units, `(U,)`, such as
-    texts, and `sources` the names of their sources, `(U,)`, '' where there is
-    none. `answers` are places of the tokens of a benchmark's own answers, by
-    its name.
+    `columns` are indices of the columns that are units, `(U,)`, such as texts,
+    and `sources` the names of their sources, `(U,)`, '' where there is none.
+    `answers` are indices of columns that are tokens of the right answers in a
+    benchmark's own texts, by the name of the benchmark.
     """
     columns: NDArray[np.int64]
     sources: NDArray[np.str_]
@@ -59,14 +59,14 @@ class Units:
 
     @property
     def tokens(self) -> NDArray[np.int64]:
-        """Places of the tokens of all answers, in their order."""
+        """Indices of the columns of tokens of all answers, sorted."""
         places = [np.zeros(0, np.int64), *self.answers.values()]
         return np.unique(np.concatenate(places))
 
     def without_twins(self, values: NDArray) -> 'Units':
-        """Of columns with the same values `(M, K)`, keep the first.
+        """Keep only the first of units with the same values `(M, K)`.
 
-        They get an order that does not depend on the one in which they come.
+        Units are put into an order that depends on their values alone.
         """
         _, first = np.unique(
             values[:, self.columns], axis=1, return_index=True)
@@ -84,9 +84,10 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What was fitted to: n models on B benchmarks, `main` for means.
+    """Data of a fit: n models on B benchmarks, which are named.
 
-    `losses` are feature columns, `(n, K)`.
+    `main` are the benchmarks that means are over. `losses` are feature
+    columns, `(n, K)`.
     """
     names: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -98,14 +99,15 @@ class Fit:
 
 @dataclass(frozen=True)
 class BenchmarkFit:
-    """What the fit says of one benchmark.
+    """Summary of the fit of one benchmark.
 
     `chance` is the accuracy of random guessing, a fraction; `n_items` is 0 if
-    unknown. `fit_models` have an accuracy on it. `main` is False if means
-    leave the benchmark out. With `at_chance`, all of them are at chance by the
-    noise of the items: it cannot be predicted yet. `error` is the root mean
-    squared error of fitted models without their family, and `expected_error`
-    the median of those to expect; fractions. `notes` are remarks for users.
+    unknown. `fit_models` are the fitted models with an accuracy on it. `main`
+    is False if means leave the benchmark out. With `at_chance`, noise of items
+    explains all accuracies above chance, so nothing can be predicted yet.
+    `error` is the root mean squared error of fitted models without their
+    family, a fraction, and `expected_error` the median over these models of
+    the standard deviations of their errors that were expected. `notes` are remarks for users.
     """
     benchmark: str
     chance: float
@@ -172,7 +174,7 @@ class Predictor:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Their families."""
+        """Families of the n fitted models."""
         return tuple(self.fit.observed.families)
 
     @property
@@ -187,12 +189,10 @@ class Predictor:
 
     @property
     def outliers(self) -> dict[str, float]:
-        """Fitted models that lie far off, and count less.
+        """Root mean squared errors of fitted models that lie far off, by name.
 
-        Their root mean squared errors, in deviations that are expected.
+        Errors are in expected deviations. These models count less in the fit.
         """
-        if not self.model.outliers.any():
-            return {}
         sizes = self.model.model_errors
         return {
             self.fit_models[m]: float(sizes[m])
@@ -200,7 +200,7 @@ class Predictor:
         }
 
     def benchmark(self, name: str) -> BenchmarkFit:
-        """Return what the fit says of one benchmark, or an `InputError`."""
+        """Return the summary of one benchmark's fit, or an `InputError`."""
         check_choice('benchmark of the predictor', name, self.names,
                      'Train a predictor on its accuracies.')
         return self.benchmarks[self.names.index(name)]
@@ -344,11 +344,18 @@ class Predictor:
               families: Optional[Mapping[str, str]] = None) -> Joint:
         """Return the joint distribution of accuracies, `(M, B)`.
 
-        `families` has that of each model: models of one family, such as
-        checkpoints of a run, lie off together. By default each is of its own.
+        `families` has the family of each model: models of one family, such as
+        checkpoints of a run, deviate together. By default each model has a
+        family of its own.
+
+        Raises:
+            InputError: A model has no family.
         """
         names = None
         if families is not None:
+            for model in features.models:
+                check_choice('model of families', model, families,
+                             'Name the family of every model.')
             names = [families[model] for model in features.models]
         if isinstance(self.model, CurveModel):
             scores = [
@@ -368,12 +375,13 @@ class Predictor:
 
         Losses are as in `features`, the level of the intervals is in (0, 1).
         Families are as in `joint`. `known` are accuracies of some of these
-        models on some of the benchmarks, on which predictions of all models of
-        their families depend; what is known counts as in the sample. There
-        is one method, without real accuracies.
+        models on some of the benchmarks. They change the predictions of all
+        models of the same families, and are marked as in the sample
+        themselves. The table has one method, and no real accuracies.
 
         Raises:
-            InputError: As in `features`, or the level is not in (0, 1).
+            InputError: As in `features` and `joint`, or the level is not in
+                (0, 1).
         """
         table, _ = self.predict_jointly(losses, level, families, known)
         return table
@@ -482,9 +490,10 @@ class Predictor:
 
 
 def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
-    """Slopes over those of the mean loss, `uniform`, their mean being 1.
+    """Slopes over those of the mean loss, which are `uniform`, `(K,)` each.
 
-    NaN where the mean loss has none.
+    The mean of the result, weighted by `uniform`, is 1. NaN where `uniform` is
+    0.
     """
     counted = uniform != 0
     total = abs(slopes[counted].sum()) / uniform.sum()

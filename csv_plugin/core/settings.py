@@ -1,19 +1,21 @@
 """Every number of the model of accuracies that is set by hand.
 
-Tolerances of its numerics stand where they are used. What half and twice of
-each number change is in docs/appendix/settings.md.
+Tolerances of its numerics, and conventions that hardly matter, stand where
+they are used. docs/appendix/settings.md shows what half and twice of each
+number change.
 """
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Form:
-    """One form of the model: how it sees losses, and where curves end.
+    """One form of the model: how it sees losses, and where curves straighten.
 
-    With `logarithms` exponents are linear in logarithms of losses, else in
-    losses. Beyond exponents of `straight`, either way, the curve that is
-    fitted goes on as a straight line, so that no accuracy near its floor or
-    near 1 pulls a slope to infinity.
+    With `logarithms`, exponents are linear in logarithms of losses, else in
+    the losses themselves. While the model is fitted, the curve goes on as a
+    straight line beyond exponents of -`straight` and `straight`, so that an
+    accuracy near its floor or near 1 does not pull a slope to infinity.
+    Predictions use the curve itself.
     """
     logarithms: bool
     straight: float
@@ -23,43 +25,59 @@ class Form:
 class Settings:
     """Forms, priors and limits of the model of accuracies.
 
-    From `spread` to `own` they are means of normal priors of logarithms of
-    standard deviations, whose own standard deviation is `width`.
+    The exponent of a model on benchmark b is level_b + scale_b g, where g is
+    minus the mean loss, standardised over the fitted models, plus deviations
+    of several kinds. The amounts of these deviations, from `spread` to `own`,
+    are logarithms of standard deviations of g, so they are relative to
+    scale_b. Each amount has a normal prior: its mean is given here, its
+    standard deviation is `width`.
 
     Attributes:
-        forms: The forms that benchmarks weigh.
-        level: Exponent of a typical model on a benchmark, before any data.
-        level_width: Standard deviation of that exponent.
-        typical: Logarithm of the change of the exponent for one standard
-            deviation of the mean loss, for a typical benchmark.
-        scale_width: Standard deviation of that logarithm between benchmarks.
-        spread: So much do slopes on the mean loss differ from the typical one.
-        units: So much do salience weights depart from equal ones.
-        answers: The same for tokens of a benchmark's own answers.
-        bend: So much does the curve bend toward better models.
-        family: So far off do models of one family lie together.
-        own: So far off does a single model lie.
+        forms: Forms between which benchmarks divide their weight.
+        level: Prior mean of level_b.
+        level_width: Prior standard deviation of level_b.
+        typical: Prior mean of the logarithm of the typical scale, which is the
+            change of the exponent for one standard deviation of the mean loss.
+        scale_width: Standard deviation of the logarithm of scale_b about that
+            of the typical scale.
+        spread: Amount by which slopes on the mean loss differ between
+            benchmarks, beyond what their scales explain.
+        units: Amount of what single units' losses add to the mean loss: how
+            far salience weights depart from equal ones.
+        answers: Amount of what single tokens of the right answers of the
+            benchmark's own texts add to their mean.
+        bend: Amount by which the exponent bends toward better models.
+        family: Amount by which models of one family deviate together.
+        own: Amount by which a single model deviates.
         width: Standard deviation of the priors of `typical` and of the six
-            amounts above.
-        tilt: Variance of a family's slope, over that of its level.
-        noise: Logarithm of the noise of accuracies over that of independent
-            items, p (1 - p) / n.
-        noise_width: Standard deviation of that logarithm, both of all
-            benchmarks together and of each about them.
-        floors: Floors that are tried, as shares of the chance level.
-        knee: Loss in nats of a token above which log(1 + loss / knee) grows
-            like a logarithm.
-        least: Losses below this share of the typical one count as this share.
-        reliable: Least noise of a unit, as a share of its own deviation.
-        cluster: Least share of the units in a cluster that benchmarks follow.
-        sound: Mean losses more deviations off than this set no scale.
-        outlier: Root mean squared error of a model, in its deviations, above
-            which it counts less.
-        most: Models, at most, that priors and weights of forms are fitted to.
+            amounts.
+        tilt: Variance of the slope by which a family deviates along the mean
+            loss, relative to that of its level.
+        noise: Prior mean of the logarithm of the noise of accuracies, relative
+            to p (1 - p) / n, the noise of n independent items.
+        noise_width: Standard deviation of that logarithm: of its mean over
+            benchmarks about `noise`, and of each benchmark about this mean.
+        floors: Candidates for the floor of a benchmark, as shares of its
+            chance level.
+        knee: Loss of a token in nats at which log(1 + loss / knee) turns from
+            a line into a logarithm.
+        least: Losses below this share of the typical loss count as this share.
+        reliable: Part of the noise of every unit, as a share of the standard
+            deviation of the unit's values. It is added in squares, so that no
+            unit is taken as free of noise.
+        cluster: Smallest cluster of units whose mean loss is a candidate for a
+            benchmark, as a share of all units.
+        sound: Models whose mean loss is more standard deviations away from the
+            median are left out when values of losses are standardised.
+        outlier: A model counts less if its root mean squared error, when its
+            family is left out, exceeds this number of expected deviations.
+        most: Largest number of models that hyper-parameters, and weights of
+            forms and mean losses, are fitted to. All models count in the
+            posterior.
         degrees: Least degrees of freedom of the tails of errors.
-        stretch: Least stretch of deviations. Amounts, forms and floors were
-            chosen by the families left out that also say how far errors go,
-            and these are a little too small for that.
+        stretch: Least factor of predicted deviations. Amounts, forms and
+            floors are chosen by errors of families left out, and the same
+            errors say how far predictions err, so they are a little too small.
     """
     forms: tuple[Form, ...] = (Form(True, 3.5), Form(True,
                                                      6.), Form(False, 3.5))

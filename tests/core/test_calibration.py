@@ -46,11 +46,6 @@ def test_few_families_need_no_larger_stretch():
     assert few.stretch < many.stretch
 
 
-def test_errors_to_expect_are_root_mean_squares():
-    expected = 1.5 * t.std(4)
-    assert Tails(1.5, 4.).root_mean_square == pytest.approx(expected)
-
-
 def test_errors_without_an_accuracy_and_without_weight_do_not_count():
     errors = errors_of(4, 1.5)
     weight = ONES.copy()

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
-                                      answer_mask, bits_per_byte,
-                                      group_columns, mean_token_loss,
+from csv_plugin.core.features import (Columns, FeatureTable, answer_mask,
+                                      bits_per_byte, mean_token_loss,
                                       text_columns)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
@@ -47,31 +46,17 @@ def text_features(table):
     return text_columns(table).features(table)
 
 
-def group_features(table, groups):
-    return group_columns(table, groups).features(table)
-
-
 def all_token_loss(table):
     """Capability scores with weights 1 on the commonly scored tokens."""
     common = ~np.isnan(table.losses).any(axis=0)
     return table.losses[:, common].sum(axis=1) / table.n_chars.sum()
 
 
-@given(loss_tables(), st.integers(0, 10**6))
-def test_uniform_group_features_are_the_all_token_loss(table, seed):
-    if not table.scored.any():
-        return
-    rng = np.random.default_rng(seed)
-    groups = rng.choice(['b', 'a/answer', 'a'], table.losses.shape[1])
-    features = group_features(table, list(groups))
-    np.testing.assert_allclose(features.mean_loss, all_token_loss(table),
-                               1e-12)
-    assert features.columns.units == tuple(sorted(set(groups[table.scored])))
-    for k, unit in enumerate(features.columns.units):
-        member = (groups == unit) & table.scored
-        np.testing.assert_allclose(features.values[:, k],
-                                   table.losses[:, member].mean(axis=1), 1e-12)
-    assert features.models == table.models
+@given(loss_tables())
+def test_the_mean_of_texts_is_the_all_token_loss(table):
+    if table.scored.any():
+        np.testing.assert_allclose(
+            text_features(table).mean_loss, all_token_loss(table), 1e-12)
 
 
 def test_text_features_are_losses_per_character():
@@ -90,23 +75,19 @@ def test_text_features_are_losses_per_character():
         answers.features(table).values[:, 0], [2 / 3, 4 / 3], 1e-15)
 
 
-MAKERS = [text_columns, lambda table: group_columns(table, ['a', 'b', 'a'])]
-
-
-@pytest.mark.parametrize('make', MAKERS)
-def test_a_model_alone_is_measured_on_the_tokens_of_the_training(make):
+def test_a_model_alone_is_measured_on_the_tokens_of_the_training():
     """It may have scored more tokens than all models of the training."""
     everyone = loss_table([[1, 2, 3], [NAN, 5, 6]], [2, 1], [2, 4])
     alone = loss_table([[1, 2, 3]], [2, 1], [2, 4])
-    joint = make(everyone).features(everyone).values[0]
+    joint = text_columns(everyone).features(everyone).values[0]
     np.testing.assert_array_equal(
-        make(everyone).features(alone).values[0], joint)
-    assert not np.array_equal(make(alone).features(alone).values[0], joint)
+        text_columns(everyone).features(alone).values[0], joint)
+    assert not np.array_equal(
+        text_columns(alone).features(alone).values[0], joint)
 
 
-@pytest.mark.parametrize('make', MAKERS)
-def test_a_model_that_misses_a_counted_token_is_named(make):
-    columns = make(loss_table([[1, 2, NAN]], [2, 1], [2, 4]))
+def test_a_model_that_misses_a_counted_token_is_named():
+    columns = text_columns(loss_table([[1, 2, NAN]], [2, 1], [2, 4]))
     table = loss_table([[1, 2, 3], [NAN, 5, 6]], [2, 1], [2, 4])
     with pytest.raises(InputError, match="'m1'.*all 2 tokens.*1 of them"):
         columns.features(table)
@@ -126,10 +107,6 @@ def test_answers_are_found_in_bytes():
     # Character 6 of the first text is bytes 18 to 21.
     expected = [0, 0, 1, 1, 0, 0, 0, 0, 1]
     assert answer_mask(texts, spans).tolist() == [bool(x) for x in expected]
-    assert answer_groups(texts, spans) == [
-        'quiz/text', 'quiz/text', 'quiz/answer', 'quiz/answer', 'quiz/text',
-        '/text', '/text', 'sums/text', 'sums/answer'
-    ]
 
 
 def columns(**changes):
@@ -213,7 +190,7 @@ def test_baselines_count_the_tokens_that_every_model_scored():
 @pytest.mark.parametrize('measure', [
     mean_token_loss, bits_per_byte,
     lambda losses: mean_token_loss(losses, np.array([True, False, False])),
-    text_features, lambda losses: group_features(losses, list('aab'))
+    text_features
 ])
 def test_losses_without_common_tokens_are_refused(measure):
     losses = loss_table([[1.0, 2.0, NAN], [NAN, NAN, 8.0]], [2, 1], [5, 1])

@@ -26,7 +26,7 @@ def test_shares_sum_to_1(kind):
 def test_own_answers_are_found_where_they_matter():
     """By their benchmark, and by no other."""
     for member in fitted('answers').members:
-        shares, own = member.posterior.shares, member.scale.own
+        shares, own = member.posterior.shares, member.scale.columns_of_answers
         assert [*own] == [0, 2]
         assert shares[own[0], 0] > .9 and shares[own[2], 2] > .9
         assert not shares[own[0], [1, 2]].any()
@@ -38,7 +38,7 @@ def test_own_answers_that_say_nothing_are_not_followed():
     losses = KINDS['answers']()
     noise = {b: rng.permutation(part) for b, part in losses.answers.items()}
     member = fit(replace(losses, answers=noise))
-    shares, own = member.posterior.shares, member.scale.own
+    shares, own = member.posterior.shares, member.scale.columns_of_answers
     assert shares[own[0], 0] < .2 and shares[own[2], 2] < .2
 
 

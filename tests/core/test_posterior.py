@@ -24,7 +24,7 @@ def posterior(kind, counts=EVERY) -> Posterior:
 
 @pytest.mark.parametrize('counted', [EVERY, TWO, ~TWO])
 @pytest.mark.parametrize('kind', KINDS)
-@pytest.mark.parametrize('name', ['evidence_cost', 'left_out_cost'])
+@pytest.mark.parametrize('name', ['evidence_cost', 'cost_of_exponents'])
 def test_gradients_are_finite_differences(kind, name, counted):
     part = posterior(kind, TWO)
     cost = getattr(part, name)
@@ -100,14 +100,14 @@ def test_models_that_nobody_explains_get_doubt():
 def test_an_absurd_weight_of_the_prior_is_felt():
     """Scores of families left out need some slope on the mean loss."""
     part = posterior('plain')
-    before = part.scores()
+    before = part.accuracy_scores()
     flat = Posterior(part.place, part.accuracies,
                      fitted().observed.n_items, part.floor, EVERY,
                      part.straight, replace(part.settings, typical=-6.))
     flat.follow(part.shares)
     flat.hyper[:6] = -6
     flat.find_mode()
-    assert (flat.scores() > before).all()
+    assert (flat.accuracy_scores() > before).all()
 
 
 def test_noise_of_benchmarks_that_do_not_count_is_like_that_of_others():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import group_columns, text_columns
+from csv_plugin.core.features import text_columns
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from tests.runs import FITTED, TEXTS, dump, model_losses, train
@@ -101,9 +101,9 @@ def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
 
 def test_tokens_that_are_not_those_of_the_training_are_refused(world):
     losses, _, columns, able = world
-    groups = group_columns(TARGETS.table(losses), ['x'] * 15)
+    single = text_columns(TARGETS.table(losses), part=np.arange(15) < 1)
     with pytest.raises(InputError, match='1 columns'):
-        able.with_tokens(TARGETS, groups)
+        able.with_tokens(TARGETS, single)
     fewer = replace(columns.columns, scored=np.arange(15) > 0)
     with pytest.raises(InputError, match='features of other tokens'):
         able.with_tokens(TARGETS, replace(columns, columns=fewer))

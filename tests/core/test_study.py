@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import Predictions, outliers
 from csv_plugin.core.predictor import NO_OTHER_FAMILY, NOT_RUN
 from csv_plugin.core.study import (BASELINE, METHOD, Study, geometric_mean,
-                                   leave_families_out, outliers, split_study)
+                                   leave_families_out, split_study)
 from tests.tables import Tables, small_tables
 
 
