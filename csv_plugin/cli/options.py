@@ -184,9 +184,3 @@ def models_of(args: argparse.Namespace,
 def bar(label: str) -> Progress:
     """Return a bar that shows the progress of a loop of some seconds."""
     return partial(tqdm, desc=label, delay=2)
-
-
-def fit_bars() -> Progress:
-    """Return bars for `fit_predictor`: of fits, then of back-tests."""
-    labels = iter(('fits', 'back-tests'))
-    return lambda benchmarks: tqdm(benchmarks, desc=next(labels))
