@@ -119,7 +119,9 @@ def watch(folder: Path, seed: int) -> None:
     for step in range(1, 2 + seed):
         models.make('llama').save_pretrained(folder / f'run/checkpoint-{step}')
         models.tokenizer().save_pretrained(folder / f'run/checkpoint-{step}')
-    save_predictor(PREDICTOR, folder / 'p')
+    if not (folder / 'p').exists():
+        # A process that is spawned fits again, and last bits may differ.
+        save_predictor(PREDICTOR, folder / 'p')
     write_texts(folder / 'texts.jsonl', runs.TEXTS)
     call('watch', folder / 'run', '--once', '--predictor', folder / 'p',
          '--texts', folder / 'texts.jsonl', '--out', folder / 'out')

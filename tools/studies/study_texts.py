@@ -2,7 +2,7 @@
 
 The table of docs/appendix/zoo.md:
 
-    python -m tools.studies.study_texts
+    python -m tools.studies.study_texts --draws 5
 
 Predictors are fitted to the zoo on draws of the validation set: more and more
 texts of all sources, or `FIXED` texts of more and more sources.

@@ -124,9 +124,10 @@ def picture(found: Mapping[str, Mapping[str, Errors]], file: Path) -> None:
         axes.grid(axis='x', color='#dddddd')
         axes.spines[['top', 'right', 'left']].set_visible(False)
         axes.legend(frameon=False)
-        axes.set_title(
+        figure.suptitle(
             _finding(found['families']),
-            loc='left',
+            x=0.01,
+            ha='left',
             fontsize=11,
             fontweight='bold')
         figure.savefig(file, metadata={'Software': None})
