@@ -107,7 +107,8 @@ class BenchmarkFit:
     explains all accuracies above chance, so nothing can be predicted yet.
     `error` is the root mean squared error of fitted models without their
     family, a fraction, and `expected_error` the median over these models of
-    the standard deviations of their errors that were expected. `notes` are remarks for users.
+    the standard deviations of their errors that were expected. `notes` are
+    remarks for users.
     """
     benchmark: str
     chance: float
