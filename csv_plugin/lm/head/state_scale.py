@@ -40,8 +40,7 @@ class StateScale:
         return found.div_(torch.from_numpy(self.spread).float())
 
 
-def _blocks(states: Tensor,
-            tokens: NDArray) -> Iterator[NDArray[np.float64]]:
+def _blocks(states: Tensor, tokens: NDArray) -> Iterator[NDArray[np.float64]]:
     """The states at some tokens, `(n, H)` at a time."""
     for first in range(0, len(tokens), _BLOCK):
         block = states[torch.from_numpy(tokens[first:first + _BLOCK])]
