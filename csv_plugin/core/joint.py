@@ -1,15 +1,12 @@
 """The joint distribution of accuracies of new models, and views of it.
 
 Exponents of M models on B benchmarks have means, variances and correlations. A
-part `between` of what a model deviates by is the same on all
-benchmarks. With A_b, the correlations between models on benchmark b from its
-posterior alone, and A, their mean over benchmarks, they are
+part `between` of what a model deviates by is the same on all benchmarks. With
+A_b, the correlations between models on benchmark b from its posterior alone,
+and A, their mean over benchmarks, correlations between models are
 
-    R_b = (1 - between) A_b + between A
-
-
-    within benchmark b    R_b
-    between benchmarks    between R,  R the mean of all R_b
+    on one benchmark b         R_b = (1 - between) A_b + between A
+    on different benchmarks    between A
 
 Accuracies follow by the curve (Eq. 2), with the noise of a benchmark's items.
 The interval of a single accuracy runs between the accuracies at the ends of
