@@ -22,8 +22,8 @@ one follows, with standard errors over the trials.
 
 `product` is the default of the package. `one-model` calls its model of
 accuracies directly, with the sources of texts where these are known. `before`
-is the default of an earlier commit, whose figures are kept for the seeds 0 and
-1.
+is the default of an earlier commit, whose figures are kept for the seeds 0 to
+3.
 
 Collections: those of ../shared/real, the three public ones of
 tools/studies/public_tables.py, the demonstration that ships (by text), and
