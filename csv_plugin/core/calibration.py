@@ -24,9 +24,9 @@ MOST_STRETCH, N_STRETCHES = 2., 15
 #: The correlation between benchmarks is shrunk toward 0, as if this number of
 #: uncorrelated pairs of errors had been seen as well.
 PAIRS_WITHOUT = 15
-#: Largest correlation between benchmarks.
 #: Standardised errors beyond this count as this in the correlation.
 LARGEST_ERROR = 3.
+#: Largest correlation between benchmarks.
 MOST_CORRELATED = .95
 
 

@@ -417,6 +417,8 @@ class Posterior:
         line, hyper = self._line(), self.hyper.copy()
 
         def cost_of_free(values: NDArray) -> tuple[float, NDArray]:
+            """Return the cost and its gradient, with these values at `free`.
+            """
             hyper[free] = values
             value, gradient = cost(hyper, line, counted)
             return value, gradient[free]

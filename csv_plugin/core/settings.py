@@ -1,8 +1,9 @@
-"""Every number of the model of accuracies that is set by hand.
+"""Forms, priors and limits of the model of accuracies, set by hand.
 
-Tolerances of its numerics, and conventions that hardly matter, stand where
-they are used. docs/appendix/settings.md shows what half and twice of each
-number change.
+Tolerances of its numerics, and conventions such as the candidates for degrees
+of freedom, stand where they are used. docs/appendix/settings.md lists the
+numbers of this file, and tools/studies/settings_study.py measures what half
+and twice of each change.
 """
 from dataclasses import dataclass
 

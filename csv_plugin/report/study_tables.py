@@ -55,7 +55,7 @@ FIT_HEADER = 'error', 'expected error'
 FIT_LEGEND = (
     'Errors are in points and of the training models, each predicted from '
     'models of other families: the root mean square over the models, and the '
-    'median of the errors that were to be expected.')
+    'median of the standard deviations that were expected.')
 
 
 def write_predictions(folder: Path, study: Study,
@@ -174,7 +174,8 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
 def expected_line(study: Study) -> str:
     """The error to expect for predicted models; empty without any.
 
-    Root mean square over main benchmarks and models that were not fitted to.
+    Root mean square of the standard deviations that are expected, over main
+    benchmarks and models that were not fitted to.
     """
     table = _of_method(study).select(benchmarks=study.predictions.main)
     expected = table.expected_error[~table.in_sample]
@@ -182,7 +183,7 @@ def expected_line(study: Study) -> str:
     if not len(expected):
         return ''
     error = math.sqrt(float(np.mean(expected**2)))
-    return ('Error to expect for the predicted models (root mean square in '
+    return ('Error to expect for the predicted models (standard deviation in '
             f'points, over the main benchmarks): {number(percent(error))}.')
 
 
