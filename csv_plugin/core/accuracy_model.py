@@ -51,8 +51,7 @@ class AccuracyModel:
             floor = member.posterior.floor
             self.members.append(member)
         self.shares = shares_by(
-            np.array(
-                [member.learned.accuracy_scores() for member in self.members]))
+            np.array([member.scores for member in self.members]))
         self._calibrate()
 
     @classmethod
@@ -95,7 +94,7 @@ class AccuracyModel:
         self.noise = sum(share * member.posterior.noise
                          for share, member in zip(self.shares, self.members))
         mean, variance = self.mixed(
-            [member.posterior.families_left_out() for member in self.members])
+            [member.posterior.families_left_out for member in self.members])
         self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
@@ -155,9 +154,7 @@ class AccuracyModel:
         so correlations between its models are not those of one prediction.
         """
         places = [member.posterior.place for member in self.members]
-        parts = [
-            member.posterior.families_left_out() for member in self.members
-        ]
+        parts = [member.posterior.families_left_out for member in self.members]
         return Joint(self, places, *self.mixed(parts))
 
     @property

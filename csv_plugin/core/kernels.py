@@ -305,36 +305,65 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     return low**2 * (3 * high - low) / 6
 
 
-def covariances(new: Place, old: Place, new_means: NDArray, old_means: NDArray,
-                worst: NDArray, tilt: float, same: bool) -> list[NDArray]:
-    """Return the covariance of each of `PARTS`, `(B or 1, M, N)`.
+def shared_parts(new: Place, old: Place, tilt: float,
+                 same: bool) -> dict[str, NDArray[np.float64]]:
+    """Return the covariances that are those of every benchmark, `(M, N)`.
 
-    `new_means`, `(B, M)`, and `old_means`, `(B, N)`, are the mean losses that
-    benchmarks follow, and `worst`, `(B,)`, the largest of the fitted models.
     With `same`, new and old are the same models; else none is in both, so the
     part `own` is 0.
     """
-    n_benchmarks, shape = len(worst), (len(new), len(old))
-    answers = np.zeros((n_benchmarks if new.answers else 1, *shape))
-    for b, part in new.answers.items():
-        answers[b] = part @ old.answers[b].T
-    bend = [
-        wiener(start - first, start - second)
-        for start, first, second in zip(worst, new_means, old_means)
-    ]
     related = new.families[:, None] == old.families
-    family = related * (1 + tilt * np.outer(new.means[:, 0], old.means[:, 0]))
-    return [
-        new_means[:, :, None] * old_means[:, None],
-        (new.units @ old.units.T)[None], answers,
-        np.array(bend), family[None],
-        (np.eye(*shape) if same else np.zeros(shape))[None]
-    ]
+    tilted = 1 + tilt * np.outer(new.means[:, 0], old.means[:, 0])
+    shape = len(new), len(old)
+    return dict(
+        units=new.units @ old.units.T,
+        family=related * tilted,
+        own=np.eye(*shape) if same else np.zeros(shape))
+
+
+def parts_of_benchmark(new: Place, old: Place, new_mean: NDArray,
+                       old_mean: NDArray, worst: float,
+                       b: int) -> dict[str, NDArray[np.float64]]:
+    """Return the other covariances, those of benchmark b, `(M, N)`.
+
+    `new_mean`, `(M,)`, and `old_mean`, `(N,)`, are the mean losses that the
+    benchmark follows, and `worst` is the largest of the fitted models. Without
+    own answers there is no part `answers`.
+    """
+    parts = dict(
+        spread=np.outer(new_mean, old_mean),
+        bend=wiener(worst - new_mean, worst - old_mean))
+    if b in new.answers:
+        parts['answers'] = new.answers[b] @ old.answers[b].T
+    return parts
+
+
+def covariances(place: Place, means: NDArray, worst: NDArray,
+                tilt: float) -> list[NDArray]:
+    """Return the covariance of each of `PARTS`, `(B or 1, M, M)`.
+
+    Arguments are as in `variances`.
+    """
+    nothing = np.zeros((len(place), len(place)))
+    found: dict[str, list[NDArray]] = {name: [] for name in PARTS}
+    for b, (mean, start) in enumerate(zip(means, worst)):
+        parts = parts_of_benchmark(place, place, mean, mean, start, b)
+        for name in ('spread', 'answers', 'bend'):
+            found[name].append(parts.get(name, nothing))
+    if not place.answers:
+        found['answers'] = [nothing]
+    for name, part in shared_parts(place, place, tilt, True).items():
+        found[name] = [part]
+    return [np.stack(found[name]) for name in PARTS]
 
 
 def variances(new: Place, means: NDArray, worst: NDArray,
               tilt: float) -> list[NDArray]:
-    """Return the variance of each of `PARTS`, `(B or 1, M)`."""
+    """Return the variance of each of `PARTS`, `(B or 1, M)`.
+
+    `means`, `(B, M)`, are the mean losses that benchmarks follow, and `worst`,
+    `(B,)`, the largest of the fitted models.
+    """
     answers = np.zeros((len(worst) if new.answers else 1, len(new)))
     for b, part in new.answers.items():
         answers[b] = (part**2).sum(axis=1)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import LEAST_VARIANCE
-from csv_plugin.core.kernels import (Losses, Place, Scale, covariances,
-                                     variances)
+from csv_plugin.core.fitted import Fitted
+from csv_plugin.core.kernels import PARTS, Losses, Place, Scale, variances
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
@@ -23,8 +23,6 @@ FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
 #: Fewest models of a benchmark that hyper-parameters are fitted to, if it has
 #: so many.
 LEAST_ROWS = 10
-#: Number of models that are predicted at a time, to save memory.
-AT_ONCE = 200
 
 
 class Member:
@@ -53,26 +51,37 @@ class Member:
         part.learn(NEXT_ROUNDS)
         part.choose_amounts()
         self._choose_means(part)
-        #: The posterior of the models that hyper-parameters were fitted to.
-        self.learned = part
+        #: Minus log scores of families left out, of the models that
+        #: hyper-parameters were fitted to, `(B,)`.
+        self.scores = part.accuracy_scores()
+        #: Hyper-parameters, modes and the like as a file keeps them.
+        self.found = dict(hyper=part.hyper, shares=part.shares)
+        if len(rows) == len(place):
+            self.found.update(found=part.found, doubt=part.doubt)
+        floor = part.floor
+        # Its memory is free before that of all models is needed.
+        del part
+        self._fit_all(place, observed, floor)
+
+    def _fit_all(self, place: Place, observed: Observed,
+                 floor: NDArray) -> None:
+        """Make the posterior of all fitted models."""
         #: The posterior of all fitted models.
-        self.posterior = part
-        if len(rows) < len(place):
-            self.posterior = Posterior(place, observed.accuracies,
-                                       observed.n_items, part.floor,
-                                       observed.counts, form.straight,
-                                       settings)
-            self.posterior.follow(part.shares)
-            self.posterior.hyper = part.hyper
-            self.posterior.find_mode_and_doubt()
-        self.learned.release()
-        self.posterior.release()
+        self.posterior = Fitted(
+            place,
+            observed,
+            floor,
+            straight=self.form.straight,
+            settings=self.settings,
+            **self.found)
+        self.found.update(
+            found=self.posterior.found, doubt=self.posterior.doubt)
 
     @classmethod
     def restored(cls, scale: Scale, place: Place, observed: Observed,
                  floor: NDArray, form: Form, settings: Settings,
                  found: dict[str, NDArray]) -> 'Member':
-        """Return the member of an earlier fit; see `Posterior.restore`.
+        """Return the member of an earlier fit, whose `found` is given.
 
         An `InputError` if that fit had other mean losses or benchmarks.
         """
@@ -87,27 +96,15 @@ class Member:
                                  'Fit the model to these losses again.')
         member = cls.__new__(cls)
         member.scale, member.form, member.settings = scale, form, settings
-        member.posterior = Posterior(place, observed.accuracies,
-                                     observed.n_items, floor, observed.counts,
-                                     form.straight, settings)
-        member.posterior.restore(**found)
-        member.posterior.release()
+        member.found = dict(found)
+        member._fit_all(place, observed, floor)
         return member
-
-    @property
-    def found(self) -> dict[str, NDArray]:
-        """Arrays of the posterior from which `restored` makes it again."""
-        part = self.posterior
-        return dict(
-            hyper=part.hyper,
-            shares=part.shares,
-            found=part.found,
-            doubt=part.doubt)
 
     def _first_choice(self, part: Posterior) -> NDArray:
         """Shares `(C, B)`: own answers count 1, or else the mean of units.
         """
-        shares = np.zeros_like(part.shares)
+        n_means = part.place.means.shape[1]
+        shares = np.zeros((n_means, len(part.floor)))
         shares[0] = 1
         for b, column in self.scale.columns_of_answers.items():
             shares[:, b] = np.arange(len(shares)) == column
@@ -157,39 +154,29 @@ class Member:
 
         The variance includes what a model deviates by alone (`Settings.own`).
         """
-        found = [
-            self._exponents(place.take(rows)) for rows in np.split(
-                np.arange(len(place)), range(AT_ONCE, len(place), AT_ONCE))
-        ]
-        mean, variance = (np.concatenate(part) for part in zip(*found))
-        return mean, variance
-
-    def _exponents(self, place: Place) -> tuple[NDArray, NDArray]:
         part, settings = self.posterior, self.settings
         means = (place.means @ part.shares).T
-        cross = self._cross(place, means)
-        prior = self._prior_covariance(
-            variances(place, means, part.worst, settings.tilt))
-        mean = (
-            settings.level - part.scales * means.T +
-            np.einsum('bij,bj->ib', cross, part.dual))
-        known = [(c @ inverse * c).sum(axis=1)
-                 for c, inverse in zip(cross, part.solution.inverse)]
-        variance = (prior - known).T
+        parts = variances(place, means, part.worst, settings.tilt)
+        prior = settings.level_width**2 + part.scales[:, None]**2 * sum(
+            part.amounts[name] * each for name, each in zip(PARTS, parts))
+        mean, variance = np.empty((2, *means.T.shape))
+        for b, (cross, solved) in enumerate(
+                zip(part.cross_covariances(place), part.solved())):
+            known = (cross @ solved.solution.inverse[0] * cross).sum(axis=1)
+            mean[:, b] = settings.level - part.scales[b] * means[b]
+            mean[:, b] += cross @ part.dual[b]
+            variance[:, b] = prior[b] - known
         return mean, np.maximum(variance, LEAST_VARIANCE)
 
     def covariance(self, place: Place) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
         part = self.posterior
-        means = (place.means @ part.shares).T
-        parts = covariances(place, place, means, means, part.worst,
-                            self.settings.tilt, True)
-        cross = self._cross(place, means)
-        known = [
-            c @ inverse @ c.T
-            for c, inverse in zip(cross, part.solution.inverse)
-        ]
-        return self._prior_covariance(parts) - known
+        found = []
+        for prior, cross, solved in zip(
+                part.prior_covariances(place), part.cross_covariances(place),
+                part.solved()):
+            found.append(prior - cross @ solved.solution.inverse[0] @ cross.T)
+        return np.stack(found)
 
     def slopes(self, losses: Losses,
                b: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -204,17 +191,17 @@ class Member:
         part, scale = self.posterior, self.scale
         place = scale(losses, np.array([-1]))
         followed = float(place.means[0] @ part.shares[:, b])
-        spread, units, answers, bend, family, _ = part.part_variances
+        amounts = part.amounts
         dual = part.scales[b]**2 * part.dual[b]
-        by_mean = -part.scales[b] + spread * (part.means[b] @ dual)
-        by_mean += bend * _slope_of_bend(part, b, followed) @ dual
+        by_mean = -part.scales[b] + amounts['spread'] * (part.means[b] @ dual)
+        by_mean += amounts['bend'] * _slope_of_bend(part, b, followed) @ dual
         # By the standardised mean losses, then by the values of units.
         by_means = by_mean * part.shares[:, b]
         n_units, n_groups = scale.groups.shape
         of_groups = by_means[1:1 + n_groups] / scale.group_width
         by_value = scale.groups @ of_groups
         by_value += by_means[0] / scale.width / n_units
-        deviations = units * (dual @ part.place.units) / scale.size
+        deviations = amounts['units'] * (dual @ part.place.units) / scale.size
         by_value += deviations - deviations.mean()
         by_loss = by_value * scale.slope(losses.units[0])
         if b not in scale.answers:
@@ -224,33 +211,13 @@ class Member:
         by_token = np.full(
             n_tokens,
             by_means[scale.columns_of_answers[b]] / own.width / n_tokens)
-        deviations = answers * (dual @ part.place.answers[b]) / own.size
+        deviations = amounts['answers'] * (
+            dual @ part.place.answers[b]) / own.size
         by_token += deviations - deviations.mean()
         return by_loss, by_token / (own.knee + losses.answers[b][0])
 
-    def _cross(self, place: Place, means: NDArray) -> NDArray:
-        """Covariances of exponents with those of fitted models, `(B, M, n)`.
-        """
-        part = self.posterior
-        cross = self._prior_covariance(
-            covariances(place, part.place, means, part.means, part.worst,
-                        self.settings.tilt, False))
-        # Products of arrays in another layout take ten times as long.
-        return np.ascontiguousarray(cross)
 
-    def _prior_covariance(self, parts: list[NDArray]) -> NDArray:
-        """Covariances of exponents before any accuracy is known.
-
-        Parts are covariances of `kernels.PARTS`.
-        """
-        part = self.posterior
-        kernel = sum(amount * each
-                     for amount, each in zip(part.part_variances, parts))
-        scales = part.scales.reshape(-1, *[1] * (kernel.ndim - 1))
-        return self.settings.level_width**2 + scales**2 * kernel
-
-
-def _slope_of_bend(part: Posterior, b: int,
+def _slope_of_bend(part: Fitted, b: int,
                    followed: float) -> NDArray[np.float64]:
     """Derivatives of the bend's covariances by a model's mean loss, `(n,)`.
     """

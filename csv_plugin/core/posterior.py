@@ -28,7 +28,7 @@ evidence and of the cost of families left out are exact as long as tangents and
 `doubt` stay as they are.
 """
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,27 +124,21 @@ class Posterior:
             self.independent + settings.noise
         ])
         self.dual = np.zeros((n_benchmarks, n_models))
-        first = np.zeros((place.means.shape[1], n_benchmarks))
-        first[0] = 1
-        self.follow(first)
 
-    def follow(self, shares: NDArray) -> None:
+    def follow(self,
+               shares: NDArray,
+               kernel: Optional[NDArray] = None) -> None:
         """Let benchmarks follow weighted means of mean losses, `(C, B)`.
 
-        The mode has to be found again.
+        The mode has to be found then. With a `kernel`, `(B, M, M)`, amounts
+        stay as they are, and the kernel's parts take no memory.
         """
-        self.shares = shares
+        self.shares, self.kernel = shares, kernel
         self.means = (self.place.means @ shares).T
-        sound = np.abs(self.place.means[:, 0]) <= self.settings.sound
-        self.worst = self.means[:, sound].max(axis=1)
-        self.parts = covariances(self.place, self.place, self.means,
-                                 self.means, self.worst, self.settings.tilt,
-                                 True)
+        self.worst = worst_means(self.place, self.means, self.settings)
+        self.parts = [] if kernel is not None else covariances(
+            self.place, self.means, self.worst, self.settings.tilt)
         self.dual = np.zeros_like(self.dual)
-
-    def release(self) -> None:
-        """Free the memory that only further fits would need."""
-        self.parts = []
 
     # ---- the mode
 
@@ -156,6 +150,8 @@ class Posterior:
         n_benchmarks = len(self.dual)
         self.part_variances = np.exp(2 * hyper[:N_PARTS])
         self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        if self.kernel is not None:
+            return self.kernel
         kernel = sum(
             variance * part
             for variance, part in zip(self.part_variances, self.parts))
@@ -206,22 +202,16 @@ class Posterior:
             now = np.minimum(now, old)
             if (old - now).sum() < GAIN:
                 break
-        self._settle(kernel, dual)
+        self.settle(dual)
 
-    def _settle(self, kernel: NDArray, dual: NDArray) -> None:
+    def settle(self, dual: NDArray) -> None:
         """Take tangents at a dual, and solve the model with them."""
+        kernel = self._apply(self.hyper)
         self.found = dual
         self._cost(kernel, dual)
         self.line = self._line()
         self.solution = self._solve(kernel, self.line)
         self.dual = self.solution.dual
-
-    def restore(self, hyper: NDArray, shares: NDArray, found: NDArray,
-                doubt: NDArray) -> None:
-        """Restore an earlier fit to the same models; see the attributes."""
-        self.follow(shares)
-        self.hyper, self.doubt = hyper, doubt
-        self._settle(self._apply(hyper), found)
 
     def _solve(self,
                kernel: NDArray,
@@ -437,16 +427,8 @@ class Posterior:
         return hyper
 
     def _find_doubt(self) -> None:
-        """Add variance to accuracies of models that others do not explain.
-
-        It is their predicted variance, times what their mean squared error
-        exceeds the square of `Settings.outlier` by.
-        """
-        errors, deviation = self._left_out_errors()
-        n_seen = np.maximum(self.seen[:, self.counts].sum(axis=1), 1)
-        squares = np.nansum(errors[:, self.counts]**2, axis=1) / n_seen
-        beyond = np.maximum(squares - self.settings.outlier**2, 0)
-        self.doubt = np.where(self.seen, deviation**2 * beyond[:, None], 0)
+        self.doubt = doubt_of(*self.left_out_errors(), self.counts,
+                              self.settings.outlier)
 
     # ---- families left out
 
@@ -469,7 +451,7 @@ class Posterior:
         mean[~self.seen] = variance[~self.seen] = np.nan
         return mean, variance
 
-    def _left_out_errors(self) -> tuple[NDArray, NDArray]:
+    def left_out_errors(self) -> tuple[NDArray, NDArray]:
         """Errors of accuracies over deviations, and these, `(M, B)`.
 
         Each model is predicted without its family.
@@ -485,7 +467,32 @@ class Posterior:
         them: exponents of other floors are not comparable. `doubt` is no part
         of the deviations, so a candidate does not gain by doubting models.
         """
-        errors, deviation = self._left_out_errors()
+        errors, deviation = self.left_out_errors()
         power = (DEGREES + 1) / 2
         cost = np.log(deviation) + power * np.log1p(errors**2 / DEGREES)
         return np.nansum(self.weight * cost, axis=0)
+
+
+def worst_means(place: Place, means: NDArray,
+                settings: Settings) -> NDArray[np.float64]:
+    """Return the largest mean loss by benchmark, `(B,)`, of sound models.
+
+    `means`, `(B, M)`, are the mean losses that benchmarks follow.
+    """
+    sound = np.abs(place.means[:, 0]) <= settings.sound
+    return means[:, sound].max(axis=1)
+
+
+def doubt_of(errors: NDArray, deviations: NDArray, counts: NDArray,
+             outlier: float) -> NDArray[np.float64]:
+    """Return the variance to add for models that others do not explain.
+
+    It is their predicted variance, times what their mean squared error exceeds
+    the square of `outlier` by. Errors over deviations, and these, are
+    `(M, B)`, the errors NaN where there is no accuracy. Errors count on the
+    benchmarks of `counts`, `(B,)`.
+    """
+    n_seen = np.maximum((~np.isnan(errors[:, counts])).sum(axis=1), 1)
+    squares = np.nansum(errors[:, counts]**2, axis=1) / n_seen
+    beyond = np.maximum(squares - outlier**2, 0)
+    return np.where(np.isnan(errors), 0, deviations**2 * beyond[:, None])

@@ -99,7 +99,7 @@ def test_variances_are_diagonals_of_covariances(kind):
         [place.means[:, 0],
          place.means.mean(axis=1), place.means[:, -1]])
     worst = means.max(axis=1) - .5
-    whole = covariances(place, place, means, means, worst, .1, True)
+    whole = covariances(place, means, worst, .1)
     single = variances(place, means, worst, .1)
     for part, expected in zip(whole, single):
         diagonal = np.diagonal(part, axis1=1, axis2=2)

@@ -18,7 +18,9 @@ def posterior(kind, counts=EVERY) -> Posterior:
     part = Posterior(member.posterior.place, observed.accuracies,
                      observed.n_items, member.posterior.floor, counts,
                      member.form.straight, member.settings)
-    part.restore(**member.found)
+    part.follow(member.posterior.shares)
+    part.hyper, part.doubt = member.posterior.hyper, member.posterior.doubt
+    part.settle(member.posterior.found)
     return part
 
 
@@ -55,17 +57,22 @@ def test_families_left_out_are_refits(kind):
         rest.follow(part.shares)
         rest.worst, rest.hyper = part.worst, part.hyper
         rest.parts = [each[:, ~out][:, :, ~out] for each in part.parts]
-        rest.solution = rest._solve(
+        solution = rest._solve(
             rest._apply(part.hyper),
             Line(*(cells[~out] for cells in part.line)))
-        rest.dual = rest.solution.dual
-        alone = object.__new__(type(member))
-        alone.__dict__.update(member.__dict__, posterior=rest)
-        found = alone.exponents(part.place.take(out))
-        seen = part.seen[out]
-        np.testing.assert_allclose(mean[out][seen], found[0][seen], **NEAR)
-        np.testing.assert_allclose(variance[out][seen], found[1][seen], **NEAR)
-        assert np.isnan(mean[out][~seen]).all()
+        left_out = part.place.take(out)
+        crosses = member.posterior.cross_covariances(left_out)
+        priors = member.posterior.prior_covariances(left_out)
+        for b, (cross, prior) in enumerate(zip(crosses, priors)):
+            seen, cross = part.seen[out][:, b], cross[:, ~out]
+            expected = part.settings.level - part.scales[b] * part.means[b]
+            expected = expected[out] + cross @ solution.dual[b]
+            known = (cross @ solution.inverse[b] * cross).sum(axis=1)
+            np.testing.assert_allclose(mean[out][seen, b], expected[seen],
+                                       **NEAR)
+            np.testing.assert_allclose(variance[out][seen, b],
+                                       (np.diag(prior) - known)[seen], **NEAR)
+            assert np.isnan(mean[out][~seen, b]).all()
 
 
 def test_the_mode_has_the_least_cost():
@@ -127,6 +134,7 @@ def test_noise_is_that_of_independent_items_at_first():
     again = Posterior(part.place, part.accuracies, np.array([100, 100, 400]),
                       part.floor, EVERY, part.straight,
                       replace(part.settings, noise=0.))
+    again.follow(part.shares)
     again.find_mode()
     np.testing.assert_allclose(again.noise, [.01, .01, .0025])
 
@@ -156,6 +164,7 @@ def test_benchmarks_that_do_not_count_move_no_others():
         again = Posterior(part.place, part.accuracies,
                           fitted().observed.n_items, part.floor, TWO,
                           part.straight, part.settings)
+        again.follow(part.shares)
         again.learn(2)
         again.choose_amounts()
         found.append(again)
