@@ -101,6 +101,19 @@ def _named(model: str) -> Checkpoint:
     return Checkpoint(run, revision.step, revision.tokens)
 
 
+def families_of(checkpoints: Mapping[str, Checkpoint],
+                families: Mapping[str, str]) -> list[str]:
+    """Return the families that errors of new runs are learned from.
+
+    Those of the checkpoints, by name. If all are of a single family, which
+    leaves none to leave out, every run counts as one.
+    """
+    found = [families[name] for name in checkpoints]
+    if len(set(found)) == 1:
+        found = [point.run for point in checkpoints.values()]
+    return found
+
+
 def last_checkpoints(
         models: Iterable[str],
         table: Optional[Mapping[str, Checkpoint]] = None) -> tuple[str, ...]:

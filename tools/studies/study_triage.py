@@ -174,15 +174,12 @@ def _after(runs: Runs, share: float,
         NOW: _alone(now.values[:, :, 0]),
     }
     known = runs.accuracies.select(list(chosen))
-    n = len(runs.predictor.names)
     for method, scores in ((FORECAST, None), (KNOWN, known)):
         triage = judge(
             runs.predictor, runs.features, chosen, runs.past, known=scores)
-        expected = [triage.expected[run] for run in names]
-        # The last one is the mean.
-        found[method] = np.array([[part.values[:n] for part in expected],
-                                  [part.low[:n] for part in expected],
-                                  [part.high[:n] for part in expected]])
+        table = triage.forecasts.select(names)
+        found[method] = np.array([table.values, table.low,
+                                  table.high])[:, :, :, 0]
     return found
 
 
