@@ -98,7 +98,8 @@ def _need(args: argparse.Namespace, where: str, *names: str) -> None:
     for name in names:
         if not getattr(args, name):
             raise InputError(where, f'--{" and --".join(names)}',
-                             f'no --{name}', 'Give it.')
+                             f'no --{name}',
+                             'salience triage --help has examples.')
 
 
 def _job(args: argparse.Namespace) -> TriageJob:

@@ -204,7 +204,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
 def _notes_on_result(found: Predictions, forecasts: Predictions,
                      known: Optional[AccuracyTable]) -> Iterator[str]:
     """Yield notes on known accuracies, and on what means leave out."""
-    if known is not None and not found.with_scores.any():
+    if known is not None and np.isnan(
+            known.spread(found.models, found.benchmarks).values).all():
         yield ('The known accuracies are of no checkpoint to judge, or of '
                'none of these benchmarks: none of them counts.')
     if forecasts.not_yet:

@@ -1,5 +1,5 @@
 """What a triage says of runs: a record with its tables."""
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.formatting import counted, possible_ranks, predicted_cell
+from csv_plugin.core.formatting import (counted, number, possible_ranks,
+                                        predicted_cell)
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.overall import Order, order_of
 from csv_plugin.core.predictions import MARKS, Predictions
@@ -66,6 +67,7 @@ class Triage:
             with its budget or a smaller one. NaN on benchmarks that are not
             predictable yet, and for an end without rivals.
         verdicts: What to do with each run, by its mean, `E` words.
+        joint: The joint distribution of the accuracies at the ends.
         notes: Remarks for users.
     """
     measure: str
@@ -76,6 +78,7 @@ class Triage:
     means: NDArray[np.float64]
     orders: Mapping[str, Order]
     verdicts: tuple[str, ...]
+    joint: Joint
     notes: tuple[str, ...]
 
     @classmethod
@@ -104,7 +107,7 @@ class Triage:
         }
         return cls(measure, tuple(runs), predictions, tuple(ends),
                    forecasts.select([end.name for end in ends]), means, orders,
-                   _verdicts(ends, columns[OVERALL]), tuple(notes))
+                   _verdicts(ends, columns[OVERALL]), joint, tuple(notes))
 
     def __repr__(self) -> str:
         checkpoints = counted(len(self.predictions.models), 'checkpoint')
@@ -116,6 +119,15 @@ class Triage:
         """A table of the forecasts or, without any, of the predictions."""
         rows = self.forecast_rows() if self.ends else self.checkpoint_rows()
         return tabulate(rows[1:], rows[0], disable_numparse=True)
+
+    def among(self, names: Collection[str]) -> 'Triage':
+        """Return the triage of some of the ends, ranked among themselves."""
+        rows = [e for e, end in enumerate(self.ends) if end.name in names]
+        return Triage.of(
+            self.measure, self.runs, self.predictions,
+            [self.ends[row] for row in rows],
+            self.forecasts.select([self.ends[row].name for row in rows]),
+            self.joint.take(np.array(rows, int)), self.notes)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -219,26 +231,17 @@ class Triage:
         for benchmark, order in self.orders.items():
             for e, end in enumerate(self.ends):
                 yield {
-                    'run':
-                    end.name,
-                    'benchmark':
-                    benchmark,
-                    'tokens':
-                    end.tokens,
-                    'share':
-                    end.share,
-                    'budget':
-                    end.budget,
+                    'run': end.name,
+                    'benchmark': benchmark,
+                    'tokens': end.tokens,
+                    'share': end.share,
+                    'budget': end.budget,
                     **_numbers(by_name[end.name, benchmark], 'forecast'),
-                    'best_rank':
-                    _or_none(order.first[e], int),
-                    'worst_rank':
-                    _or_none(order.last[e], int),
-                    'chance_best':
-                    _or_none(order.best[e]),
-                    'verdict':
-                    self.verdicts[e],
-                }
+                    'best_rank': _or_none(order.first[e], int),
+                    'worst_rank': _or_none(order.last[e], int),
+                    'chance_best': _or_none(order.best[e]),
+                    'verdict': self.verdicts[e],
+                }  # yapf: disable
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values of `triage.json`."""
@@ -313,7 +316,7 @@ def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _percent(fraction: float) -> str:
-    return '?' if np.isnan(fraction) else f'{fraction:.0%}'
+    return number(fraction, '.0%')
 
 
 def _or_none(value: float, kind: type = float) -> Any:

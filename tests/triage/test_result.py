@@ -157,3 +157,10 @@ def test_what_is_printed():
         'run', 'from', 'mean', 'rank', 'best', 'verdict', 'easy', 'hard'
     ]
     assert lines[2].split()[:6] == ['a', '50%', '60.0', '(58-62)', '1', '100%']
+
+
+def test_some_of_the_runs_among_themselves():
+    few = judged([.60, .30, .59, .40]).among('bd')
+    assert names(few) == 'db' and few.verdicts == (GO_ON, STOP)
+    assert few.orders[OVERALL].first.tolist() == [1, 2]
+    assert few.means[0] == pytest.approx([.4, .3], abs=.01)
