@@ -130,7 +130,7 @@ _SHARED: dict[str, Any] = {
                  'such as mine=0.25 (default: those of common benchmarks)',
                  named_number, (), '+'),
     '--checkpoints': ('CSV', 'columns model, run, step, and perhaps tokens, '
-                      'budget (default: by names of models)'),
+                      'budget, stage (default: by names of models)'),
     '--predictor': ('[LABEL=]FILE', 'such as predictor.safetensors; the label '
                     'names the predictions, by default predicted (required)',
                     predictor_file),
