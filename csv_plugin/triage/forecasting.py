@@ -13,7 +13,6 @@ earlier runs are forecast from worse ones.
 """
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Optional
@@ -38,18 +37,21 @@ LEAST_SQUARE = 1e-12
 
 
 class GainLaw:
-    """What n runs gain from a share of their budgets on, by their states.
+    """What n earlier runs gain from a share of their budgets on.
 
     States at the share (`now`) and at the end are `(n, 1 + K)`: level and
-    logarithms of losses, which have the same weight. `families` are names.
+    logarithms of losses, which have the same weight. `runs` and `families` are
+    names.
 
     Attributes:
         left_out: States at the end, each forecast from the runs of other
             families, `(n, 1 + K)`.
     """
 
-    def __init__(self, now: NDArray, end: NDArray,
-                 families: Sequence[str]) -> None:
+    def __init__(self, runs: Sequence[str], families: Sequence[str],
+                 now: NDArray, end: NDArray) -> None:
+        self.runs, self.families = tuple(runs), tuple(families)
+        self.now, self.end = now, end
         self._middle = now.mean(axis=0)
         self._away = now - self._middle
         square = (self._away**2).sum(axis=0) / len(now)
@@ -58,7 +60,7 @@ class GainLaw:
         self._weights = np.append(1 / parts[0],
                                   np.full(len(square) - 1, 1 / parts[1]))
         kernel, gains = self._kernel(now), end - now
-        labels = np.array(families)
+        labels = np.array(self.families)
         best = math.inf
         for penalty in PENALTIES:
             inverse = np.linalg.inv(kernel + penalty * np.eye(len(now)))
@@ -83,28 +85,6 @@ class GainLaw:
         forecast: NDArray = states + self._kernel(states) @ self._dual
         return forecast
 
-
-@dataclass(frozen=True, eq=False)
-class Backtest:
-    """Earlier runs, each forecast at a share from those of other families.
-
-    States at the share (`now`) and at the end are `(n, 1 + K)`.
-    """
-    runs: tuple[str, ...]
-    families: tuple[str, ...]
-    now: NDArray[np.float64]
-    end: NDArray[np.float64]
-
-    @cached_property
-    def law(self) -> GainLaw:
-        """What the runs gain."""
-        return GainLaw(self.now, self.end, self.families)
-
-    @property
-    def forecast(self) -> NDArray[np.float64]:
-        """States at the end, forecast from other families, `(n, 1 + K)`."""
-        return self.law.left_out
-
     @cached_property
     def growth(self) -> float:
         """By how much errors of the level grow if better runs are forecast.
@@ -113,11 +93,11 @@ class Backtest:
         """
         errors: list[float] = []
         for worse, better in worse_and_better(self.end[:, 0]):
-            law = GainLaw(self.now[worse], self.end[worse],
-                          [self.runs[row] for row in worse])
+            names = [self.runs[row] for row in worse]
+            law = GainLaw(names, names, self.now[worse], self.end[worse])
             found = law.forecast(self.now[better])
             errors += (self.end[better] - found)[:, 0].tolist()
-        usual = np.mean((self.end - self.forecast)[:, 0]**2)
+        usual = np.mean((self.end - self.left_out)[:, 0]**2)
         ratio = np.mean(np.square(errors)) / max(usual, LEAST_SQUARE)
         return max(1.0, math.sqrt(ratio))
 
@@ -136,7 +116,7 @@ class EarlierRuns:
         families: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self.runs, self._families = tuple(runs), families
-        self._backtests: dict[float, Backtest] = {}
+        self._laws: dict[float, GainLaw] = {}
         for run in self.runs:
             if not run.finished:
                 raise InputError(
@@ -149,20 +129,23 @@ class EarlierRuns:
         """Return the runs that have a state at a share of their budgets."""
         return [run for run in self.runs if run.covers(share)]
 
-    def backtest(self, share: float) -> Optional[Backtest]:
-        """Return the back-test at a share; None if too few runs cover it."""
+    def law(self, share: float) -> Optional[GainLaw]:
+        """Return the law of gains from a share on.
+
+        None if too few runs cover the share, or if it is NaN.
+        """
         members = self.covering(share)
         if len(members) < LEAST_RUNS:
             return None
-        if share not in self._backtests:
-            names = tuple(run.name for run in members)
-            families = tuple(self._families.get(name, name) for name in names)
+        if share not in self._laws:
+            names = [run.name for run in members]
+            families = [self._families.get(name, name) for name in names]
             if len(set(families)) == 1:
                 families = names
-            self._backtests[share] = Backtest(
+            self._laws[share] = GainLaw(
                 names, families, np.array([run.at(share) for run in members]),
                 np.array([run.states[-1] for run in members]))
-        return self._backtests[share]
+        return self._laws[share]
 
     def forecast(self, run: Run) -> Optional[LossForecast]:
         """Forecast the losses of an unfinished run at its budget.
@@ -170,12 +153,11 @@ class EarlierRuns:
         None if the budget is unknown, or if too few earlier runs have
         checkpoints as early.
         """
-        share = float(run.shares[-1])
-        test = None if math.isnan(share) else self.backtest(share)
-        if test is None:
+        law = self.law(float(run.shares[-1]))
+        if law is None:
             return None
-        [state] = test.law.forecast(run.states[-1:])
-        is_ahead = state[0] > test.end[:, 0].max()
-        growth = test.growth if is_ahead else 1.0
-        errors = growth * (test.end - test.forecast)[:, 1:]
+        [state] = law.forecast(run.states[-1:])
+        is_ahead = state[0] > law.end[:, 0].max()
+        growth = law.growth if is_ahead else 1.0
+        errors = growth * (law.end - law.left_out)[:, 1:]
         return LossForecast(state[1:], errors, 1 - growth**-2)

@@ -15,7 +15,7 @@ from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets)
-from csv_plugin.triage.forecasting import LEAST_RUNS, Backtest, EarlierRuns
+from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
 from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.result import OVERALL, End, Triage
@@ -300,29 +300,28 @@ def _backtest_notes(predictor: Predictor, features: FeatureTable,
     """Yield what the back-test says of forecasts, by share of the training.
     """
     for share in sorted({run.shares[-1] for run in runs if not run.finished}):
-        test = None if math.isnan(share) else earlier.backtest(share)
-        if test is not None:
-            forecast, now = (
-                100 * error
-                for error in backtest_errors(predictor, features, test))
-            yield (f'{len(test.runs)} earlier runs, forecast after '
+        law = earlier.law(share)
+        if law is not None:
+            forecast, now = backtest_errors(predictor, features, law)
+            yield (f'{len(law.runs)} earlier runs, forecast after '
                    f'{100 * share:.3g} % of the training from those of other '
-                   f'families, end {forecast:.1f} points away from the '
+                   f'families, end {100 * forecast:.1f} points away from the '
                    'forecast in the mean over benchmarks, and '
-                   f'{now:.1f} points away from the prediction at that time.')
+                   f'{100 * now:.1f} points away from the prediction at that '
+                   'time.')
 
 
 def backtest_errors(predictor: Predictor, features: FeatureTable,
-                    test: Backtest) -> tuple[float, float]:
-    """Return mean absolute errors of a back-test in accuracies, fractions.
+                    law: GainLaw) -> tuple[float, float]:
+    """Return mean absolute errors of forecasts of earlier runs, fractions.
 
     Those of the forecasts, and of predictions where they were made. They are
     differences from the accuracies predicted at the ends of the runs.
     """
     end, forecast, now = (
         predictor.joint(
-            FeatureTable(test.runs, features.columns,
+            FeatureTable(law.runs, features.columns,
                          losses_of(predictor, states[:, 1:]))).accuracies
-        for states in (test.end, test.forecast, test.now))
+        for states in (law.end, law.left_out, law.now))
     return float(np.abs(end - forecast).mean()), float(
         np.abs(end - now).mean())

@@ -23,6 +23,7 @@ def make_run(name='run', final=1.0, shares=SHARES, n=None, budget=200.0):
                shares * budget, budget, states, 2 * shares**-.1)
 
 
+TEN = [f'run{i}' for i in range(10)]
 EARLIER = [make_run(f'old{i}', 1 + i / 4) for i in range(5)]
 
 
@@ -40,7 +41,7 @@ def test_alike_runs_gain_alike():
     now = np.column_stack([np.zeros(10), kind, -kind])
     now += .01 * rng.normal(size=now.shape)
     end = now + (1 + .5 * kind)[:, None]
-    law = GainLaw(now, end, [f'f{i}' for i in range(10)])
+    law = GainLaw(TEN, TEN, now, end)
     found = law.forecast(np.array([[0, 1., -1.], [0, -1., 1.]]))
     assert found[:, 0] == pytest.approx([1.5, .5], abs=.05)
     assert law.left_out == pytest.approx(end, abs=.1)
@@ -51,16 +52,16 @@ def test_a_family_is_left_out_as_a_whole():
     rng = np.random.default_rng(1)
     now, gain = rng.normal(size=(2, 6, 4))
     families = ['a', 'a', 'a', 'b', 'b', 'c']
-    law = GainLaw(now, now + gain, families)
+    law = GainLaw('uvwxyz', families, now, now + gain)
     # The constant and what runs deviate by depend on all runs a little.
-    copies = GainLaw(now, now + gain, [*'uvwxyz'])
+    copies = GainLaw('uvwxyz', 'uvwxyz', now, now + gain)
     far = np.abs(law.left_out - copies.left_out)
     assert far[:5].max(axis=1).min() > 0
     # A run that is like another one of its family is not forecast by it.
     now[1], gain[0], gain[1] = now[0], 5, 5
-    law = GainLaw(now, now + gain, families)
+    law = GainLaw('uvwxyz', families, now, now + gain)
     assert law.left_out[0, 0] < now[0, 0] + 3
-    copies = GainLaw(now, now + gain, [*'uvwxyz'])
+    copies = GainLaw('uvwxyz', 'uvwxyz', now, now + gain)
     assert copies.left_out[0, 0] > law.left_out[0, 0]
 
 
@@ -85,13 +86,13 @@ def test_a_forecast_needs_two_runs_that_begin_as_early():
 def test_families_of_earlier_runs():
     """All runs of one family count as many."""
     names = [run.name for run in EARLIER]
-    one = EarlierRuns(EARLIER, dict.fromkeys(names, 'f')).backtest(.2)
-    none = EarlierRuns(EARLIER).backtest(.2)
-    two = EarlierRuns(EARLIER, {names[0]: 'f', names[1]: 'f'}).backtest(.2)
+    one = EarlierRuns(EARLIER, dict.fromkeys(names, 'f')).law(.2)
+    none = EarlierRuns(EARLIER).law(.2)
+    two = EarlierRuns(EARLIER, {names[0]: 'f', names[1]: 'f'}).law(.2)
     assert one.families == none.families == tuple(names)
     assert two.families == ('f', 'f', *names[2:])
     # The two worst runs are further off, if only better ones are known.
-    far = [np.abs(part.end - part.forecast)[0, 0] for part in (none, two)]
+    far = [np.abs(part.end - part.left_out)[0, 0] for part in (none, two)]
     assert far[1] > far[0]
 
 
@@ -105,7 +106,7 @@ def test_errors_grow_for_a_run_that_is_ahead_of_all():
     earlier = EarlierRuns(runs)
     inside, ahead = (
         earlier.forecast(make_run(final=final, n=3)) for final in (2., 6.))
-    growth = earlier.backtest(.35).growth
+    growth = earlier.law(.35).growth
     assert growth > 1
     assert ahead.errors == pytest.approx(growth * inside.errors)
     assert (inside.common, ahead.common) == (0, 1 - growth**-2)

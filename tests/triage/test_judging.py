@@ -56,12 +56,12 @@ def test_notes_have_the_errors_of_the_backtest(predictor, history, early):
     """
     features = predictor.features(history)
     runs = runs_of(predictor, features, describe_checkpoints(history))
-    test = EarlierRuns(runs).backtest(.35)
+    law = EarlierRuns(runs).law(.35)
     found, end = (
         predictor.predict(
             replace(features, models=tuple(EARLIER), values=losses)).values
-        for losses in (losses_of(predictor, test.forecast[:, 1:]),
-                       losses_of(predictor, test.end[:, 1:])))
+        for losses in (losses_of(predictor, law.left_out[:, 1:]),
+                       losses_of(predictor, law.end[:, 1:])))
     error = 100 * np.abs(end - found).mean()
     [note] = [note for note in early.notes if 'earlier runs, forecast' in note]
     assert note.startswith('4 earlier runs, forecast after 35 %')
