@@ -104,7 +104,7 @@ TABLES = '--losses', '--scores', '--models', '--benchmarks'
 SPLITS = '--fit', '--predict'
 #: Loading of a model, and of runs that are judged.
 LOADING = '--tokenizer', '--trust-remote-code'
-FORECASTS = '--predictor', '--history', '--budget'
+FORECASTS = '--predictor', '--history', '--budget', '--known'
 
 #: Arguments of `add_option` after the name, or the text of a flag, for options
 #: that mean the same in several verbs.
@@ -130,7 +130,7 @@ _SHARED: dict[str, Any] = {
                  'such as mine=0.25 (default: those of common benchmarks)',
                  named_number, (), '+'),
     '--checkpoints': ('CSV', 'columns model, run, step, and perhaps tokens, '
-                      'budget (default: by names of models)'),
+                      'budget, stage (default: by names of models)'),
     '--predictor': ('[LABEL=]FILE', 'such as predictor.safetensors; the label '
                     'names the predictions, by default predicted (required)',
                     predictor_file),
@@ -139,6 +139,9 @@ _SHARED: dict[str, Any] = {
     '--budget': ('NUMBER', 'end of a run, in steps or, where they are known, '
                  'in tokens (default: those of the earlier runs)', positive,
                  math.nan),
+    '--known': ('SCORES', 'column model, and one of known accuracies per '
+                'benchmark, fractions: accuracies of checkpoints change all '
+                'that is said of their runs (default: none)'),
     '--tokenizer': ('PATH', 'tokenizer, a folder or a name on the hub; '
                     'required with servers (default: the model)'),
     '--trust-remote-code': 'run code that comes with the model (default: no)',
@@ -151,14 +154,20 @@ _SHARED: dict[str, Any] = {
 }  # yapf: disable
 
 
-def add_shared(group: Any, *names: str) -> None:
-    """Add options that several verbs have."""
+def add_shared(group: Any, *names: str, needed: bool = True) -> None:
+    """Add options that several verbs have.
+
+    None of them is required if they are not `needed`.
+    """
     for name in names:
         option = _SHARED[name]
         if isinstance(option, str):
             add_flag(group, name, option)
-        else:
-            add_option(group, name, *option)
+            continue
+        metavar, text, *rest = option
+        if not needed:
+            text = text.removesuffix(' (required)')
+        add_option(group, name, metavar, text, *rest)
 
 
 def check_splits(args: argparse.Namespace, remedy: str) -> None:

@@ -47,10 +47,8 @@ VERBS = {
                      'decide between two models by their losses'),
     'watch': _Verb('watch_checkpoints', 'predict a model while it trains, by '
                    'its checkpoints', 'lm'),
-    'triage': _Verb('triage_checkpoints',
-                    'judge pretraining runs by their checkpoints'),
-    'forecast': _Verb('forecast_runs',
-                      'say where pretraining runs will end, from tables'),
+    'triage': _Verb('triage_checkpoints', 'say where pretraining runs will '
+                    'end, and which to stop'),
     'report': _Verb('render_report', 'make a page of a run', 'report'),
 }  # yapf: disable
 

@@ -1,4 +1,4 @@
-"""Which pretraining run is worth continuing, from token losses alone.
+"""Where pretraining runs will end, and which to stop, from losses alone.
 
 Example, two data mixtures of the demonstration after a third of the training:
 
@@ -11,39 +11,175 @@ Example, two data mixtures of the demonstration after a third of the training:
 A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them. Checkpoints have names such as run@step, or are
 described in a table (--checkpoints); see docs/triage.md.
+
+With tables of losses (docs/formats.md), a predictor is fitted to the finished
+runs of --fit, and those of --predict are judged:
+
+    salience triage --losses losses.csv --scores scores.csv \\
+        --models models.csv --benchmarks benchmarks.csv \\
+        --fit train --predict test --out outputs/triage
+
+With --params 7e9 --tokens 4e12, a model of a size that does not exist yet is
+forecast in place of runs: from the models of --fit, or from dumps of --history
+and their sizes in the table of --models.
 """
 import argparse
 import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
-                                      print_next)
-from csv_plugin.cli.options import FORECASTS, add_option, add_shared, bar
+                                      print_next, refuse)
+from csv_plugin.cli.options import (FORECASTS, SPLITS, TABLES, TEST,
+                                    add_option, add_shared, bar, check_splits,
+                                    positive)
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import file_set
+from csv_plugin.io.model_tables import (ModelTables, read_accuracy_columns,
+                                        read_model_tables, scores_alone)
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.tables import ModelInfo, check_names_in, read_models
+from csv_plugin.report.notes import shortage_notes
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text, write_triage
-from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.checkpoints import (describe_checkpoints, families_of,
+                                           last_checkpoints, read_checkpoints)
+from csv_plugin.triage.judging import judge, judge_sizes
+from csv_plugin.triage.result import Triage
+from csv_plugin.triage.sizes import check_sizes, targets_of
 from csv_plugin.triage.watching import TriageJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_option(parser, '--dumps', 'PLACE',
-               'losses of the runs to judge (required)', str, None, '+')
-    add_shared(parser, '--checkpoints', *FORECASTS, '--out', '--wide',
-               '--json')
+    add_option(parser, '--dumps', 'PLACE', 'losses of the runs to judge', str,
+               (), '+')
+    add_shared(parser, *FORECASTS, *TABLES, *SPLITS, needed=False)
+    add_shared(parser, '--checkpoints')
+    add_option(
+        parser, '--params', 'NUMBER', 'parameters of a model that does not '
+        'exist yet (default: judge runs)', positive)
+    add_option(parser, '--tokens', 'NUMBER',
+               'training tokens of this model (required with --params)',
+               positive)
+    add_shared(parser, '--out', '--wide', '--json')
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
-    job = TriageJob(
-        load_predictor(args.predictor[1]), args.dumps, args.history,
-        args.checkpoints, args.budget)
-    triage = job.update(bar('dumps'))
+    is_size = bool(args.params or args.tokens)
+    if is_size:
+        _need(args, '--params', 'params', 'tokens')
+        refuse(args, '--params', 'dumps', 'known')
+        if args.predict is not TEST:
+            raise InputError('--params', 'no --predict', 'one',
+                             'Forecast one size, or runs.')
+    if args.losses:
+        refuse(args, '--losses', 'predictor', 'dumps', 'history')
+        _need(args, '--losses', 'scores', 'models', 'benchmarks')
+        triage = _of_tables(args, is_size)
+    elif is_size:
+        _need(args, '--params', 'predictor', 'history', 'models')
+        triage = _size_of_dumps(args)
+    else:
+        _need(args, 'salience triage without --losses', 'predictor', 'dumps')
+        triage = _job(args).update(bar('dumps'))
     write_and_print(args, triage)
-    if not (args.json or args.history or triage.forecast_runs):
+    if not (args.json or args.losses or args.history or triage.ends):
         print_next(*shlex.split(args.command), '--history',
                    'finished/*.safetensors')
+
+
+def _need(args: argparse.Namespace, where: str, *names: str) -> None:
+    """Refuse a call without one of the options."""
+    for name in names:
+        if not getattr(args, name):
+            raise InputError(where, f'--{" and --".join(names)}',
+                             f'no --{name}',
+                             'salience triage --help has examples.')
+
+
+def _job(args: argparse.Namespace) -> TriageJob:
+    refuse(args, '--dumps', 'scores', 'models', 'benchmarks', 'fit')
+    return TriageJob(
+        load_predictor(args.predictor[1]), args.dumps, args.history,
+        args.checkpoints, args.budget, args.known)
+
+
+def _size_of_dumps(args: argparse.Namespace) -> Triage:
+    """Forecast a size by the losses and the sizes of finished runs."""
+    job = TriageJob(
+        load_predictor(args.predictor[1]), [], args.history, args.checkpoints)
+    features = job.history_features()
+    info = read_models(args.models)
+    check_names_in('--history', 'models', features.models, args.models, info)
+    return _of_size(args, job.predictor, features, info, features.models)
+
+
+def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
+    """Fit to the finished runs of tables, and judge runs or forecast a size.
+    """
+    if is_size:
+        args.predict = []
+    check_splits(args, 'Take it out of one.')
+    tables = read_model_tables(args.losses, args.scores, args.models,
+                               args.benchmarks)
+    past = tables.models_to_fit(args.fit, args.predict)
+    main = tables.accuracies.select(benchmarks=tables.accuracies.main)
+    if is_size:
+        predictor = _fitted(tables, past, [tables.families[m] for m in past])
+        triage = _of_size(args, predictor, tables.features, tables.info, past)
+    else:
+        triage = _judged(args, tables, past)
+    notes = shortage_notes(main, tables.families, past)
+    return replace(triage, notes=(*notes, *triage.notes))
+
+
+def _judged(args: argparse.Namespace, tables: ModelTables,
+            past: Sequence[str]) -> Triage:
+    """Judge the runs of `--predict`."""
+    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    points = describe_checkpoints(tables.features.models, table)
+    history = {model: points[model] for model in past}
+    new = {model: points[model] for model in tables.models_in(*args.predict)}
+    known = None
+    if args.known:
+        known = scores_alone(*read_accuracy_columns(args.known))
+    families = families_of(history, tables.families)
+    return judge(
+        _fitted(tables, past, families),
+        tables.features,
+        new,
+        history,
+        args.budget,
+        known=known)
+
+
+def _fitted(tables: ModelTables, models: Sequence[str],
+            families: Sequence[str]) -> Predictor:
+    """The predictor of the main benchmarks, fitted to some models."""
+    scores = tables.accuracies.select(models, tables.accuracies.main)
+    return fit_predictor(tables.features,
+                         scores.select(benchmarks=scores.benchmarks_run),
+                         families)
+
+
+def _of_size(args: argparse.Namespace, predictor: Predictor,
+             features: FeatureTable, info: Mapping[str, ModelInfo],
+             past: Sequence[str]) -> Triage:
+    """Forecast a model by its size, of each family and of a new one."""
+    points = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    last: Sequence[str] = last_checkpoints(past, points)
+    # Of runs that differ in length, only the ends count.
+    if len({info[model].tokens for model in last}) == 1:
+        last = past
+    models = {model: info[model] for model in last}
+    check_sizes(args.models, models)
+    targets = targets_of(models, args.params / 1e9, args.tokens)
+    return judge_sizes(predictor, features, models, targets)
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:

@@ -23,7 +23,7 @@ from csv_plugin.extras.live.trackers import tensorboard_log
 from csv_plugin.report.comparison_report import sentence
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
-from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.result import Triage
 from csv_plugin.triage.watching import watch
 
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
         logs.append(tensorboard_log(args.tensorboard / folder.name))
     live = LivePredictions(args.predictor[1], args.texts, args.out,
                            folder.name, args.budget, args.history, logs,
-                           args.reference)
+                           args.reference, args.known)
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:
@@ -83,5 +83,6 @@ def run(args: argparse.Namespace) -> None:
         watch(job.update, show, say, interval=60)
         say('stopped')
     history = ['--history', *args.history] if args.history else []
+    history += ['--known', args.known] if args.known else []
     print_end(args.out, 'salience', 'triage', '--predictor', args.predictor[1],
               '--dumps', live.losses, *history, '--out', 'outputs/triage')

@@ -43,9 +43,9 @@ def predicted_cell(value: float,
 
 
 def possible_ranks(best: float, worst: float) -> str:
-    """Return a range of ranks, such as '2-4' or '1'; '?' for NaN."""
+    """Return a range of ranks, such as '2-4' or '1'; '-' for NaN."""
     if math.isnan(best):
-        return '?'
+        return '-'
     return f'{best:.0f}' + f'-{worst:.0f}' * bool(best < worst)
 
 

@@ -82,11 +82,15 @@ class Overall:
     ) -> 'Overall':
         """Make means over main benchmarks that the first method predicts.
 
-        A benchmark with few real accuracies is left out if more accuracies
-        count without it, as other models would have no mean. Methods without
-        any mean are left out. `joints` are those of the methods, where known.
+        Benchmarks that are not predictable yet are left out. So is a benchmark
+        with few real accuracies if more accuracies count without it, as other
+        models would have no mean, and a method without any mean. `joints` are
+        those of the methods, where known.
         """
-        predictions = predictions.select(benchmarks=predictions.main)
+        predictions = predictions.select(benchmarks=[
+            name for name in predictions.main
+            if name not in predictions.not_yet
+        ])
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
         kept = ~np.isnan(values).all(axis=0)
@@ -116,17 +120,21 @@ class Overall:
             n_draws = max(min(DRAWS, RANKS_DRAWN // ranked.sum()), LEAST_DRAWS)
             drawn = named.joint.take(rows[ranked]).draws(n_draws)
             drawn = drawn[:, :, columns]
-            order = _order(drawn.mean(axis=2), level)
+            order = order_of(drawn.mean(axis=2), level)
             for part, found in zip(view[2:], order):
                 part[ranked] = found
         return view
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
-        """Models with a real mean, if any, and one by the first method."""
-        if np.isnan(self.real).all():
-            return np.full(len(self.real), True)
-        return ~np.isnan([self.real, *self.values.T[:1]]).any(axis=0)
+        """Models with a real mean, if any, and one by the first method.
+
+        A lone model has no rank.
+        """
+        found = np.full(len(self.real), True)
+        if not np.isnan(self.real).all():
+            found = ~np.isnan([self.real, *self.values.T[:1]]).any(axis=0)
+        return found & (found.sum() > 1)
 
     def real_ranks(self) -> NDArray[np.float64]:
         """Return ranks of `ranked` models by the real means, `(M,)`."""
@@ -163,16 +171,30 @@ class Overall:
         return np.where(self.in_sample[:, p], np.nan, self.real)
 
 
-def _order(means: NDArray, level: float) -> tuple[NDArray, ...]:
-    """First and last ranks and chances to be best, by draws of means.
+class Order(NamedTuple):
+    """Ranks of M models or runs, 1 for the best.
 
-    Draws are `(n, M)`, all that is returned is `(M,)`.
+    Ranks from `first` to `last` are possible, and `best` is the probability to
+    be the best one. `(M,)` each.
     """
-    drawn = 1 + np.argsort(np.argsort(-means, axis=1), axis=1)
+    first: NDArray[np.float64]
+    last: NDArray[np.float64]
+    best: NDArray[np.float64]
+
+
+def order_of(draws: NDArray, level: float) -> Order:
+    """Return the order by draws `(n, M)` of accuracies or of their means.
+
+    Ranges of ranks hold the rank with the probability `level`. All is NaN for
+    a single model, which has no rank.
+    """
+    if draws.shape[1] < 2:
+        return Order(*np.full((3, draws.shape[1]), np.nan))
+    drawn = 1 + np.argsort(np.argsort(-draws, axis=1), axis=1)
     tail = (1 - level) / 2
     first, last = np.quantile(
         drawn, [tail, 1 - tail], axis=0, method='inverted_cdf')
-    return first, last, (drawn == 1).mean(axis=0)
+    return Order(first, last, (drawn == 1).mean(axis=0))
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:

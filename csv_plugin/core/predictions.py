@@ -32,8 +32,13 @@ _CUBES: dict[str, Any] = {
     'at_chance': False, 'expected_error': np.nan
 }  # yapf: disable
 #: Marks behind a prediction, in their order, by part.
-_MARKS = {'in_sample': '*', 'extrapolated': '>',
-          'with_scores': '+', 'at_chance': '?'}  # yapf: disable
+MARKS = {'in_sample': '*', 'extrapolated': '>',
+         'with_scores': '+', 'at_chance': '?'}  # yapf: disable
+
+#: What a user may conclude where all training models are at chance.
+NOT_YET = ('not predictable yet, because all training models are at chance. '
+           'Whether another model is better than chance cannot be told from '
+           'its losses.')
 
 _NAN = np.array(np.nan)
 #: Most rows that `print` shows.
@@ -271,13 +276,19 @@ class Predictions:
         cells = []
         for m in range(len(self.models)):
             marks = [
-                mark for part, mark in _MARKS.items()
+                mark for part, mark in MARKS.items()
                 if getattr(self, part)[m, b, p]
             ]
             cells.append(
                 predicted_cell(self.values[m, b, p], self.low[m, b, p],
                                self.high[m, b, p], chance, ''.join(marks)))
         return cells
+
+    @property
+    def not_yet(self) -> tuple[str, ...]:
+        """Benchmarks that are not predictable yet by the first method."""
+        return tuple(name for b, name in enumerate(self.benchmarks)
+                     if self.at_chance[:, b, :1].any())
 
     def uninformative(self, method: str) -> NDArray[np.bool_]:
         """Return True for cells with the interval `ANY`, `(M, B)`."""
@@ -299,8 +310,7 @@ class Predictions:
                          'model on other benchmarks; * of such a model: its '
                          'own score is known.')
         if self.at_chance.any():
-            lines.append('? not predictable yet, as all training models are '
-                         'at chance.')
+            lines.append(f'? {NOT_YET}')
         return lines
 
     @property

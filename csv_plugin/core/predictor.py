@@ -485,8 +485,8 @@ class Predictor:
             raise InputError(
                 where, 'one that was fitted to token losses',
                 'one that was fitted to tables of losses',
-                'Give predict and compare a table of losses, use forecast for '
-                'triage, or train one on token losses.')
+                'Give predict, compare and triage a table of losses, or train '
+                'one on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)
 
 

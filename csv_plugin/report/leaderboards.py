@@ -225,9 +225,12 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
 def _of_means(board: Leaderboard) -> list[list[str]]:
     """Means over the main benchmarks and ranks by them, the real ones first.
 
-    Means of training models are marked.
+    Means of training models are marked. There are none where no benchmark is
+    predictable yet.
     """
     predictions, overall = board.predictions, board.overall
+    if not overall.benchmarks:
+        return []
     foot = [''] * predictions.has_real()
     is_known = predictions.select(benchmarks=predictions.main).has_real()
     columns = []
@@ -271,10 +274,7 @@ def rank_cells(overall: Overall, method: str) -> list[str]:
     if view is None:
         p = overall.methods.index(method)
         return _ranks(overall.predicted_ranks()[:, p])
-    return [
-        '-' if np.isnan(first) else possible_ranks(first, last)
-        for first, last in zip(view.first, view.last)
-    ]
+    return [*map(possible_ranks, view.first, view.last)]
 
 
 def _ranks(ranks: Iterable[float]) -> list[str]:

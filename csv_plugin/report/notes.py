@@ -12,7 +12,8 @@ from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import REAL, Missing, Predictions, outliers
+from csv_plugin.core.predictions import (NOT_YET, REAL, Missing, Predictions,
+                                         outliers)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
 #: Most models or benchmarks that a line names.
@@ -126,7 +127,8 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     some = len(overall.benchmarks) < len(predictions.main)
     yield 'Rank 1 is the largest mean.' + (
         f' Means are over {first(overall.benchmarks)}; on other benchmarks, '
-        'too many scores or predictions are missing.' if some else '')
+        'too many scores or predictions are missing, or nothing is '
+        'predictable yet.' if some else '')
     means = overall.values
     if not np.isnan(overall.real).all():
         means = np.column_stack([overall.real, means])
@@ -257,8 +259,7 @@ def _by_remark(remarks: Iterable[tuple[str, str]],
 def _remarks(part: BenchmarkFit) -> Iterator[str]:
     yield from (note for note in part.notes if note.startswith(MIXED))
     if part.at_chance:
-        yield ('not predictable yet, as all training models are at chance by '
-               'the noise of their items')
+        yield NOT_YET
     if len(part.fit_models) < _ENOUGH:
         yield (f'fitted to {len(part.fit_models)} models, so that '
                f'intervals are wide: {_WOULD_DO}')

@@ -1,7 +1,7 @@
 """Run, step and tokens of checkpoints of pretraining runs."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
@@ -31,23 +31,51 @@ class Checkpoint:
 def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     """Read the runs and steps of checkpoints from a CSV file, by model.
 
-    Columns are `model`, `run`, `step` and optionally `tokens` and `budget`.
-    These two have one unit in all rows and are empty where unknown.
+    Columns are `model`, `run`, `step` and optionally `tokens`, `budget` and
+    `stage`. Tokens and budget have one unit in all rows and are empty where
+    unknown. With a stage, 1 by default, steps and tokens are counted since its
+    beginning, and it begins where the last checkpoint of the stage before
+    is; the budget is that of all stages.
     """
-    checkpoints = {}
+    checkpoints, stages = {}, {}
     for row in read_rows(path, ('model', 'run', 'step')):
         numbers = {
             'step': row.number('step'),
             'tokens': row.number('tokens', math.nan),
             'budget': row.number('budget', math.nan)
         }
+        stage = row.number('stage', 1)
+        if stage < 1 or stage % 1:
+            raise row.error('stage', 'a whole number, 1 or more',
+                            'Number the stages of a run in their order.')
         for column, number in numbers.items():
             if number < 0 or (number == 0 and column == 'budget'):
                 raise row.error(column, 'a positive number',
                                 'Count from the start of the training.')
-        checkpoints[row.cells['model']] = Checkpoint(
-            row.text('run'), **numbers)
+        model = row.cells['model']
+        checkpoints[model] = Checkpoint(row.text('run'), **numbers)
+        stages[model] = stage
+    checkpoints = _from_the_start(checkpoints, stages)
     return describe_checkpoints(checkpoints, checkpoints)
+
+
+def _from_the_start(checkpoints: Mapping[str, Checkpoint],
+                    stages: Mapping[str, float]) -> dict[str, Checkpoint]:
+    """Count steps and tokens since the start of the training, not of a stage.
+    """
+    found = dict(checkpoints)
+    for model in sorted(found, key=lambda name: stages[name]):
+        point, stage = checkpoints[model], stages[model]
+        before = [
+            found[name] for name, other in checkpoints.items()
+            if other.run == point.run and stages[name] < stage
+        ]
+        if before:
+            found[model] = replace(
+                point,
+                step=point.step + max(p.step for p in before),
+                tokens=point.tokens + max(p.tokens for p in before))
+    return found
 
 
 def describe_checkpoints(
@@ -99,6 +127,19 @@ def _named(model: str) -> Checkpoint:
             f'those of stage {revision.stage}, and names do not tell where '
             'it begins', _REMEDY)
     return Checkpoint(run, revision.step, revision.tokens)
+
+
+def families_of(checkpoints: Mapping[str, Checkpoint],
+                families: Mapping[str, str]) -> list[str]:
+    """Return the families that errors of new runs are learned from.
+
+    Those of the checkpoints, by name. If all are of a single family, which
+    leaves none to leave out, every run counts as one.
+    """
+    found = [families[name] for name in checkpoints]
+    if len(set(found)) == 1:
+        found = [point.run for point in checkpoints.values()]
+    return found
 
 
 def last_checkpoints(

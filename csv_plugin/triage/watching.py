@@ -14,10 +14,12 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
+from csv_plugin.io.model_tables import read_accuracy_columns, scores_alone
 from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints)
-from csv_plugin.triage.judging import Triage, first_reason, judge
+from csv_plugin.triage.judging import first_reason, judge
+from csv_plugin.triage.result import Triage
 
 #: Place of a dump, and its stamp.
 _Written = tuple[DumpPlace, object]
@@ -28,7 +30,9 @@ class TriageJob:
 
     Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
     the budget holds for runs that have none in the table. A dump that is
-    refused is read again at the next update.
+    refused is read again at the next update. `known` is a table of known
+    accuracies of checkpoints, a column `model` and one for each benchmark; it
+    is read at every update, because accuracies may come one by one.
     """
 
     def __init__(self,
@@ -36,10 +40,11 @@ class TriageJob:
                  dumps: Sequence[FilePath],
                  history: Sequence[FilePath] = (),
                  table: Optional[FilePath] = None,
-                 budget: float = math.nan) -> None:
+                 budget: float = math.nan,
+                 known: Optional[FilePath] = None) -> None:
         predictor.check_tokens()
         self.predictor, self.budget = predictor, budget
-        self.dumps, self.history = dumps, history
+        self.dumps, self.history, self.known = dumps, history, known
         self._table = read_checkpoints(table) if table else None
         # By place and stamp, as a file may be replaced by another.
         self._features: dict[_Written, FeatureTable] = {}
@@ -58,6 +63,15 @@ class TriageJob:
         described = describe_checkpoints(earlier, self._table)
         return {checkpoint.run for checkpoint in described.values()}
 
+    def history_features(self) -> FeatureTable:
+        """Return the features of the earlier runs; errors as when read."""
+        self.read_history()
+        written = _written(find_dumps(self.history))
+        return FeatureTable.concatenate([
+            self._features[dump] for dump in written.values()
+            if dump in self._features
+        ])
+
     def update(self, progress: Progress = iter) -> Triage:
         """Read the new checkpoints and judge all.
 
@@ -72,11 +86,14 @@ class TriageJob:
             self._features[dump] for dump in written.values()
             if dump in self._features
         ]
+        known = None
+        if self.known:
+            known = scores_alone(*read_accuracy_columns(self.known))
         return judge(self.predictor,
                      FeatureTable.concatenate([none, *features]),
                      describe_checkpoints(dumps, self._table),
-                     describe_checkpoints(earlier,
-                                          self._table), self.budget, refused)
+                     describe_checkpoints(earlier, self._table), self.budget,
+                     refused, known)
 
     def _read(self,
               written: Mapping[str, _Written],

@@ -40,7 +40,7 @@ def test_it_starts_without_loading_packages():
 
 
 def test_help_on_verbs_loads_no_slow_packages():
-    for verb in ('train', 'fit', 'predict', 'watch', 'triage', 'forecast'):
+    for verb in ('train', 'fit', 'predict', 'watch', 'triage'):
         assert verb in shown_and_loaded(SLOW, verb, '--help')
 
 

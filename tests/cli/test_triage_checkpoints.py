@@ -8,7 +8,7 @@ from csv_plugin.cli.salience import main
 from csv_plugin.io.predictors import save_predictor
 from tests.runs import train
 from tests.scripts import check_end, refusal
-from tests.triage.pretraining import EARLIER, write_runs
+from tests.triage.pretraining import EARLIER, STEPS, write_runs
 
 
 @pytest.fixture(scope='module')
@@ -21,6 +21,7 @@ def world(tmp_path_factory):
 
 
 def words(world, out, dumps='new', history='old', more=''):
+    """Options of a call that judges dumps."""
     earlier = f'--history {world}/{history}' if history else ''
     return (f'triage --predictor {world}/p.safetensors --out {out} --dumps '
             f'{world}/{dumps} {earlier} {more}').split()
@@ -33,9 +34,9 @@ def test_files_and_screen(world, tmp_path, capsys):
     assert check_end(shown, is_last=True)[-1] == f'Written to {tmp_path}/out.'
     assert (tmp_path / 'out/triage.png').is_file()
     made = json.loads((tmp_path / 'out/triage.json').read_text('utf-8'))
-    best, = (row for row in made['forecasts']
-             if (row['run'], row['benchmark']) == ('good', 'mean')
-             )  # yapf: disable
+    [best] = [row for row in made['forecasts']
+              if (row['run'], row['benchmark']) == ('good', 'mean')
+              ]  # yapf: disable
     assert best['best_rank'] == 1
     assert main(words(world, tmp_path / 'out', more='--json')) == 0
     assert json.loads(capsys.readouterr().out) == made
@@ -59,9 +60,45 @@ def test_no_picture_without_matplotlib(world, tmp_path, capsys, monkeypatch):
     assert not (tmp_path / 'triage.png').exists()
 
 
+def test_known_accuracies_are_asked_for(world, tmp_path):
+    known = tmp_path / 'known.csv'
+    known.write_text('model,easy\ngood@35,0.95\n')
+    found = []
+    for more in ('', f'--known {known}'):
+        assert main(words(world, tmp_path / 'out', more=more)) == 0
+        found.append(
+            json.loads((tmp_path / 'out/triage.json').read_text('utf-8')))
+    ends = [{
+        (row['run'], row['benchmark']): row['forecast']
+        for row in made['forecasts']
+    } for made in found]
+    assert ends[1]['good', 'hard'] > ends[0]['good', 'hard']
+    assert ends[1]['bad', 'hard'] == pytest.approx(ends[0]['bad', 'hard'])
+    text = (tmp_path / 'out/triage.txt').read_text('utf-8')
+    assert ')+' in text and '+ made from the losses and' in text
+
+
+def test_a_size_by_dumps(world, tmp_path, capsys):
+    """Of runs whose sizes a table has."""
+    table = tmp_path / 'models.csv'
+    rows = [
+        f'{run}@{step},f,train,{i + 1},{step * (i + 2)}e9'
+        for i, run in enumerate(EARLIER) for step in STEPS
+    ]
+    table.write_text('\n'.join(['model,family,split,params_b,tokens', *rows]))
+    call = (f'triage --predictor {world}/p.safetensors --out {tmp_path}/out '
+            f'--history {world}/old --models {table} --params 1e10')
+    assert 'no --tokens' in refusal(capsys, *call.split())
+    # Four ends are too few for a law; the checkpoints of one length are not.
+    error = refusal(capsys, *call.split(), '--tokens', '1e12')
+    assert 'expected 6 models or more' in error
+
+
 @pytest.mark.parametrize('changes, expected', [
     (dict(dumps='none'), 'no such file or folder'),
     (dict(dumps='old'), 'not in the history'),
+    (dict(more='--scores s.csv'), 'none of --scores, --models'),
+    (dict(more='--losses l.csv'), 'none of --predictor, --dumps'),
     (dict(more='--budget 20'),
      'a budget of 35 or more, where its last checkpoint is, found 20.'),
 ])

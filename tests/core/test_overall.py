@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.overall import LEAST_MODELS, NamedJoint, Overall, ranks
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import NOT_YET, Predictions
+from csv_plugin.report.leaderboards import Leaderboard, as_text
 from tests.runs import dump, model_losses, train
 
 NAN = float('nan')
@@ -176,3 +177,28 @@ def test_means_of_some_benchmarks_and_models(predicted):
     # The best model has no real mean, so it has no rank.
     assert np.isnan(view.first).tolist() == [False, False, True]
     assert view.last[:2].tolist() == [2, 2]
+
+
+def test_a_lone_model_has_no_rank(predicted):
+    table, named = predicted
+    found = Overall.of(
+        table.select(['a']), {'predicted': named.renamed({'a': 'a'})})
+    view = found.views['predicted']
+    assert np.isnan([*view.first, *view.last, *view.best]).all()
+    assert not np.isnan(view.low).any()
+    assert np.isnan(found.predicted_ranks()).all()
+    assert np.isnan(found.real_ranks()).all()
+
+
+def test_what_is_not_predictable_yet_takes_part_in_no_mean(predicted):
+    table, named = predicted
+    unknown = np.array([False, True])[:, None]
+    found = Overall.of(replace(table, at_chance=unknown), {'predicted': named})
+    assert found.benchmarks == ('easy', )
+    np.testing.assert_allclose(found.values, table.values[:, 0])
+    nothing = replace(table, at_chance=np.array(True))
+    none = Overall.of(nothing, {'predicted': named})
+    assert none.benchmarks == none.methods == () and not none.views
+    text = as_text(Leaderboard.of(nothing, joints={'predicted': named}))
+    assert 'mean of' not in text and 'rank' not in text
+    assert ')?' in text and ' '.join(NOT_YET.split()) in ' '.join(text.split())

@@ -173,7 +173,7 @@ def test_live(folder):
     run_page(ROOT / 'docs/live.md', names)
     assert [*logged(names['trainer'], 'loss')] == [2, 4, 6]
     assert [*logged(names['trainer'], 'predicted/mmlu')] == [6]
-    assert names['callback'].triage.runs[0].run == 'mix1'
+    assert names['callback'].triage.runs[0].name == 'mix1'
 
 
 class Parsed(BaseException):

@@ -117,7 +117,7 @@ def triage(folder: Path, seed: int) -> None:
          '--history', folder / 'old', '--out', folder / 'out')
 
 
-def forecast(folder: Path, seed: int) -> None:
+def triage_of_tables(folder: Path, seed: int) -> None:
     tables = small_tables(n_models=24, seed=seed).only('easy', 'hard')
     models = tuple(f'{run}@{step}' for run in 'abcdefgh' for step in (1, 2, 4))
     splits = {m: 'test' if m[0] == 'h' else 'train' for m in models}
@@ -127,7 +127,7 @@ def forecast(folder: Path, seed: int) -> None:
         accuracies=replace(tables.accuracies, models=models),
         families={m: m[0]
                   for m in models})
-    call('forecast', *write_tables(folder, tables, splits), '--out',
+    call('triage', *write_tables(folder, tables, splits), '--out',
          folder / 'out')
 
 
@@ -168,8 +168,8 @@ def configs(folder: Path, seed: int) -> None:
 
 #: A call of each verb that writes. `status` and `compare` write nothing, and
 #: OpenCompass writes what `demo` leaves.
-WRITERS = (configs, fit, forecast, import_, losses, predict, report, texts,
-           train, triage, watch)
+WRITERS = (configs, fit, import_, losses, predict, report, texts, train,
+           triage, triage_of_tables, watch)
 
 
 def test_all_verbs_that_write_are_here():

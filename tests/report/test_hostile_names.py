@@ -15,7 +15,7 @@ from csv_plugin.report.leaderboards import write_leaderboard
 from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.judging import forecast
+from csv_plugin.triage.judging import judge_runs
 from tests.extras.page.pages import page_cells
 from tests.hostile_names import FORMULAS, MARKS, NAMES, PATHS, UNSEEN
 from tests.runs import train
@@ -143,12 +143,12 @@ def triage():
         Checkpoint(model.rpartition('@')[0], int(model.rpartition('@')[2]))
         for model in dumps
     }
-    made = forecast(train(), dumps, checkpoints=checkpoints, budget=35)
+    made = judge_runs(train(), dumps, checkpoints=checkpoints, budget=35)
     return replace(made, notes=NAMES)
 
 
 def test_triage(triage, tmp_path):
-    runs = [run.run for run in triage.runs]
+    runs = [run.name for run in triage.runs]
     check_screen(as_text(triage))
     assert all(one_line(name) in as_text(triage) for name in runs)
     write_triage(tmp_path, triage)

@@ -10,7 +10,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import Overall
-from csv_plugin.core.predictions import Missing
+from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.notes import (family_notes, findings, learning_notes,
                                      outlier_notes, outside_notes,
                                      predictor_notes, shortage_notes)
@@ -43,7 +43,7 @@ def changed(predictor, **changes):
 @pytest.mark.parametrize('changes, words', [
     (dict(fit_models=('a', 'b', 'c')), 'fitted to 3 models, so that intervals '
      'are wide: 9 models of 3 families would do'),
-    (dict(at_chance=True), 'not predictable yet, as all training models are'),
+    (dict(at_chance=True), NOT_YET),
     (dict(notes=(f'{MIXED}: a; b', 'x')), f'{MIXED}: a; b'),
 ])
 def test_what_a_user_must_know(predictor, changes, words):
@@ -129,7 +129,8 @@ def test_means_over_some_benchmarks():
     line, = found(cells)
     assert line == (
         'Rank 1 is the largest mean. Means are over b0, b2; on other '
-        'benchmarks, too many scores or predictions are missing.')
+        'benchmarks, too many scores or predictions are missing, or nothing '
+        'is predictable yet.')
     assert found(cells.only('b0')) == []
 
 

@@ -92,6 +92,21 @@ def test_the_table_counts_before_the_name(tmp_path):
     assert checkpoints['other@9'].run == 'other'
 
 
+def test_stages_of_a_table_follow_each_other(tmp_path):
+    """Steps and tokens of a stage are counted since its beginning."""
+    found = table(
+        tmp_path, 'model,run,stage,step,tokens\nd,a,3,10,1\n'
+        'c,a,2,50,5\na,a,1,100,10\nb,a,1,200,20\ne,b,2,7,2\n')
+    assert {name: (point.step, point.tokens)
+            for name, point in found.items()} == {
+                'a': (100, 10), 'b': (200, 20), 'c': (250, 25),
+                'd': (260, 26), 'e': (7, 2)
+            }  # yapf: disable
+    assert last_checkpoints('abcd', found) == ('d', )
+    unknown = table(tmp_path, 'model,run,stage,step\na,a,1,9\nb,a,2,3\n')
+    assert unknown['b'].step == 12 and math.isnan(unknown['b'].tokens)
+
+
 def test_last_checkpoints_and_models_that_are_none(tmp_path):
     models = ['a@9', 'a@10', 'final', 'alone']
     assert last_checkpoints(models) == ('a@10', 'final', 'alone')
@@ -124,6 +139,8 @@ def test_two_names_for_one_step(tmp_path):
 @pytest.mark.parametrize('text, expected', [
     ('model,run\nm,a\n', "column 'step'"),
     ('model,run,step\nm,a,-1\n', "column 'step'.*positive"),
+    ('model,run,step,stage\nm,a,1,0\n', "column 'stage'.*1 or more"),
+    ('model,run,step,stage\nm,a,1,1.5\n', "column 'stage'.*whole"),
     ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*positive"),
     ('model,run,step,budget\nm,a,1,0\n', "column 'budget'.*positive"),
     ('model,run,step\nm,a,1\nn,a,1\n', "'a', step 1: .*'m' and 'n'"),

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.triage.checkpoints import describe_checkpoints
-from csv_plugin.triage.judging import OVERALL, judge
+from csv_plugin.triage.judging import judge
+from csv_plugin.triage.result import OVERALL
 from tests.triage.run_worlds import STEPS, world
 
 
@@ -24,13 +25,13 @@ def forecasts(worlds, steps, scored=False):
             describe_checkpoints(new),
             describe_checkpoints(part.names('old')),
             known=part.table(new) if scored else None)
-        for run in triage.runs:
-            ends = part.table([f'{run.run}@100']).values[0]
-            expected = triage.expected[run.run]
-            rows.append([
-                expected.values, expected.low, expected.high,
-                np.append(ends, ends.mean())
-            ])
+        table = triage.forecasts
+        parts = [table.values, table.low, table.high]
+        for e, end in enumerate(triage.ends):
+            observed = part.table([f'{end.name}@100']).values[0]
+            mean = [*triage.means[:, e], observed.mean()]
+            each = [*(cube[e, :, 0] for cube in parts), observed]
+            rows.append(np.column_stack([each, mean]))
     return np.moveaxis(rows, 1, 0)
 
 
@@ -57,7 +58,7 @@ def test_forecasts_are_better_than_the_prediction_now(worlds):
     assert errors < np.abs(now - actual[:, :3]).mean() / 2
 
 
-def test_known_scores_make_forecasts_better(worlds):
+def test_known_accuracies_make_forecasts_better(worlds):
     plain, scored = (
         forecasts(worlds, STEPS[:3], scored) for scored in (False, True))
     errors = [np.mean((part[0] - part[3])**2) for part in (plain, scored)]
@@ -72,8 +73,8 @@ def test_probabilities_to_end_best_are_those_of_ends(worlds):
         new = part.names('new', STEPS[:3])
         triage = judge(predictor, part.features, describe_checkpoints(new),
                        describe_checkpoints(part.names('old')))
-        ranking = triage.rankings[OVERALL]
-        ends = part.table([f'{run}@100' for run in ranking.runs]).values
-        of_best.append(ranking.chance[ends.mean(axis=1).argmax()])
-        expected.append(np.sum(ranking.chance**2))
+        best = triage.orders[OVERALL].best
+        ends = part.table([f'{end.name}@100' for end in triage.ends]).values
+        of_best.append(best[ends.mean(axis=1).argmax()])
+        expected.append(np.sum(best**2))
     assert np.mean(of_best) == pytest.approx(np.mean(expected), abs=0.2)

@@ -7,8 +7,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import describe_checkpoints
-from csv_plugin.triage.judging import judge
-from csv_plugin.triage.size_laws import forecast_sizes, targets_of
+from csv_plugin.triage.judging import judge, judge_sizes
+from csv_plugin.triage.sizes import targets_of
 from tests.kept_numbers import check_numbers
 
 SHARES = (.05, .1, .2, .35, .5, .7, 1)
@@ -75,6 +75,6 @@ def test_forecast_by_size(world):
         name: row
         for name, row in models.items() if name.startswith('old')
     }
-    predictions = forecast_sizes(predictor, features, fitted,
-                                 targets_of(fitted, 7, 2e12))
-    check_numbers('forecast', list(predictions.records()))
+    triage = judge_sizes(predictor, features, fitted,
+                         targets_of(fitted, 7, 2e12))
+    check_numbers('forecast', triage.to_dict())

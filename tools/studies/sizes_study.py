@@ -11,7 +11,7 @@ last ones are predicted, and the laws are fitted to these. Columns:
     losses  the default of the package, with the real losses of the models
             that are predicted
     sizes   the same, with losses that follow from sizes and tokens, as
-            `salience forecast --params --tokens` has them
+            `salience triage --params --tokens` has them
     direct  the baseline, with the logarithm of the compute (parameters times
             tokens) in place of the mean loss
 
@@ -33,7 +33,8 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import last_checkpoints
-from csv_plugin.triage.size_laws import NEW, forecast_sizes, log_compute
+from csv_plugin.triage.judging import judge_sizes
+from csv_plugin.triage.sizes import NEW, log_compute
 from tools.studies.options import parser_of, tables_in
 
 HEADER = ('collection', 'fitted', 'predicted', 'compute', 'losses', 'sizes',
@@ -68,7 +69,8 @@ def judged(tables: ModelTables, fit: Sequence[str],
     times = np.exp(
         log_compute([*targets.values()]) -
         log_compute([*models.values()]).max())
-    by_sizes = forecast_sizes(predictor, tables.features, models, targets)
+    triage = judge_sizes(predictor, tables.features, models, targets)
+    by_sizes = triage.forecasts.select(predict)
     real = accuracies.select(predict)
     at_ends = accuracies.select(last)
     cells = [

@@ -10,6 +10,12 @@ runs beside the repository:
 
     python -m tools.studies.study_triage --after 3 6 11 23 \\
         --tables ../shared/real/gemstones
+
+Why intervals held too few: series d and h of the zoo, from losses of whole
+texts as tables have them (--texts) or of tokens, with every run a family of
+its own (--by-run) or with its series as the family:
+
+    python -m tools.studies.study_triage --series --texts --by-run
 """
 import argparse
 import sys
@@ -24,16 +30,17 @@ from tabulate import tabulate
 
 import csv_plugin as cp
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.cli.options import SPLITS, add_shared
+from csv_plugin.cli.options import SPLITS, add_flag, add_shared
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import models_in
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
-                                           read_checkpoints, rows_by_run)
+                                           families_of, read_checkpoints,
+                                           rows_by_run)
 from csv_plugin.triage.judging import judge
 from tools.studies.options import parser_of, tables_in
 from tools.studies.resampling import mean_with_interval
@@ -174,15 +181,12 @@ def _after(runs: Runs, share: float,
         NOW: _alone(now.values[:, :, 0]),
     }
     known = runs.accuracies.select(list(chosen))
-    n = len(runs.predictor.names)
     for method, scores in ((FORECAST, None), (KNOWN, known)):
         triage = judge(
             runs.predictor, runs.features, chosen, runs.past, known=scores)
-        expected = [triage.expected[run] for run in names]
-        # The last one is the mean.
-        found[method] = np.array([[part.values[:n] for part in expected],
-                                  [part.low[:n] for part in expected],
-                                  [part.high[:n] for part in expected]])
+        table = triage.forecasts.select(names)
+        found[method] = np.array([table.values, table.low,
+                                  table.high])[:, :, :, 0]
     return found
 
 
@@ -194,33 +198,47 @@ def _alone(values: NDArray) -> NDArray[np.float64]:
 
 def of_tables(tables: ModelTables, checkpoints: Mapping[str, Checkpoint],
               fit: Sequence[str], predict: Sequence[str]) -> Runs:
-    """Learn from some checkpoints of tables, each run a family of its own."""
+    """Learn from some checkpoints of tables, as `salience triage` does."""
+    past = {name: checkpoints[name] for name in fit}
     accuracies = tables.accuracies.select([*fit, *predict],
                                           tables.accuracies.main)
     predictor = fit_predictor(tables.features, accuracies.select(fit),
-                              [checkpoints[model].run for model in fit])
-    return Runs({name: checkpoints[name]
-                 for name in fit},
-                {name: checkpoints[name]
-                 for name in predict},
+                              families_of(past, tables.families))
+    return Runs(past, {name: checkpoints[name]
+                       for name in predict},
                 accuracies.select(benchmarks=predictor.names), tables.features,
                 predictor)
 
 
-def of_zoo() -> Runs:
-    """Learn from runs of the zoo; `HELD_OUT` are forecast."""
+def of_zoo(series: bool = False,
+           texts: bool = False,
+           by_run: bool = False) -> Runs:
+    """Learn from runs of the zoo; `HELD_OUT`, or two series, are forecast."""
     zoo = cp.read_collection(shipped.COLLECTION)
     points = describe_checkpoints(list(zoo.info))
-    new = {name: at for name, at in points.items() if at.run in HELD_OUT}
-    fitted = [
-        name for name in models_in(('train',
-                                    'validation'), tuple(zoo.info), zoo.info)
-        if name not in new
+    held_out = [
+        run for run in HELD_OUT
+        if not series or recipe_of(run)[0].family in UNSEEN_FAMILIES
     ]
-    predictor = cp.fit(zoo.losses, zoo.accuracies.select(fitted), zoo.families)
-    past = {name: points[name] for name in fitted}
+    new = {name: at for name, at in points.items() if at.run in held_out}
+    splits = ('train', 'validation', 'test') if series else ('train',
+                                                             'validation')
+    past = {
+        name: points[name]
+        for name in models_in(splits, tuple(zoo.info), zoo.info)
+        if name not in new
+    }
+    families = dict(zoo.families)
+    if by_run:
+        families = {name: point.run for name, point in points.items()}
+    losses: Any = zoo.losses
+    if texts:
+        targets = losses.tokens_of(next(iter(losses)))
+        table = targets.table({name: losses[name].texts for name in losses})
+        losses = text_columns(table).features(table)
+    predictor = cp.fit(losses, zoo.accuracies.select([*past]), families)
     return Runs(past, new, zoo.accuracies.select(benchmarks=predictor.names),
-                predictor.features(zoo.losses), predictor)
+                predictor.features(losses), predictor)
 
 
 def report(forecasts: Forecasts, after: Sequence[str]) -> None:
@@ -271,6 +289,9 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         'benchmarks.csv, and models.csv with the run and step of\n'
         'each model (default: the zoo)')
     add_shared(parser, *SPLITS)
+    add_flag(parser, '--series', 'forecast series d and h of the zoo')
+    add_flag(parser, '--texts', 'of the zoo, losses of whole texts')
+    add_flag(parser, '--by-run', 'of the zoo, every run is a family')
     parser.add_argument(
         '--after',
         nargs='+',
@@ -288,7 +309,7 @@ def run(args: argparse.Namespace) -> None:
                          tables.models_to_fit(args.fit, args.predict),
                          tables.models_in(*args.predict))
     else:
-        runs = of_zoo()
+        runs = of_zoo(args.series, args.texts, args.by_run)
     forecasts = forecast_runs(runs, [number / 100 for number in args.after])
     print(f'{len(forecasts.runs)} runs: {", ".join(forecasts.runs)}\n')
     report(forecasts, [f'{number:g} %' for number in args.after])

@@ -28,7 +28,7 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.report.triage_report import write_tables
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.result import Triage
 from csv_plugin.triage.watching import TriageJob
 
 
@@ -57,6 +57,10 @@ class LivePredictions:
             `LivePredictions`, or a place of its dumps `<run>@<step>`. This
             run is compared with its dump after as many tokens where both runs
             know them, else at the same step.
+        known (Optional[FilePath]): Table of observed accuracies of readings:
+            a column `model`, with names `<run>@<step>`, and one for each
+            benchmark. It is read at every reading, and may come later or
+            grow: predictions and forecasts are conditioned on what it holds.
 
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
@@ -83,6 +87,7 @@ class LivePredictions:
         history: Optional[Sequence[FilePath]] = None,
         logs: Sequence[Log] = (),
         reference: Optional[FilePath] = None,
+        known: Optional[FilePath] = None,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')
         if not isinstance(predictor, Predictor):
@@ -95,6 +100,7 @@ class LivePredictions:
         self.losses.mkdir(parents=True, exist_ok=True)
         self._logs = logs
         self._job = TriageJob(predictor, [], history or (), budget=budget)
+        self._known = Path(known) if known else None
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '
                              'history', 'it in the history too',
@@ -198,6 +204,8 @@ class LivePredictions:
             self._dump(reading) for reading in self.steps()
             if reading not in (self._stale or ())
         ]
+        if self._known and self._known.exists():
+            self._job.known = self._known
         self.triage = triage = self._job.update()
         with file_set(self.folder):
             write_tables(self.folder, triage)

@@ -12,7 +12,7 @@ from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.triage.checkpoints import describe_checkpoints
-from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.result import Triage
 
 #: The last file of a checkpoint that `transformers.Trainer` writes.
 LAST_FILE = 'trainer_state.json'

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.comparing import Comparison
 from csv_plugin.core.noise import LOSS, PREDICTED
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.files import FilePath
-from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.result import OVERALL, Triage
 
 #: Takes fractions by the name of their curve, and the step.
 Log = Callable[[dict[str, float], int], Any]
@@ -26,20 +27,23 @@ def curves_of(triage: Triage,
     `difference/<benchmark>`, with the interval of the comparison.
     """
     [run] = triage.runs
-    predicted = triage.predictions.select([run.checkpoints[-1]])
-    expected = triage.expected[run.run]
-    points = _points(
-        'predicted', triage.benchmarks,
-        np.array([predicted.values, predicted.low, predicted.high])[:, 0, :,
-                                                                    0])
-    points |= _points('forecast', list(triage.rankings),
-                      np.array([expected.values, expected.low, expected.high]))
+    names = list(triage.benchmarks)
+    now = triage.predictions.select([run.checkpoints[-1]])
+    points = _points('predicted', names, _ends_of(now))
+    if triage.ends:
+        ends = np.column_stack([_ends_of(triage.forecasts), triage.means])
+        points |= _points('forecast', [*names, OVERALL], ends)
     if comparison:
         parts = [*comparison.of_kind(PREDICTED), *comparison.of_kind(LOSS)]
         points |= _points(
             'difference', [part.benchmark or LOSS for part in parts],
             np.array([[part.value, part.low, part.high] for part in parts]).T)
     return points
+
+
+def _ends_of(table: Predictions) -> NDArray[np.float64]:
+    """Accuracies of one model and the ends of their intervals, `(3, B)`."""
+    return np.array([table.values, table.low, table.high])[:, 0, :, 0]
 
 
 def _points(kind: str, benchmarks: Sequence[str],

@@ -17,7 +17,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.extras.live.trackers import Log
 from csv_plugin.io.files import FilePath
-from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.result import Triage
 
 
 class PredictionCallback(TrainerCallback):
@@ -41,6 +41,7 @@ class PredictionCallback(TrainerCallback):
         history (Optional[Sequence[FilePath]]): As in `LivePredictions`.
         logs (Sequence[Callable]): As there.
         reference (Optional[FilePath]): As there.
+        known (Optional[FilePath]): As there.
 
     Raises:
         InputError: `every` is not positive.
@@ -60,6 +61,7 @@ class PredictionCallback(TrainerCallback):
         history: Optional[Sequence[FilePath]] = None,
         logs: Sequence[Log] = (),
         reference: Optional[FilePath] = None,
+        known: Optional[FilePath] = None,
     ) -> None:
         if every < 1:
             raise InputError('every', '1 step or more', str(every),
@@ -73,7 +75,8 @@ class PredictionCallback(TrainerCallback):
             run,
             history=history,
             logs=logs,
-            reference=reference)
+            reference=reference,
+            known=known)
         self.triage: Optional[Triage] = None
         self._live: Optional[LivePredictions] = None
         self._seconds, self._began = 0.0, 0.0

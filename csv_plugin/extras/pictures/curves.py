@@ -7,11 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
+from numpy.typing import NDArray
 
+from csv_plugin.core.predictions import Prediction
 from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
                                               looks, panels, picture, wrapped)
-from csv_plugin.triage.judging import Triage
-from csv_plugin.triage.trajectories import RunTrajectory
+from csv_plugin.triage.result import End, Triage
+from csv_plugin.triage.runs import Run
 
 #: A range of tokens wider than this factor gets a logarithmic axis.
 LINEAR_RANGE = 10
@@ -28,7 +30,11 @@ def trajectory_picture(triage: Triage) -> Figure:
     side, around their budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
-    look = looks(run.run for run in triage.runs)
+    look = looks(
+        dict.fromkeys([
+            *(run.name for run in triage.runs),
+            *(end.name for end in triage.ends)
+        ]))
     for axes, benchmark in zip(row, triage.benchmarks):
         _draw_panel(axes, triage, benchmark, look)
         axes.set_title(wrapped(benchmark))
@@ -40,19 +46,22 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
                 look: Mapping[str, Look]) -> None:
     b = triage.benchmarks.index(benchmark)
     for run in triage.runs:
-        _draw_predictions(axes, triage, run, b, look[run.run])
-    ahead = [
-        run for run in triage.runs
-        if not run.finished and not np.isnan(triage.expected[run.run].low[b])
-    ]
-    for i, run in enumerate(ahead):
+        _draw_predictions(axes, triage, run, b, look[run.name])
+    ahead = sorted(end for end in triage.ends if end.tokens < end.budget)
+    for i, end in enumerate(ahead):
         shift = 1 + _APART * (i - (len(ahead) - 1) / 2)
-        _draw_forecast(axes, triage, run, b, look[run.run], shift)
-    tokens = np.concatenate([run.tokens for run in triage.runs])
-    last = max(tokens.max(), *(run.budget for run in ahead), 0)
-    if LINEAR_RANGE * tokens.min() < last:
+        _draw_forecast(axes, triage, end, b, look[end.name], shift)
+    tokens = [run.tokens for run in triage.runs]
+    tokens.append(np.array([end.budget for end in ahead]))
+    _scale(axes, np.concatenate(tokens))
+
+
+def _scale(axes: Axes, tokens: NDArray) -> None:
+    """Choose the axis of tokens by those that are drawn."""
+    first, last = tokens.min(), tokens.max()
+    if LINEAR_RANGE * first < last:
         axes.set_xscale('log')
-        digits = (1, 3) if last < 100 * tokens.min() else (1, )
+        digits = (1, 3) if last < 100 * first else (1, )
         axes.xaxis.set_major_locator(LogLocator(subs=digits, numticks=4))
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(lambda value, _: short_count(value))
@@ -70,7 +79,7 @@ def short_count(number: float) -> str:
     return f'{number:g}'
 
 
-def _draw_predictions(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
+def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
                       own: Look) -> None:
     table = triage.predictions.select(run.checkpoints)
     axes.fill_between(
@@ -89,18 +98,23 @@ def _draw_predictions(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
         zorder=2)
 
 
-def _draw_forecast(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
-                   own: Look, shift: float) -> None:
-    expected = triage.expected[run.run]
-    now = triage.predictions.select(run.checkpoints[-1:]).values[0, b, 0]
-    value, place = expected.values[b], run.budget * shift
-    axes.plot([run.tokens[-1], place], [now, value],
-              color=own.colour,
-              ls=':',
-              zorder=2)
+def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
+                   shift: float) -> None:
+    found = triage.forecasts.at(end.name, triage.benchmarks[b])
+    assert isinstance(found, Prediction)
+    value, place = found.value, end.budget * shift
+    last = {run.name: run.checkpoints[-1] for run in triage.runs}
+    if end.name in last:
+        now = triage.predictions.select([last[end.name]]).values[0, b, 0]
+        axes.plot([end.tokens, place], [now, value],
+                  color=own.colour,
+                  ls=':',
+                  zorder=2)
+    # The expected accuracy may lie beyond an end of the interval.
     axes.errorbar(
         place,
-        value, [[value - expected.low[b]], [expected.high[b] - value]],
+        value,
+        np.maximum([[value - found.low], [found.high - value]], 0),
         color=own.colour,
         marker=own.marker,
         markerfacecolor='white',

@@ -176,7 +176,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
             raise InputError(
                 name, 'a dump of token losses', 'a table of losses',
                 'Tables are for `salience predict --losses '
-                f'{shlex.quote(name)}`, or for `salience forecast`.')
+                f'{shlex.quote(name)}`, or for `salience triage --losses`.')
         for path in paths:
             for dump in _dumps_in(Path(path)):
                 first = dumps.setdefault(dump.model, dump)

@@ -7,6 +7,7 @@ from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
+from csv_plugin.triage.watching import TriageJob
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
                                         weights)
 from tests.runs import OTHER_TEXTS, dump, model_losses
@@ -43,20 +44,46 @@ def train(live=None, steps=4):
 
 def test_a_loop_with_readings_ends_at_the_same_weights(tmp_path):
     history = write_runs(tmp_path / 'old', {'old-1': 1.0, 'old-2': 1.3})
-    live = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'live', 'mix1', 100,
+    live = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'live', 'mix1', 20,
                            [history])
     plain, _ = train()
     read, triage = train(live)
     assert torch.equal(plain, read)
     assert triage.runs[0].checkpoints == ('mix1@2', 'mix1@4')
-    assert triage.predictions.level == .9 and triage.expected['mix1']
+    assert triage.predictions.level == .9
+    assert triage.forecasts.models == ('mix1', )
     table = csv_rows(tmp_path / 'live/checkpoints.csv')
     assert [(row['benchmark'], row['tokens'])
             for row in table] == [('easy', '2.0'), ('hard', '2.0'),
                                   ('easy', '4.0'), ('hard', '4.0')]
     forecasts = csv_rows(tmp_path / 'live/forecasts.csv')
-    assert {row['budget'] for row in forecasts} == {'100.0'}
+    assert {row['budget'] for row in forecasts} == {'20.0'}
     assert live.steps() == [2, 4]
+
+
+def test_known_accuracies_count_as_they_come(tmp_path):
+    """And the numbers are those of the command."""
+    known = tmp_path / 'known.csv'
+    history = write_runs(tmp_path / 'old', {'old-1': 1.0, 'old-2': 1.3})
+    live = LivePredictions(
+        PREDICTOR,
+        TEXTS,
+        tmp_path / 'live',
+        'mix1',
+        100, [history],
+        known=known)
+    plain = live.read(model(), TOKENIZER, 20)
+    now = plain.predictions.at('mix1@20', 'easy').value
+    known.write_text(f'model,easy\nmix1@20,{now + .1}\n')
+    told = live.read(model(), TOKENIZER, 20)
+    assert told.predictions.at('mix1@20', 'easy').in_sample
+    for name in told.benchmarks:
+        end = told.forecasts.at('mix1', name)
+        assert end.with_scores
+        assert end.value > plain.forecasts.at('mix1', name).value
+    job = TriageJob(
+        PREDICTOR, [live.losses], [history], budget=100, known=known)
+    assert job.update().to_dict() == told.to_dict()
 
 
 def test_a_step_that_is_trained_again_is_read_again(tmp_path):

@@ -3,7 +3,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from csv_plugin.extras.live.trackers import curves_of, tensorboard_log
-from csv_plugin.triage.judging import forecast
+from csv_plugin.triage.judging import judge_runs
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, run_dumps
 
@@ -28,19 +28,18 @@ def scalars(folder):
 def test_tensorboard_gets_the_last_checkpoint(tmp_path):
     log, history = tensorboard_log(tmp_path), run_dumps(EARLIER)
     for n, step in ((2, 20), (3, 35)):
-        triage = forecast(PREDICTOR, run_dumps({'good': 1.8}, n), history)
+        triage = judge_runs(PREDICTOR, run_dumps({'good': 1.8}, n), history)
         log(curves_of(triage, None), step)
         cell = triage.predictions.at(f'good@{step}', 'hard')
-        expected = triage.expected['good']
+        end = triage.forecasts.at('good', 'easy')
         logged = {
             tag: value
             for tag, of_step, value in scalars(tmp_path) if of_step == step
         }
         assert len(logged) == 3 * 2 + 3 * 3
-        for part in ('low', 'high'):
+        for part, mean in zip(('low', 'high'), triage.means[1:, 0]):
             assert logged[f'predicted/hard.{part}'] == pytest.approx(
                 getattr(cell, part))
-            assert logged[f'forecast/mean.{part}'] == pytest.approx(
-                getattr(expected, part)[-1])
+            assert logged[f'forecast/mean.{part}'] == pytest.approx(mean)
         assert logged['predicted/hard'] == pytest.approx(cell.value)
-        assert logged['forecast/easy'] == pytest.approx(expected.values[0])
+        assert logged['forecast/easy'] == pytest.approx(end.value)

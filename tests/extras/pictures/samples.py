@@ -6,12 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
                                         methods_picture, trajectory_picture)
-from csv_plugin.triage.trajectories import RunTrajectory
+from csv_plugin.triage.result import End
+from csv_plugin.triage.runs import Run
 
 FLOOR = np.array(0.2)
 #: Names that are formulas, markup, several lines, or have no glyph.
@@ -71,30 +73,32 @@ def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
     rows = [f'{run}@{i}' for run in runs for i in range(n)]
     rise = np.linspace(0.3, 0.7, n)
     values = np.concatenate([rise + 0.01 * r for r in range(len(runs))])
-    cube = np.repeat(values[:, None, None], len(benchmarks), axis=1)
-    ahead = np.full(len(benchmarks), 0.9)
+    rise = np.repeat(values[:, None, None], len(benchmarks), axis=1)
+    ahead = np.full((len(runs), len(benchmarks), 1), 0.9)
+
+    def table(models: Sequence[str], cube: NDArray, below: float,
+              above: float) -> Predictions:
+        return Predictions(
+            tuple(models),
+            tuple(benchmarks), ('predicted', ),
+            values=cube,
+            low=cube - below,
+            high=cube + above,
+            extrapolated=np.array(False),
+            in_sample=np.array(False),
+            real=np.array(nan),
+            level=0.9)
+
     return SimpleNamespace(
         benchmarks=tuple(benchmarks),
         measure='steps',
         runs=tuple(
-            RunTrajectory(run, tuple(rows[n * r:n * r + n]), np.array(tokens),
-                          budget, np.zeros((n, len(benchmarks))), np.ones(n))
+            Run(run, tuple(rows[n * r:n * r + n]), np.array(tokens), budget,
+                np.zeros((n, len(benchmarks))), np.ones(n))
             for r, run in enumerate(runs)),
-        predictions=Predictions(
-            tuple(rows),
-            tuple(benchmarks), ('predicted', ),
-            values=cube,
-            low=cube - 0.1,
-            high=cube + 0.2,
-            extrapolated=np.zeros(cube.shape, bool),
-            in_sample=np.zeros(cube.shape, bool),
-            real=np.full(cube.shape[:2], nan),
-            level=0.9),
-        expected={
-            run:
-            SimpleNamespace(values=ahead, low=ahead - 0.3, high=ahead + 0.05)
-            for run in runs
-        })
+        ends=tuple(End(run, tokens[-1], budget) for run in runs),
+        predictions=table(rows, rise, .1, .2),
+        forecasts=table(runs, ahead, .3, .05))
 
 
 def figures(names: Sequence[str]) -> dict[str, Figure]:

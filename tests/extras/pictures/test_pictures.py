@@ -137,6 +137,11 @@ def test_trajectories_and_forecasts():
                                         [(0.9875, 1.0125)[r] * 1e12, 0.95]])
     assert axes.get_xscale() == 'log'
     finished = some_triage(tokens=(1e9, 2e9), budget=2e9)
+    sizes = some_triage()
+    sizes.runs, sizes.ends = (), sizes.ends[:1]
+    alone = pictures.trajectory_picture(sizes).axes[0]
+    assert [line.get_ydata() for line in alone.lines[:1]] == [[.9]]
+    assert len(alone.collections) == 1
     narrow = pictures.trajectory_picture(finished).axes[0]
     assert narrow.get_xscale() == 'linear' and len(narrow.lines) == 2
     assert '1T' in {text.get_text() for text in drawn_ticks(axes.xaxis)}

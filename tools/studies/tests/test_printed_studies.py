@@ -10,7 +10,7 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 from tests.io import dump_files
 from tests.scripts import printed
-from tests.triage.test_size_laws import accuracy_of, world
+from tests.triage.test_sizes import accuracy_of, world
 from tools.studies import describe_texts
 from tools.studies.zoo.zoo_files import tokenizer_folder
 

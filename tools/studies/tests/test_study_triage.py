@@ -7,6 +7,7 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.io.model_tables import ModelTables
+from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import describe_checkpoints
 from tools.studies.study_triage import (FORECAST, GAIN, HELD_OUT, KNOWN, NOW,
                                         OBSERVED, Forecasts, forecast_runs,
@@ -29,7 +30,9 @@ def tables(**changed) -> ModelTables:
         FeatureTable(models, Columns(tuple('tuvw'), np.full(4, 0.25), 'x'),
                      losses),
         AccuracyTable(models, ('easy', 'hard'), scores, np.full(2, 0.25),
-                      np.array([1000, 1000])), {})
+                      np.array([1000, 1000])),
+        {model: ModelInfo(model[0], '', np.nan)
+         for model in models})  # yapf: disable
 
 
 def forecasts(given: ModelTables) -> Forecasts:

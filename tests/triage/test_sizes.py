@@ -11,11 +11,11 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage import size_laws
-from csv_plugin.triage.loss_errors import LossErrors, with_loss_errors
-from csv_plugin.triage.size_laws import (NEW, LossLaw, amounts_of, back_test,
-                                         check_sizes, forecast_sizes,
-                                         log_compute, targets_of)
+from csv_plugin.triage.future_losses import LossForecast, with_loss_errors
+from csv_plugin.triage.judging import judge_sizes
+from csv_plugin.triage.result import NOT_BEGUN, OVERALL
+from csv_plugin.triage.sizes import (NEW, LossLaw, amounts_of, back_test,
+                                     check_sizes, log_compute, targets_of)
 
 #: Constant and factors of three units.
 UNITS = np.array([[-0.4, 0.5, 20], [-0.8, 0.8, 30], [-0.1, 0.2, 50]])
@@ -86,10 +86,13 @@ def test_errors_of_the_law_widen_intervals_of_the_predictor():
     predictor = predictor_of(models, features)
     sizes, logs = [*models.values()], np.log(features.values)
     small = ModelInfo('f0', '', 0.3, 5e10)
-    found = forecast_sizes(predictor, features, models, {'small': small})
+    found = judge_sizes(predictor, features, models, {
+        'small': small
+    }).forecasts
     table = FeatureTable(('small', ), features.columns,
                          np.exp(LossLaw(sizes, logs).logs([small])))
-    errors = LossErrors(back_test(logs, sizes, False), 13)
+    errors = LossForecast(
+        np.log(table.values[0]), back_test(logs, sizes, False))
     joint = predictor.joint(table)
     wider = with_loss_errors(joint, predictor, table, [errors])
     assert (found.low, found.high) == tuple(end[:, :, None]
@@ -114,7 +117,8 @@ def test_errors_grow_beyond_and_in_new_families():
         for name, family, params in (('near', 'f0', 1.0), ('far', 'f0', 50.0),
                                      ('new', NEW, 1.0))
     }
-    found = forecast_sizes(predictor, features, models, targets)
+    found = judge_sizes(predictor, features, models,
+                        targets).forecasts.select([*targets])
     floor = predictor.model.floor
     low, high = (
         logit((end.ravel() - floor) / (1 - floor))
@@ -125,32 +129,33 @@ def test_errors_grow_beyond_and_in_new_families():
 
 def test_intervals_hold_accuracies_of_larger_models():
     """Of 12 worlds, with noise in their losses."""
-    held = []
+    held, widths, errors = [], [], []
     for seed in range(12):
         models, features = world(noise=0.02, seed=seed)
         small = {name: row for name, row in models.items() if row.params_b < 1}
         predictor = predictor_of(small, features.select([*small]))
         large = {name: models[name] for name in models if name not in small}
-        found = forecast_sizes(predictor, features, small, large)
+        found = judge_sizes(predictor, features, small,
+                            large).forecasts.select([*large])
         actual = accuracy_of(features.select([*large
                                               ]).values.mean(axis=1))[:, None,
                                                                       None]
         held.append((found.low <= actual) & (actual <= found.high))
-    assert 0.8 <= np.mean(held) <= 0.99
+        widths.append(found.high - found.low)
+        errors.append(np.abs(found.values - actual))
+    assert np.mean(held) >= 0.85
+    assert np.mean(widths) < 8 * np.mean(errors)
 
 
-def test_the_larger_of_both_errors_counts(monkeypatch):
-    """That of models left out, or that from fewer models."""
+def test_the_larger_of_both_errors_counts():
+    """That of models left out, or that of larger ones from smaller ones."""
     models, features = world(noise=0.01)
     logs, sizes = np.log(features.values), [*models.values()]
-    both = back_test(logs, sizes, False)
-    monkeypatch.setattr(size_laws, 'worse_and_better', lambda _: [])
-    left_out = back_test(logs, sizes, False)
-    few = [(np.array([0, 14]), np.arange(1, 14))]
-    monkeypatch.setattr(size_laws, 'worse_and_better', lambda _: few)
-    from_two = back_test(logs, sizes, False)
-    assert len(left_out) == 15 and len(from_two) == 13
-    assert rms(from_two) > rms(left_out) and rms(both) >= rms(left_out)
+    plain = back_test(logs, sizes, False)
+    assert len(plain) == 15  # one for each model
+    # What bends the law shows where it goes on.
+    bent = logs - .3 * np.maximum(log_compute(sizes) - 23, 0)[:, None]
+    assert rms(back_test(bent, sizes, False)) > 2 * rms(plain)
 
 
 def test_models_of_one_compute_have_a_law():
@@ -164,7 +169,7 @@ def test_models_of_one_compute_have_a_law():
     assert 0.005 < rms(back_test(np.log(losses), sizes, False)) < 0.1
 
 
-def test_where_nothing_shows_errors_intervals_leave_nothing_out():
+def test_where_nothing_shows_errors_nothing_is_forecast():
     """All models but the largest have one size, and it is a family."""
     models, features = world()
     names = [*(f'0-0.{k}-1e+10' for k in (1, 2, 4, 8)), '0-1.6-1e+10', LAST]
@@ -177,9 +182,29 @@ def test_where_nothing_shows_errors_intervals_leave_nothing_out():
     features = features.select(tuple(models))
     predictor = predictor_of(models, features)
     targets = {name: replace(LARGE, family=name) for name in ('f0', NEW)}
-    found = forecast_sizes(predictor, features, models, targets)
-    assert (found.low[1], found.high[1]) == (0, 1)
-    assert 0 < found.low[0] < found.high[0] < 1
+    triage = judge_sizes(predictor, features, models, targets)
+    assert [end.name for end in triage.ends] == ['f0']
+    assert any(
+        note.startswith(f'{NEW}: nothing is forecast')
+        for note in triage.notes)
+
+
+def test_sizes_are_ranked():
+    models, features = world(3, offset=0.1, noise=0.01)
+    predictor = predictor_of(models, features)
+    triage = judge_sizes(predictor, features, models,
+                         targets_of(models, 3, 4e11))
+    assert [end.name
+            for end in triage.ends][::3] == ['3B-400B f0', '3B-400B f2']
+    assert triage.verdicts == (NOT_BEGUN, ) * 4
+    order = triage.orders[OVERALL]
+    assert order.first[0] == 1 and order.best.sum() == pytest.approx(1)
+    assert triage.notes[0] == 'The law of losses was fitted to 45 models.'
+    assert len(triage.notes) == 1
+    far = judge_sizes(predictor, features, models,
+                      targets_of(models, 160, 4e12))
+    assert 'This is 2000 times the compute of the largest' in far.notes[1]
+    assert not triage.runs and 'f0' in str(triage)
 
 
 @pytest.mark.parametrize('change, message', [

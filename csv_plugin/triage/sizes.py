@@ -1,9 +1,8 @@
-"""Accuracies of models that do not exist yet, from losses of smaller ones.
+"""Losses of models that do not exist yet, from those of other sizes.
 
 The loss on each unit follows `log L = E + E_f + A N^-0.2 + B D^-0.2` with N
 parameters and D training tokens. E, A and B belong to the unit. E_f of a
 family is pulled to 0 as by one more model, so small families share the law.
-The predictor turns the losses into accuracies.
 
 This is the simplest of the best forms on larger models of four collections
 (tools/studies/LOG.md).
@@ -15,20 +14,19 @@ Those of the larger mean square count.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.loss_errors import (LEVEL, LossErrors, log_losses,
-                                           with_loss_errors, worse_and_better)
+from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 
 #: Power of parameters and of tokens.
 POWER = 0.2
+#: How many times more compute errors were measured for, on few models beyond.
+FAR = 30
 #: Fewest models for a law.
 LEAST_MODELS = 6
 #: Smaller standard deviations of log compute count as this one.
@@ -73,39 +71,25 @@ class LossLaw:
         return np.hstack([np.ones((len(models), 1)), powers, same])
 
 
-def forecast_sizes(predictor: Predictor, features: FeatureTable,
-                   models: Mapping[str, ModelInfo],
-                   targets: Mapping[str, ModelInfo]) -> Predictions:
-    """Predict accuracies of other models, the targets, from sizes alone.
+def forecast_sizes(
+        logs: NDArray, models: Sequence[ModelInfo],
+        targets: Sequence[ModelInfo]) -> list[Optional[LossForecast]]:
+    """Forecast the losses of other models, the targets, from their sizes.
 
-    The family of a target is one of the models', or `NEW`. Intervals are those
-    of the predictor where losses have errors like those of `back_test`. Where
-    nothing shows these, they are 0 to 1.
+    `logs`, `(n, K)`, are logarithms of the losses of n models. The family of a
+    target is one of the models', or `NEW`. None for a target if nothing shows
+    the errors of the law.
     """
-    known, new = [*models.values()], [*targets.values()]
-    logs = log_losses(predictor, features.select(tuple(models)).values)
-    table = FeatureTable(
-        tuple(targets), features.columns,
-        np.exp(LossLaw(known, logs).logs(new)))
-    families = {row.family for row in known}
-    tests = {
-        is_new: back_test(logs, known, is_new)
-        for is_new in {row.family not in families
-                       for row in new}
-    }
-    errors = [
-        LossErrors(growth * tests[row.family not in families],
-                   len(known) - 2)
-        for row, growth in zip(new, _growth(new, known))
-    ]
-    joint = with_loss_errors(predictor.joint(table), predictor, table, errors)
-    found = predictor.predictions(joint, table.models, LEVEL)
-    unknown = np.array([not len(part.errors) for part in errors])[:, None,
-                                                                  None]
-    return replace(
-        found,
-        low=np.where(unknown, 0, found.low),
-        high=np.where(unknown, 1, found.high))
+    expected = LossLaw(models, logs).logs(targets)
+    families = {row.family for row in models}
+    are_new = [row.family not in families for row in targets]
+    tests = {is_new: back_test(logs, models, is_new) for is_new in {*are_new}}
+    found: list[Optional[LossForecast]] = []
+    for row, is_new, growth in zip(expected, are_new, _growth(targets,
+                                                              models)):
+        errors = growth * tests[is_new]
+        found.append(LossForecast(row, errors) if len(errors) else None)
+    return found
 
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
@@ -117,32 +101,34 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     target of a new family: families are left out whole.
     """
     rows = np.arange(len(models))
-    groups = rows
-    if is_new:
-        groups = np.array([row.family for row in models])
-
-    def errors(kept: NDArray, held_out: NDArray) -> NDArray:
-        fitted = [models[row] for row in kept]
-        new = [models[row] for row in held_out]
-        if is_new:
-            new = [replace(row, family=NEW) for row in new]
-        found = logs[held_out] - LossLaw(fitted, logs[kept]).logs(new)
-        return found / _growth(new, fitted)
-
+    groups = np.array([row.family for row in models]) if is_new else rows
     left_out = [(rows[groups != group], rows[groups == group])
                 for group in np.unique(groups)]
-    larger = worse_and_better(log_compute(models))
-    amounts, found = amounts_of(models), np.zeros((0, logs.shape[1]))
-    for splits in (left_out, larger):
-        parts = [
-            errors(kept, held_out) for kept, held_out in splits
-            if len(kept) and np.ptp(amounts[kept], axis=0).all()
-        ]
-        if parts:
-            other = np.concatenate(parts)
-            if not len(found) or np.mean(other**2) > np.mean(found**2):
-                found = other
-    return found
+    larger = [*worse_and_better(log_compute(models))]
+    both = [
+        np.concatenate([
+            _errors(logs, models, kept, held_out, is_new)
+            for kept, held_out in splits
+        ]) for splits in (left_out, larger)
+    ]
+    known = [errors for errors in both if len(errors)]
+    return max(known, key=lambda errors: np.mean(errors**2), default=both[0])
+
+
+def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
+            held_out: NDArray, is_new: bool) -> NDArray[np.float64]:
+    """Errors of a law on models that are held out; it is fitted to others.
+
+    None if these have one size or one number of tokens.
+    """
+    fitted = [models[row] for row in kept]
+    new = [models[row] for row in held_out]
+    if not fitted or not np.ptp(amounts_of(fitted), axis=0).all():
+        return np.zeros((0, logs.shape[1]))
+    if is_new:
+        new = [replace(row, family=NEW) for row in new]
+    found: NDArray = logs[held_out] - LossLaw(fitted, logs[kept]).logs(new)
+    return found / _growth(new, fitted)
 
 
 def _growth(models: Sequence[ModelInfo],

@@ -1,4 +1,4 @@
-"""Runs forecast from tables: what is written, printed and refused."""
+"""Runs judged from tables: what is written, printed and refused."""
 import json
 import re
 
@@ -41,7 +41,7 @@ def options(tmp_path):
     given = write_tables(tmp_path, tables, splits)
     drop(tmp_path, ('g@50', 'g@100'), ('losses', 'scores', 'models'))
     drop(tmp_path, ('g@', ), ('scores', ))
-    return ['forecast', *given, '--out', str(tmp_path / 'out')]
+    return ['triage', *given, '--out', str(tmp_path / 'out')]
 
 
 def drop(folder, beginnings, tables):
@@ -65,33 +65,36 @@ def test_the_largest_run_is_forecast(options, tmp_path, capsys):
         assert (row['share'], row['budget']) == ('0.2', '100.0')
         assert float(row['low']) < end < float(row['high'])
         assert abs(float(row['forecast']) - end) < (end - now) / 2
-    assert told['error_to_expect']['g']['forecast']['easy'] < 0.05
+    assert any('6 earlier runs' in note for note in told['notes'])
 
 
-def test_known_scores_of_its_checkpoints_count(options, tmp_path):
+def test_known_accuracies_count_if_asked_for(options, tmp_path):
+    with (tmp_path / 'scores.csv').open('a') as file:
+        file.write('g@20,0.7,0.5\n')
     written = []
-    for more in ('', 'g@20,0.7,0.5\n'):
-        with (tmp_path / 'scores.csv').open('a') as file:
-            file.write(more)
-        assert salience.main(options) == 0
+    for more in ([], ['--known', str(tmp_path / 'scores.csv')]):
+        assert salience.main([*options, *more]) == 0
         told = json.loads((tmp_path / 'out/triage.json').read_text())
         written.append(told['forecasts'][0]['forecast'])
-        assert bool(more) == any('known scores' in n for n in told['notes'])
+        assert told['forecasts'][0]['with_scores'] == bool(more)
     assert written[1] > written[0] + .01
 
 
-def test_each_run_is_a_family_whatever_the_models_say(options, tmp_path):
-    written = []
-    path = tmp_path / 'models.csv'
-    for families in ('as they are', 'one for all'):
-        if families == 'one for all':
-            rows = csv_rows(path)
-            write_csv(path, list(rows[0]), [{
-                **row, 'family': 'same'
-            }.values() for row in rows])
+def test_errors_are_those_of_families_left_out(options, tmp_path):
+    """Runs of few families say less; those of one are all there is."""
+    widths = []
+    for families in ('', 'abcdef', 'aabbcc', 'aaaaaa'):
+        if families:
+            rows = csv_rows(tmp_path / 'models.csv')
+            for row in rows:
+                row['family'] = families['abcdefg'.index(row['model'][0]) % 6]
+            write_csv(tmp_path / 'models.csv', list(rows[0]),
+                      [row.values() for row in rows])
         assert salience.main(options) == 0
-        written.append((tmp_path / 'out/triage.json').read_bytes())
-    assert written[0] == written[1]
+        told = json.loads((tmp_path / 'out/triage.json').read_text())
+        row = told['forecasts'][0]
+        widths.append(row['high'] - row['low'])
+    assert widths[0] == widths[1] == widths[3] < widths[2]
 
 
 def test_names_that_state_tokens(options, tmp_path):
@@ -135,8 +138,8 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
                for run in RUNS for step in STEPS if run != 'g' or step < 50])
     assert salience.main([*options, '--checkpoints', str(table)]) == 0
     told = json.loads((tmp_path / 'out/triage.json').read_text())
-    assert told['forecasts'][0]['share'] == 0.05
     # The others are known from a tenth on.
+    assert told['forecasts'] == []
     assert 'a, b, c, d, e, f do not count' in told['notes'][1]
 
 
@@ -164,18 +167,20 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
     """From the ends of the runs, as one more family."""
     assert salience.main([*sized, *SIZE, '--json']) == 0
     told = json.loads(capsys.readouterr().out)
-    written = json.loads((tmp_path / 'out/leaderboard.json').read_text())
-    assert told['rows'] == written['rows']
-    easy, hard = told['rows']
-    assert easy['model'] == hard['model'] == '7B-40000B new family'
-    assert hard['low'] < hard['predicted'] < easy['predicted'] < easy['high']
-    assert easy['predicted'] > 25 + 50 * SKILL * 6 / 7
-    assert told['notes'][-3:] == [
+    assert told == json.loads((tmp_path / 'out/triage.json').read_text())
+    easy, hard, mean = told['forecasts']
+    assert {row['run'] for row in (easy, hard, mean)
+            } == {'7B-40000B new family'}
+    assert hard['low'] < hard['forecast'] < easy['forecast'] < easy['high']
+    assert easy['forecast'] > .25 + .5 * SKILL * 6 / 7
+    assert (easy['share'], easy['verdict']) == (0, 'not begun')
+    assert told['notes'] == [
         'none: left out, as no model to fit to was run there.',
-        'The law of losses was fitted to 6 models, the last checkpoints of '
-        'runs.', 'This is 78 times the compute of the largest model. Few '
-        'forecasts beyond 30 times were checked.'
+        'The law of losses was fitted to 6 models.',
+        'This is 78 times the compute of the largest model. Few forecasts '
+        'beyond 30 times were checked.'
     ]
+    assert (tmp_path / 'out/triage.png').is_file()
 
 
 def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
@@ -184,14 +189,13 @@ def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
         re.sub(
             r'@(\d+)(.*),[\d.]+$', r'@\1\2,\1', path.read_text(), flags=re.M))
     assert salience.main([*sized, *SIZE]) == 0
-    assert 'fitted to 24 models.' in (tmp_path /
-                                      'out/leaderboard.txt').read_text()
+    assert 'fitted to 24 models.' in (tmp_path / 'out/triage.txt').read_text()
 
 
 @pytest.mark.parametrize(('more', 'message'), [
     (['--fit', 'train', '--predict', 'train'], 'train in both'),
     (['--predict', 'none'], "split 'none'"),
-    (['--params', '7e9'], '--params: expected --tokens'),
+    (['--params', '7e9'], '--params: expected --params and --tokens'),
     ([*SIZE, '--predict', 'test'], 'no --predict'),
     (SIZE, "models.csv, model 'a@10', column 'params_b': expected a number"),
 ])

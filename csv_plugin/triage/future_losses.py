@@ -1,0 +1,108 @@
+"""Losses that lie ahead, and what accuracies are off by because of them.
+
+The loss on every unit is forecast by its logarithm. The errors of a forecast
+are those that forecasts of the same kind made where the end is known, each a
+vector over all units, so that what units have in common stays together. Each
+error is one more place that the losses may be at. How far the exponents of
+Eq. 2 move to there widens their joint distribution, whose tails hold for all
+errors together.
+"""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.joint import Joint
+from csv_plugin.core.predictor import Predictor
+
+#: Level of all intervals and ranges of ranks.
+LEVEL = 0.9
+#: Better models are forecast from these shares of all models, the worst.
+WORSE = (1 / 2, 2 / 3, 5 / 6)
+#: Smallest loss of which there is a logarithm.
+TINY = 1e-150
+
+
+@dataclass(frozen=True, eq=False)
+class LossForecast:
+    """Losses on K units that lie ahead.
+
+    `logs`, `(K,)`, are expected logarithms of losses. `errors`, `(n, K)`, are
+    errors of n forecasts of the same kind. The share `common` of the variance
+    of errors is common to all models that are forecast, so that it does not
+    change their order.
+    """
+    logs: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    common: float = 0.0
+
+
+def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
+    """Return logarithms of losses `(M, K)`, as the predictor sees losses.
+
+    Losses that are too small to matter to the predictor, next to the typical
+    ones of the fitted models, count as the smallest that do. For single tokens
+    it is the logarithm of the loss plus the `knee` of the predictor, because
+    the loss of one token may be nearly 0.
+    """
+    settings, tokens = predictor.model.settings, predictor.fit.units.tokens
+    least = settings.least * np.median(predictor.fit.losses, axis=0)
+    logs = np.log(np.maximum(losses, np.maximum(least, TINY)))
+    logs[:, tokens] = np.log(losses[:, tokens] + settings.knee)
+    return logs
+
+
+def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
+    """Return losses `(M, K)` of what `log_losses` returns."""
+    settings, tokens = predictor.model.settings, predictor.fit.units.tokens
+    losses = np.exp(logs)
+    losses[:, tokens] = np.maximum(losses[:, tokens] - settings.knee, 0)
+    return losses
+
+
+def worse_and_better(
+        quality: NDArray
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield rows of the worst 1/2, 2/3 and 5/6 of models, and of the rest.
+
+    `quality` orders them, `(M,)`; high is good.
+    """
+    order = np.argsort(quality, kind='stable')
+    for share in WORSE:
+        n_worse = round(len(order) * share)
+        yield order[:n_worse], order[n_worse:]
+
+
+def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
+                     forecasts: Sequence[Optional[LossForecast]]) -> Joint:
+    """Return the joint distribution of models whose losses are uncertain.
+
+    `joint` is that of the losses of the table, of M models. Each has its
+    forecast, or None if its losses are known.
+    """
+    if not any(forecasts):
+        return joint
+    n_models, n_benchmarks = joint.mean.shape
+    covariance = np.zeros((n_models, n_benchmarks, n_benchmarks))
+    common = np.zeros(n_models)
+    for m, forecast in enumerate(forecasts):
+        if forecast is None:
+            continue
+        logs = log_losses(predictor, table.values[m:m + 1])
+        places = losses_of(predictor, logs + forecast.errors)
+        moves = (
+            _exponents(predictor, table, places) -
+            _exponents(predictor, table, table.values[m:m + 1]))
+        covariance[m] = moves.T @ moves / len(moves)
+        common[m] = forecast.common
+    return joint.with_errors(covariance, common)
+
+
+def _exponents(predictor: Predictor, table: FeatureTable,
+               values: NDArray) -> NDArray[np.float64]:
+    """Exponents of n models with losses `(n, K)`, `(n, B)`."""
+    names = tuple(map(str, range(len(values))))
+    return predictor.joint(FeatureTable(names, table.columns, values)).mean

@@ -1,0 +1,323 @@
+"""What a triage says of runs: a record with its tables."""
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+from numpy.typing import NDArray
+from tabulate import tabulate
+
+from csv_plugin.core.comparing import MARGIN
+from csv_plugin.core.formatting import (counted, number, possible_ranks,
+                                        predicted_cell)
+from csv_plugin.core.joint import Joint
+from csv_plugin.core.overall import Order, order_of
+from csv_plugin.core.predictions import MARKS, Predictions
+from csv_plugin.triage.runs import Run
+
+#: Name of the mean over the benchmarks.
+OVERALL = 'mean'
+#: A run is stopped if it ends within `MARGIN` of the best one with a smaller
+#: probability.
+LEAST_CHANCE = 0.05
+#: Runs up to this many times as long count as runs of one budget.
+LONGER = 1.05
+#: Verdicts about a run, and about a size.
+GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
+
+#: Columns of `checkpoints.csv` and of `forecasts.csv`.
+CHECKPOINT_FIELDS = ('run', 'checkpoint', 'tokens', 'share', 'benchmark',
+                     'predicted', 'low', 'high', *MARKS)
+FORECAST_FIELDS = ('run', 'benchmark', 'tokens', 'share', 'budget', 'forecast',
+                   'low', 'high', *MARKS, 'best_rank', 'worst_rank',
+                   'chance_best', 'verdict')
+
+
+class End(NamedTuple):
+    """The end of a run or of a size that does not exist yet.
+
+    Tokens (or steps) so far, 0 for a size, and at the end.
+    """
+    name: str
+    tokens: float
+    budget: float
+
+    @property
+    def share(self) -> float:
+        """Share of the budget so far."""
+        return self.tokens / self.budget
+
+
+@dataclass(frozen=True, eq=False)
+class Triage:
+    """Predictions of checkpoints, and forecasts of E ends, on B benchmarks.
+
+    Attributes:
+        measure: What training is measured in: 'tokens', or 'steps' where no
+            tokens are known.
+        runs: The runs, sorted by name; none for sizes.
+        predictions: Predictions of all checkpoints of the runs.
+        ends: The ends that are forecast, the best mean first.
+        forecasts: Accuracies at these ends. At the end of a run they are the
+            predictions of its last checkpoint.
+        means: Means over the main benchmarks that are predictable, and the
+            lower and upper ends of their intervals, fractions, `(3, E)`; NaN
+            without such a benchmark.
+        orders: By benchmark and `OVERALL`, ranks of the ends, each among those
+            with its budget or a smaller one. NaN on benchmarks that are not
+            predictable yet, and for an end without rivals.
+        verdicts: What to do with each run, by its mean, `E` words.
+        joint: The joint distribution of the accuracies at the ends.
+        notes: Remarks for users.
+    """
+    measure: str
+    runs: tuple[Run, ...]
+    predictions: Predictions
+    ends: tuple[End, ...]
+    forecasts: Predictions
+    means: NDArray[np.float64]
+    orders: Mapping[str, Order]
+    verdicts: tuple[str, ...]
+    joint: Joint
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, measure: str, runs: Sequence[Run], predictions: Predictions,
+           ends: Sequence[End], forecasts: Predictions, joint: Joint,
+           notes: Sequence[str]) -> 'Triage':
+        """Rank ends by draws of their joint distribution, the best first."""
+        names, unknown = forecasts.benchmarks, forecasts.not_yet
+        main = _in_mean(forecasts)
+        means = np.full((3, len(ends)), np.nan)
+        if main:
+            means[:] = joint.means(np.array(main), predictions.level)
+        best_first = np.argsort(-means[0], kind='stable')
+        joint, means = joint.take(best_first), means[:, best_first]
+        ends = [ends[row] for row in best_first]
+        budgets = np.array([end.budget for end in ends])
+        draws = joint.draws() if ends else np.zeros((1, 0, len(names)))
+        columns = {
+            name: None if name in unknown else draws[:, :, b]
+            for b, name in enumerate(names)
+        }
+        columns[OVERALL] = draws[:, :, main].mean(axis=2) if main else None
+        orders = {
+            name: _ranked(column, budgets, predictions.level)
+            for name, column in columns.items()
+        }
+        return cls(measure, tuple(runs), predictions, tuple(ends),
+                   forecasts.select([end.name for end in ends]), means, orders,
+                   _verdicts(ends, columns[OVERALL]), joint, tuple(notes))
+
+    def __repr__(self) -> str:
+        checkpoints = counted(len(self.predictions.models), 'checkpoint')
+        return (f'Triage({checkpoints} of {counted(len(self.runs), "run")}, '
+                f'{counted(len(self.ends), "forecast")} on '
+                f'{counted(len(self.benchmarks), "benchmark")})')
+
+    def __str__(self) -> str:
+        """A table of the forecasts or, without any, of the predictions."""
+        rows = self.forecast_rows() if self.ends else self.checkpoint_rows()
+        return tabulate(rows[1:], rows[0], disable_numparse=True)
+
+    def among(self, names: Collection[str]) -> 'Triage':
+        """Return the triage of some of the ends, ranked among themselves."""
+        rows = [e for e, end in enumerate(self.ends) if end.name in names]
+        return Triage.of(
+            self.measure, self.runs, self.predictions,
+            [self.ends[row] for row in rows],
+            self.forecasts.select([self.ends[row].name for row in rows]),
+            self.joint.take(np.array(rows, int)), self.notes)
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """B names."""
+        return self.predictions.benchmarks
+
+    @property
+    def is_ranked(self) -> bool:
+        """True if at least one of the ends has a rank by the mean."""
+        return bool(np.isfinite(self.orders[OVERALL].first).any())
+
+    # ---- rows to read
+
+    def legend(self) -> list[str]:
+        """Return the meaning of the cells and their marks, one line each."""
+        lines = dict.fromkeys(self.predictions.legend() +
+                              self.forecasts.legend())
+        return [*lines]
+
+    def checkpoint_rows(self) -> list[list[str]]:
+        """Return a header and a row of texts for each checkpoint."""
+        table = self.predictions
+        columns = [table.cells(name) for name in self.benchmarks]
+        cells = dict(zip(table.models, zip(*columns)))
+        rows = [['checkpoint', self.measure, 'of budget', *self.benchmarks]]
+        for run in self.runs:
+            for name, tokens, share in zip(run.checkpoints, run.tokens,
+                                           run.shares):
+                rows.append(
+                    [name, f'{tokens:.6g}',
+                     _percent(share), *cells[name]])
+        return rows
+
+    def forecast_rows(self) -> list[list[str]]:
+        """Return a header and a row of texts for each end, the best first.
+
+        Ranks and verdicts are left out where there is nothing to rank.
+        """
+        header = ['run', 'from', OVERALL]
+        if self.is_ranked:
+            header += ['rank', 'best', 'verdict']
+        rows = [[*header, *self.benchmarks]]
+        order = self.orders[OVERALL]
+        chance = np.array(
+            [self.forecasts.chance.get(name, 0.) for name in self.benchmarks])
+        main = _in_mean(self.forecasts)
+        of_mean = float(chance[main].mean()) if main else 0.
+        columns = [self.forecasts.cells(name) for name in self.benchmarks]
+        means = self.means.T.tolist()
+        for e, (end, (value, low, high)) in enumerate(zip(self.ends, means)):
+            row = [
+                end.name,
+                _percent(end.share),
+                predicted_cell(value, low, high, of_mean)
+            ]
+            if self.is_ranked:
+                row += [
+                    possible_ranks(order.first[e], order.last[e]),
+                    _percent(order.best[e]), self.verdicts[e]
+                ]
+            rows.append([*row, *(column[e] for column in columns)])
+        return rows
+
+    # ---- records
+
+    def checkpoint_records(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of `checkpoints.csv`: each checkpoint and benchmark.
+
+        Accuracies are fractions; unknown values are None.
+        """
+        places = {
+            name: (run, i)
+            for run in self.runs
+            for i, name in enumerate(run.checkpoints)
+        }
+        for record in self.predictions.records():
+            run, i = places[record['model']]
+            yield {
+                'run': run.name,
+                'checkpoint': record['model'],
+                'tokens': float(run.tokens[i]),
+                'share': _or_none(run.shares[i]),
+                'benchmark': record['benchmark'],
+                **_numbers(record, 'predicted'),
+            }
+
+    def forecast_records(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of `forecasts.csv`: by benchmark, the best end first.
+
+        Accuracies are fractions; unknown values are None. The verdict is that
+        by the mean in all rows.
+        """
+        by_name = {
+            (record['model'], record['benchmark']): record
+            for record in self.forecasts.records()
+        }
+        for e, end in enumerate(self.ends):
+            value, low, high = map(_or_none, self.means[:, e])
+            by_name[end.name, OVERALL] = dict(
+                predicted=value, low=low, high=high)
+        for benchmark, order in self.orders.items():
+            for e, end in enumerate(self.ends):
+                yield {
+                    'run': end.name,
+                    'benchmark': benchmark,
+                    'tokens': end.tokens,
+                    'share': end.share,
+                    'budget': end.budget,
+                    **_numbers(by_name[end.name, benchmark], 'forecast'),
+                    'best_rank': _or_none(order.first[e], int),
+                    'worst_rank': _or_none(order.last[e], int),
+                    'chance_best': _or_none(order.best[e]),
+                    'verdict': self.verdicts[e],
+                }  # yapf: disable
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values of `triage.json`."""
+        return {
+            'measure': self.measure,
+            'level': self.predictions.level,
+            'checkpoints': list(self.checkpoint_records()),
+            'forecasts': list(self.forecast_records()),
+            'notes': list(self.notes),
+        }
+
+
+def _in_mean(forecasts: Predictions) -> list[int]:
+    """Places of the main benchmarks that are predictable, or of all of these
+    if none is a main one.
+    """
+    return [
+        forecasts.benchmarks.index(name)
+        for name in forecasts.main or forecasts.benchmarks
+        if name not in forecasts.not_yet
+    ]
+
+
+def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
+    """Ranks of E ends by draws `(n, E)`; NaN without draws."""
+    found = Order(*np.full((3, len(budgets)), np.nan))
+    if draws is None:
+        return found
+    for budget in np.unique(budgets):
+        rivals = _rivals(budgets, budget)
+        order = order_of(draws[:, rivals], level)
+        own = budgets[rivals] == budget
+        for part, values in zip(found, order):
+            part[rivals[own]] = values[own]
+    return found
+
+
+def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
+    """Rows of the ends that one with this budget is compared with."""
+    return np.flatnonzero(budgets <= LONGER * budget)
+
+
+def _verdicts(ends: Sequence[End],
+              draws: Optional[NDArray]) -> tuple[str, ...]:
+    """A verdict for each end, by draws of the mean `(n, E)`, if any."""
+    budgets = np.array([end.budget for end in ends])
+    verdicts = []
+    for e, end in enumerate(ends):
+        verdict = GO_ON
+        if end.tokens in (0, end.budget):
+            verdict = FINISHED if end.tokens else NOT_BEGUN
+        elif draws is not None:
+            top = draws[:, _rivals(budgets, end.budget)].max(axis=1)
+            if (draws[:, e] >= top - MARGIN).mean() < LEAST_CHANCE:
+                verdict = STOP
+        verdicts.append(verdict)
+    return tuple(verdicts)
+
+
+def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """An accuracy, its interval and its marks, as they are written."""
+    marks = {
+        mark: None if record.get(mark) is None else int(record[mark])
+        for mark in MARKS
+    }
+    return {
+        name: record['predicted'],
+        'low': record['low'],
+        'high': record['high'],
+        **marks
+    }
+
+
+def _percent(fraction: float) -> str:
+    return number(fraction, '.0%')
+
+
+def _or_none(value: float, kind: type = float) -> Any:
+    return None if np.isnan(value) else kind(value)

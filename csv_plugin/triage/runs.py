@@ -1,0 +1,112 @@
+"""Pretraining runs: what is known of each at its checkpoints."""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
+                                           rows_by_run)
+from csv_plugin.triage.future_losses import log_losses
+
+#: A run is also looked up before its first checkpoint, by at most this factor.
+SLACK = 1.2
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One pretraining run at n checkpoints, the earliest first.
+
+    `tokens`, `(n,)`, are training tokens, or steps where no tokens are known.
+    `budget` is their number at the end, NaN if unknown. `states`, `(n, 1 +
+    K)`, are levels of the checkpoints, and logarithms of their losses as in
+    `future_losses.log_losses`. A level is the mean over benchmarks of the
+    exponents that the predictor expects; a higher level is better.
+    `mean_loss` is `(n,)`.
+
+    Raises:
+        InputError: Two checkpoints have the same tokens, or the last one lies
+            beyond the budget.
+    """
+    name: str
+    checkpoints: tuple[str, ...]
+    tokens: NDArray[np.float64]
+    budget: float
+    states: NDArray[np.float64]
+    mean_loss: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if not (np.diff(self.tokens) > 0).all():
+            raise InputError(f'run {self.name!r}',
+                             'one checkpoint at each number of tokens',
+                             f'{self.tokens.tolist()}',
+                             'Give each number of training tokens once.')
+        if self.budget < self.tokens[-1]:
+            raise InputError(
+                f'run {self.name!r}',
+                f'a budget of {self.tokens[-1]:g} or more, where its last '
+                'checkpoint is', f'{self.budget:g}',
+                'Give its end in the same unit, as budget in --checkpoints.')
+
+    __repr__ = short_repr
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Share of the budget at each checkpoint, in (0, 1] or NaN, `(n,)`."""
+        return self.tokens / self.budget
+
+    @property
+    def finished(self) -> bool:
+        """True if the last checkpoint is at the budget."""
+        return bool(self.shares[-1] == 1)
+
+    def covers(self, share: float) -> bool:
+        """Return True if the run has a state at a share of its budget."""
+        return bool(self.shares[0] <= SLACK * share)
+
+    def at(self, share: float) -> NDArray[np.float64]:
+        """Return the state at a share of the budget, `(1 + K,)`.
+
+        States are linear in the logarithm of the share between checkpoints.
+        Before the first checkpoint, the state is that of the first.
+        """
+        place = np.interp(
+            np.log(share), np.log(self.shares), np.arange(len(self.shares)))
+        before = int(place)
+        after = min(before + 1, len(self.shares) - 1)
+        part = place - before
+        return (1 - part) * self.states[before] + part * self.states[after]
+
+
+def runs_of(predictor: Predictor,
+            features: FeatureTable,
+            checkpoints: Mapping[str, Checkpoint],
+            budget: Optional[float] = None) -> list[Run]:
+    """Return the runs of some checkpoints, sorted by name.
+
+    Features contain the checkpoints. Runs without a budget of their own get
+    the given one. If it is None, they end at their last checkpoints.
+    Checkpoints at 0 tokens are left out.
+
+    Raises:
+        InputError: As in `Run`, `choose_measure` and `known_budgets`.
+    """
+    names = tuple(checkpoints)
+    table = features.select(names)
+    levels = predictor.joint(table).mean.mean(axis=1)
+    states = np.column_stack([levels, log_losses(predictor, table.values)])
+    points: Sequence[Checkpoint] = list(checkpoints.values())
+    budgets = known_budgets(points)
+    runs = []
+    for name, (rows, tokens) in rows_by_run(points).items():
+        end = float(tokens[-1]) if budget is None else budget
+        runs.append(
+            Run(name, tuple(names[row] for row in rows), tokens,
+                float(budgets.get(name, end)), states[rows],
+                table.mean_loss[rows]))
+    return runs

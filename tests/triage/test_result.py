@@ -1,0 +1,166 @@
+"""Ranks and verdicts by draws of a joint distribution."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.overall import order_of
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.triage.result import (FINISHED, GO_ON, NOT_BEGUN, OVERALL,
+                                      STOP, End, Triage)
+
+NOISE = np.random.default_rng(0).normal(size=(4000, 4))
+
+
+class Draws:
+    """A joint distribution of two benchmarks that are drawn alike."""
+
+    def __init__(self, draws):
+        self.drawn = np.repeat(draws[:, :, None], 2, axis=2)
+
+    def draws(self):
+        return self.drawn
+
+    def take(self, rows):
+        return Draws(self.drawn[:, rows, 0])
+
+    def means(self, benchmarks, level):
+        tail = (1 - level) / 2
+        mean = self.drawn.mean(axis=2)
+        return [mean.mean(axis=0), *np.quantile(mean, [tail, 1 - tail], 0)]
+
+
+def table(names, **changes):
+    shape = (len(names), 2, 1)
+    return Predictions(
+        tuple(names), ('easy', 'hard'), ('predicted', ),
+        **{
+            'values': np.full(shape, .5), 'low': np.full(shape, .4),
+            'high': np.full(shape, .6), 'extrapolated': np.array(False),
+            'in_sample': np.array(False)
+        } | changes,
+        real=np.array(np.nan),
+        level=.9,
+        chance=dict(easy=.25, hard=.25))  # yapf: disable
+
+
+def judged(values,
+           deviations=.01,
+           noise=NOISE,
+           budgets=None,
+           done=.5,
+           **changes):
+    """A triage of runs a, b, ... that end at these values."""
+    names = 'abcd'[:len(values)]
+    budgets = budgets or [1.0] * len(values)
+    ends = [
+        End(name, done * budget, budget)
+        for name, budget in zip(names, budgets)
+    ]
+    draws = np.array(values) + deviations * noise[:, :len(values)]
+    return Triage.of('tokens', [], table(''), ends, table(names, **changes),
+                     Draws(draws), [])
+
+
+def names(triage):
+    return ''.join(end.name for end in triage.ends)
+
+
+def test_probabilities_are_shares_of_draws():
+    triage = judged([.50, .51, .30])
+    order = triage.orders[OVERALL]
+    above = np.mean(.51 + .01 * NOISE[:, 1] > .50 + .01 * NOISE[:, 0])
+    assert names(triage) == 'bac'
+    assert order.best == pytest.approx([above, 1 - above, 0])
+    assert order.first.tolist() == [1, 1, 3]
+    assert order.last.tolist() == [2, 2, 3]
+    for name in ('easy', 'hard'):
+        assert np.array(triage.orders[name]) == pytest.approx(np.array(order))
+
+
+def test_what_runs_have_in_common_does_not_change_their_order():
+    common = np.repeat(NOISE[:, :1], 4, axis=1) + .01 * NOISE
+    order = judged([.50, .52], .1, common).orders[OVERALL]
+    assert order.first.tolist() == [1, 2] == order.last.tolist()
+    apart = judged([.50, .52], .1).orders[OVERALL]
+    assert apart.first.tolist() == [1, 1] and apart.last.tolist() == [2, 2]
+
+
+def test_verdicts():
+    triage = judged([.60, .585, .59, .30])
+    assert names(triage) == 'acbd'
+    assert triage.verdicts == (GO_ON, GO_ON, GO_ON, STOP)
+    assert judged([.60, .30], done=1).verdicts == (FINISHED, FINISHED)
+    assert judged([.60, .30], done=0).verdicts == (NOT_BEGUN, NOT_BEGUN)
+
+
+def test_a_run_that_may_end_a_point_below_the_best_goes_on():
+    near = judged([.52, .50], .006)
+    assert near.orders[OVERALL].best[1] < .05
+    assert near.verdicts == (GO_ON, GO_ON)
+    assert judged([.53, .50], .006).verdicts == (GO_ON, STOP)
+
+
+def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
+    triage = judged([.60, .31, .30], budgets=[2.0, 1.0, 2.0])
+    assert names(triage) == 'abc'
+    assert triage.verdicts == (GO_ON, GO_ON, STOP)
+    # The shorter run has no rival, and no rank.
+    order = triage.orders[OVERALL]
+    assert order.last[[0, 2]].tolist() == [1, 3] and np.isnan(order.first[1])
+    # Nearly equal budgets are equal.
+    triage = judged([.60, .30, .30], budgets=[1.05, 1.0, 1.0])
+    assert triage.verdicts == (GO_ON, STOP, STOP)
+
+
+def test_a_lone_run_has_no_rank():
+    triage = judged([.30])
+    assert triage.verdicts == (GO_ON, ) and not triage.is_ranked
+    assert np.isnan(np.array(triage.orders[OVERALL])).all()
+    assert 'rank' not in str(triage)
+    assert {(row['best_rank'], row['chance_best'])
+            for row in triage.forecast_records()} == {(None, None)}
+    assert np.isnan(order_of(NOISE[:, :1], .9).first).all()
+
+
+def test_what_is_not_predictable_yet_takes_part_in_no_rank():
+    unknown = np.array([False, True])[:, None]
+    triage = judged([.60, .30], at_chance=unknown)
+    assert np.isnan(triage.orders['hard'].best).all()
+    assert triage.orders['easy'].first.tolist() == [1, 2]
+    assert triage.orders[OVERALL].first.tolist() == [1, 2]
+    assert '(40-60)?' in str(triage)
+    rows = [row for row in triage.forecast_records()
+            if row['benchmark'] == 'hard']  # yapf: disable
+    assert [row['at_chance'] for row in rows] == [1, 1]
+    none = judged([.60, .30], at_chance=np.array(True))
+    assert np.isnan(none.means).all() and not none.is_ranked
+    assert none.verdicts == (GO_ON, GO_ON)
+    assert str(none).splitlines()[-1].split()[2] == '-'
+
+
+def test_means_are_over_the_main_benchmarks():
+    part = replace(table('ab'), outside_means=('hard', ))
+    draws = np.array([.5, .3]) + .01 * NOISE[:, :2]
+    both = Draws(draws)
+    both.drawn[:, :, 1] = .4
+    triage = Triage.of('tokens', [], table(''),
+                       [End('a', 1, 2), End('b', 1, 2)], part, both, [])
+    assert np.array(triage.orders[OVERALL]) == pytest.approx(
+        np.array(triage.orders['easy']))
+
+
+def test_what_is_printed():
+    """The table of forecasts, and the columns of the command's tables."""
+    lines = str(judged([.60, .30])).splitlines()
+    assert lines[0].split() == [
+        'run', 'from', 'mean', 'rank', 'best', 'verdict', 'easy', 'hard'
+    ]
+    assert lines[2].split()[:6] == ['a', '50%', '60.0', '(58-62)', '1', '100%']
+
+
+def test_some_of_the_runs_among_themselves():
+    few = judged([.60, .30, .59, .40]).among('bd')
+    assert names(few) == 'db' and few.verdicts == (GO_ON, STOP)
+    assert few.orders[OVERALL].first.tolist() == [1, 2]
+    assert few.means[0] == pytest.approx([.4, .3], abs=.01)

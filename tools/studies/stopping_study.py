@@ -1,0 +1,143 @@
+"""Sets of pretraining runs: which are stopped, and what that saves.
+
+    OMP_NUM_THREADS=1 python -m tools.studies.stopping_study \\
+        --tables ../shared/real/gemstones --after 3 6 11 23 --size 3
+    OMP_NUM_THREADS=1 python -m tools.studies.stopping_study --size 4 8
+
+The first deals all runs of tables to three folds, and forecasts each fold from
+the two others. The second has the held-out runs of the demonstration. Sets are
+all of so many runs of a fold, or `MOST` drawn ones. At each part of the
+training, runs are judged by `salience triage`, and those with the verdict
+"stop" are left out from then on. Beside it is successive halving, which stops
+the worse half by the score observed now.
+"""
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tabulate import tabulate
+from tqdm import tqdm
+
+from csv_plugin.cli.options import whole_number
+from csv_plugin.triage.checkpoints import read_checkpoints
+from csv_plugin.triage.judging import judge
+from csv_plugin.triage.result import STOP, Triage
+from tools.studies.options import parser_of, tables_in
+from tools.studies.study_triage import NEAR, Runs, of_tables, of_zoo
+
+FOLDS, MOST = 3, 50
+HEADER = ('runs in a set', 'rule', 'sets', 'best run stopped, %',
+          'points lost', 'compute saved, %')
+
+#: From names of runs and a share of the training to those that are stopped.
+Rule = Callable[[Sequence[str], float], set[str]]
+
+
+def folds_of(folder: Path) -> Iterator[Runs]:
+    """Folds of all runs of tables, each to be forecast from the others."""
+    tables = tables_in(folder)
+    points = read_checkpoints(folder / 'models.csv')
+    models = tables.features.models
+    names = sorted({points[model].run for model in models})
+    dealt = np.random.default_rng(0).permutation(len(names)) % FOLDS
+    fold = dict(zip(names, dealt))
+    for k in tqdm(range(FOLDS), desc='fits'):
+        parts = [[
+            model for model in models if (fold[points[model].run] == k) == new
+        ] for new in (False, True)]
+        yield of_tables(tables, points, *parts)
+
+
+def rules(runs: Runs) -> dict[str, Rule]:
+    """The rule of the package, and halving by observed scores."""
+    scores = runs.scores('new')
+
+    @lru_cache(maxsize=None)
+    def judged(share: float) -> Triage:
+        return judge(runs.predictor, runs.features, runs.until(share),
+                     runs.past)
+
+    def by_triage(names: Sequence[str], share: float) -> set[str]:
+        triage = judged(share).among(names)
+        pairs = zip(triage.ends, triage.verdicts)
+        return {end.name for end, verdict in pairs if verdict == STOP}
+
+    def halving(names: Sequence[str], share: float) -> set[str]:
+        means = {}
+        for name in names:
+            shares, values = scores[name]
+            means[name] = float(values[shares <= share + NEAR][-1].mean())
+        best_first = sorted(names, key=lambda name: -means[name])
+        return {*best_first[(len(names) + 1) // 2:]}
+
+    return {'triage': by_triage, 'halving by score': halving}
+
+
+def outcome(names: Sequence[str], ends: dict[str, float],
+            after: Sequence[float], rule: Rule) -> list[float]:
+    """Whether the best run was stopped, points lost, and compute saved."""
+    left, saved = list(names), 0.
+    for share in after:
+        if len(left) > 1:
+            stopped = rule(left, share)
+            saved += (1 - share) * len(stopped)
+            left = [name for name in left if name not in stopped]
+    lost = max(ends[n] for n in names) - max(ends[n] for n in left)
+    return [float(lost > 0), lost, saved / len(names)]
+
+
+def outcomes(runs: Runs, after: Sequence[float],
+             size: int) -> dict[str, list[list[float]]]:
+    """Outcomes of sets of so many runs, by rule."""
+    ends = {
+        name: float(values[-1].mean())
+        for name, (_, values) in runs.scores('new').items()
+    }
+    sets = [*combinations(ends, size)]
+    if len(sets) > MOST:
+        drawn = np.random.default_rng(0).choice(len(sets), MOST, replace=False)
+        sets = [sets[i] for i in drawn]
+    return {
+        label: [outcome(names, ends, after, rule)
+                for names in tqdm(sets, desc=label)]
+        for label, rule in rules(runs).items()
+    }  # yapf: disable
+
+
+def row(size: int, label: str, found: NDArray) -> list[str]:
+    """A row of the table, from outcomes `(S, 3)`."""
+    best, lost, saved = 100 * found.mean(axis=0)
+    return [
+        str(size), label,
+        str(len(found)), f'{best:.0f}', f'{lost:.2f}', f'{saved:.0f}'
+    ]
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument('--tables', type=Path, metavar='DIR')
+    parser.add_argument(
+        '--after',
+        nargs='+',
+        type=float,
+        default=[10, 20, 35, 50],
+        metavar='PERCENT')
+    parser.add_argument('--size', type=whole_number, nargs='+', default=[4])
+    args = parser.parse_args()
+    after = [number / 100 for number in args.after]
+    cases = [*folds_of(args.tables)] if args.tables else [of_zoo()]
+    rows = []
+    for size in args.size:
+        found = [outcomes(case, after, size) for case in cases]
+        for label in found[0]:
+            rows.append(
+                row(size, label,
+                    np.concatenate([part[label] for part in found])))
+    print(tabulate(rows, HEADER, 'pipe', disable_numparse=True))
+
+
+if __name__ == '__main__':
+    main()
