@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.runs.run_dumps import (dataset_abbr, failure_recorded,
-                                          read_run_dump, run_models)
+from csv_plugin.io.runs.run_dumps import (dataset_abbr, read_run_dump,
+                                          run_models)
+from csv_plugin.io.runs.run_failures import failure_recorded
 from tests.hostile_names import LEADING_OUT
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
 
