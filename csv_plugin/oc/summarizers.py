@@ -21,7 +21,8 @@ from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.metric_names import (first_accuracy, is_accuracy,
                                           is_no_accuracy, no_accuracy)
-from csv_plugin.core.predicting import or_missing, predictable_benchmarks
+from csv_plugin.core.predicting import (known_items, or_missing,
+                                        predictable_benchmarks)
 from csv_plugin.core.predictions import Missing, Prediction
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
@@ -35,12 +36,15 @@ from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       with_common_groups)
 from csv_plugin.report.leaderboards import (as_short_text, predict_run,
                                             write_leaderboard)
-from csv_plugin.report.screen import next_line, shown_path, terminal_width
+from csv_plugin.report.screen import (next_line, shown_path, terminal_width,
+                                      wrapped)
 
 #: Mode of the rows of losses.
 LOSS_MODE = 'loss'
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'
+#: What OpenCompass prints between its table and the same in Markdown.
+_SECOND_TABLE = 'The markdown format results is as below:'
 #: Most characters of an error of OpenCompass that a reason quotes.
 _REASON = 240
 
@@ -101,12 +105,21 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def summarize(self, *args: Any, **kwargs: Any) -> None:
         """Write OpenCompass's files and the leaderboard; print one table."""
-        with redirect_stdout(io.StringIO()), _quiet(self.logger):
+        printed = io.StringIO()
+        with redirect_stdout(printed), _quiet(self.logger):
             super().summarize(*args, **kwargs)
+        if not self.leaderboard.predictions.benchmarks:
+            # Without a predictor, the accuracies are all that there is.
+            print(printed.getvalue().partition(_SECOND_TABLE)[0].rstrip())
         width = terminal_width()
-        print('', as_short_text(self.leaderboard, width), '', sep='\n')
-        print(f'Written to {shown_path(self.folder)}: leaderboard_*.txt '
-              'explains all marks.')
+        files = (f'Written to {shown_path(self.folder)}: summary_*.txt has '
+                 'all metrics, leaderboard_*.txt all predictions and marks.')
+        print(
+            '',
+            as_short_text(self.leaderboard, width),
+            '',
+            wrapped([files], width),
+            sep='\n')
         self._print_next()
 
     def _print_next(self) -> None:
@@ -159,15 +172,7 @@ class PredictedSummarizer(DefaultSummarizer):
             benchmark: self._place(benchmark, metrics)
             for benchmark in predicted
         }
-        counted = dict.fromkeys(predicted, False)
-        for predictor in predictors.values():
-            if not isinstance(predictor, Missing):
-                numbers = predictor.fit.observed.n_items.tolist()
-                counted |= {
-                    name: True
-                    for name, n_items in zip(predictor.names, numbers)
-                    if n_items
-                }
+        whole = known_items(predictors)
         real: dict[tuple[str, str], Union[float, Missing]] = {}
         items: dict[tuple[str, str], int] = {}
         for model, benchmark in product(folders, self.places):
@@ -176,7 +181,7 @@ class PredictedSummarizer(DefaultSummarizer):
                 folders[model], raw[model], parsed[model], place,
                 self._other_metric(benchmark, metrics))
             n_items = self._items(folders[model], place.abbr,
-                                  counted[benchmark])
+                                  bool(whole[benchmark]))
             if n_items:
                 items[model, benchmark] = n_items
         self.leaderboard, _ = predict_run(

@@ -18,8 +18,8 @@ from csv_plugin.core.formatting import (number, percent, possible_ranks,
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import MEAN_ERROR, NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, Predictors, RealScores,
-                                        collect_features, predict_models,
-                                        predictable_benchmarks)
+                                        collect_features, known_items,
+                                        predict_models, predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, file_set, write_text
@@ -184,12 +184,7 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
     predictors were fitted to, 1/n - 1/N; 0 where all were run or n is unknown.
     An unknown N counts as infinite.
     """
-    whole: dict[str, int] = {}
-    for predictor in predictors.values():
-        if not isinstance(predictor, Missing):
-            numbers = predictor.fit.observed.n_items.tolist()
-            for name, n_items in zip(predictor.names, numbers):
-                whole[name] = max(n_items, whole.get(name, 0))
+    whole = known_items(predictors)
     found = np.zeros(predictions.values.shape)
     for m, model in enumerate(predictions.models):
         for b, name in enumerate(predictions.benchmarks):

@@ -188,9 +188,9 @@ def test_one_table_stands_on_the_screen(run, predictors, capsys, monkeypatch,
     if columns:
         monkeypatch.setenv('COLUMNS', str(columns))
     _, board = summarize(make_config(run), predictors)
-    *lines, written, next_line = capsys.readouterr().out.rstrip().splitlines()
+    *lines, next_line = capsys.readouterr().out.rstrip().splitlines()
     assert max(map(len, lines)) <= min(columns or 80, 100)
-    assert written.startswith('Written to run/summary: ')
+    assert '\nWritten to run/summary: summary_*.txt has' in '\n'.join(lines)
     words = shlex.split(next_line)
     assert words[:1] == ['Next:'] and words[2:4] == ['report', 'run']
     assert words[4::2] == ['--predictor'] * 2
@@ -534,7 +534,7 @@ def test_other_validation_set(run, tmp_path):
 
 
 @pytest.mark.parametrize('torn', [False, True])
-def test_unusable_predictor(run, predictors, tmp_path, torn):
+def test_unusable_predictor(run, predictors, tmp_path, torn, capsys):
     path = tmp_path / 'bad'
     if torn:
         path.write_bytes(Path(predictors[0][1]).read_bytes()[:-999])
@@ -546,8 +546,12 @@ def test_unusable_predictor(run, predictors, tmp_path, torn):
     [reason] = [note for note in notes(board) if note.startswith('bad')]
     assert reason.startswith('bad of all 4 models on all 2 benchmarks: '
                              f'{path}: expected ')
-    # Alone, its benchmarks are not known.
+    # Alone, its benchmarks are not known, and OpenCompass's table is shown.
+    capsys.readouterr()
     table, board = summarize(make_config(run), [('bad', str(path))])
+    shown = capsys.readouterr().out
+    assert shown.count('54.98') == 1 and 'Next:' not in shown
+    assert f'bad: {path}: expected ' in ' '.join(shown.split())
     assert names(table) == [('easy', 'accuracy'), ('hard', 'accuracy')]
     [reason] = notes(board)
     assert reason.startswith(f'bad: {path}: expected ')
