@@ -348,12 +348,11 @@ class PredictedSummarizer(DefaultSummarizer):
         if scores:
             return Missing(
                 f'no metric {place.metric!r} but {", ".join(scores)}')
-        error = raw.get(place.abbr, {}).get('error', '')
-        if not error:
-            failure = failure_of(self.work_dir, folder, place.abbr)
-            error = 'no score in this run' + (f': {failure}'
-                                              if failure else '')
-        return Missing(shortened(' '.join(str(error).split()), _REASON))
+        error = ' '.join(str(raw.get(place.abbr, {}).get('error', '')).split())
+        if error:
+            return Missing(shortened(error, _REASON))
+        failure = failure_of(self.work_dir, folder, place.abbr)
+        return Missing('no score in this run' + f': {failure}' * bool(failure))
 
 
 class _Quiet(logging.Filter):

@@ -5,10 +5,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath, read_bytes, write_text
 
 #: End of the names of notes of errors, which stand for missing results.
 ERROR = '.error.txt'
+#: Most characters of an error that is quoted.
+_LONGEST = 300
 #: The last line of a traceback in a log of OpenCompass.
 _EXCEPTION = re.compile(r'^[A-Za-z_][\w.]*(?:Error|Exception|Exit)\b.*$', re.M)
 
@@ -27,8 +30,10 @@ def failure_recorded(result: Path, log: str = '') -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        kind = '' if isinstance(error, InputError) else type(error).__name__
-        line = ' '.join(f'{kind} {error}'.split())
+        line = str(error)
+        if not isinstance(error, InputError):
+            line = shortened(f'{type(error).__name__}: {error}', _LONGEST)
+        line = ' '.join(line.split())
         with suppress(OSError, InputError):
             note.parent.mkdir(parents=True, exist_ok=True)
             write_text(note, f'{line} (see {log})' if log else line)
@@ -63,5 +68,5 @@ def _logged_error(root: Path, stage: str, pair: str) -> str:
         if named.search(text):
             errors = _EXCEPTION.findall(text)
             what = errors[-1] if errors else 'its task ended without an error'
-            return f'{what} (see {log.relative_to(root)})'
+            return f'{shortened(what, _LONGEST)} (see {log.relative_to(root)})'
     return ''
