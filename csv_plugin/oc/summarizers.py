@@ -351,7 +351,11 @@ class PredictedSummarizer(DefaultSummarizer):
         error = ' '.join(str(raw.get(place.abbr, {}).get('error', '')).split())
         if error:
             return Missing(shortened(error, _REASON))
-        failure = failure_of(self.work_dir, folder, place.abbr)
+        # Of a group none of whose datasets has a result, the first one's.
+        failures = (
+            failure_of(self.work_dir, folder, dataset_abbr_from_cfg(dataset))
+            for dataset in self._datasets(place.abbr))
+        failure = next(filter(None, failures), '')
         return Missing('no score in this run' + f': {failure}' * bool(failure))
 
 

@@ -20,21 +20,30 @@ from opencompass.utils import (build_model_from_cfg, dataset_abbr_from_cfg,
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.io.runs.run_failures import failure_recorded
 
+#: Most models that the name of a task has.
+_NAMED = 3
+
 
 class _SteadyTask(BaseTask):
     """What both stages share: the name, the command, and notes of errors."""
 
     @property
     def name(self) -> str:
-        """A name that fits in a line, however many datasets there are."""
-        n_datasets = len({
+        """A name that fits in a line, however many datasets there are.
+
+        It has no blanks, as some runners put it into a command.
+        """
+        datasets = {
             dataset_abbr_from_cfg(dataset)
             for part in self.dataset_cfgs
             for dataset in part
-        })
-        models = ', '.join(map(model_abbr_from_cfg, self.model_cfgs))
-        return (f'{self.name_prefix}[{shortened(models, 60)}: '
-                f'{counted(n_datasets, "dataset")}]')
+        }
+        models = [*map(model_abbr_from_cfg, self.model_cfgs)]
+        if len(models) > _NAMED:
+            models[_NAMED:] = [f'+{len(models) - _NAMED}']
+        noun = 'dataset' if len(datasets) == 1 else 'datasets'
+        return (f'{self.name_prefix}[{",".join(models)}:'
+                f'{len(datasets)}_{noun}]')
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """Return the command of OpenCompass, with the program of this task."""

@@ -90,13 +90,20 @@ def _named(part):
     return part
 
 
+def test_a_name_fits_in_a_line(tmp_path):
+    models = [dict(abbr=f'm{i}', type='M') for i in range(59)]
+    exams = [exam(f'exam-{i}') for i in range(57)]
+    task = SteadyEvalTask(config_of(tmp_path, models, exams))
+    assert task.name == 'OpenICLEval[m0,m1,m2,+56:57_datasets]'
+
+
 @pytest.mark.slow
 def test_the_program_of_a_task(model_folder, texts, tmp_path):
     """It is started in a folder that has no modules of this package."""
     config = config_of(tmp_path / 'run', [tiny.model_config(model_folder)],
                        [texts])
     task = SteadyInferTask(config)
-    assert task.name == f'OpenICLInfer[{model_folder.name}: 1 dataset]'
+    assert task.name == f'OpenICLInfer[{model_folder.name}:1_dataset]'
     Config(_named(config.to_dict())).dump('task.py')
     command = task.get_command('task.py', 'A=1 {task_cmd}')
     assert command.endswith(' -m csv_plugin.oc.run_task SteadyInferTask '
