@@ -11,11 +11,8 @@ SOURCES := $(wildcard setup.py csv_plugin configs tools tests docs/conf.py)
 
 .PHONY: demo test test-all test-long coverage mutants lint docs clean
 
-# Small models are fastest on one thread each.
 demo: $(STAMP)
-	@case "$(CURDIR)" in *" "*) echo "OpenCompass cannot start its tasks" \
-	    "from a path with a space: move $(CURDIR)"; exit 1;; esac
-	OMP_NUM_THREADS=1 .venv/bin/opencompass configs/eval_csv.py
+	.venv/bin/salience demo
 
 # The tests that take seconds: what to run after every change.
 test: $(STAMP)

@@ -13,7 +13,7 @@ with read_base():
         salience_texts_datasets  # * token losses, in the same run
     from csv_plugin.configs.datasets.tidewell_exams import \
         tidewell_exams_datasets
-    # * Two tasks for each model and stage: its exams, and its texts.
+    # * One task for each model, one for all accuracies.
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import held_out_models
     from csv_plugin.configs.summarizers.predicted import \
@@ -22,3 +22,5 @@ with read_base():
 models = held_out_models
 datasets = [*tidewell_exams_datasets, *salience_texts_datasets]  # * the texts
 work_dir = 'outputs/csv'
+# The models are small: several share a process.
+infer['partitioner']['n_tasks'] = 2

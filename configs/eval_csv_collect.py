@@ -11,7 +11,7 @@ with read_base():
         salience_texts_datasets
     from csv_plugin.configs.datasets.tidewell_exams import \
         tidewell_exams_datasets
-    # Two tasks for each model and stage: its benchmarks, and its texts.
+    # One task for each model, and one for all accuracies.
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import zoo_models
 

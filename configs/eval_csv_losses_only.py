@@ -14,7 +14,7 @@ from mmengine.config import read_base
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import \
         salience_texts_datasets
-    # One task for each model and stage, not one for each dataset.
+    # One task for each model, and one for all results.
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.checkpoints import checkpoint_models
     from csv_plugin.configs.models.tidewell_zoo import shipped_zoo

@@ -14,7 +14,7 @@ with read_base():
     from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
                                                               chat_benchmarks)
     from csv_plugin.configs.datasets.salience_texts import salience_texts
-    # Two tasks for each model and stage: its benchmarks, and its texts.
+    # One task for each model, and one for all accuracies.
     from csv_plugin.configs.few_processes import eval, infer
     from csv_plugin.configs.models.paper_models import (base_models,
                                                         chat_models,
@@ -39,6 +39,7 @@ model_dataset_combinations = [
 summarizer = dict(
     type=PredictedSummarizer, predictors=[('predicted', predictor)])
 infer['runner']['max_num_workers'] = 8
+eval['partitioner']['n_tasks'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper'
 del base_benchmarks, chat_benchmarks, base_models, chat_models

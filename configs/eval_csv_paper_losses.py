@@ -12,7 +12,7 @@ from csv_plugin.oc.summarizers import PredictedSummarizer
 
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import salience_texts
-    # One task for each model and stage.
+    # One task for each model, and one for all results.
     from csv_plugin.configs.few_processes import eval, infer
     from csv_plugin.configs.models.paper_models import (base_models,
                                                         chat_models,
@@ -30,6 +30,7 @@ datasets = [salience_texts(texts)]
 summarizer = dict(
     type=PredictedSummarizer, predictors=[('predicted', predictor)])
 infer['runner']['max_num_workers'] = 8
+eval['partitioner']['n_tasks'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper_losses'
 del base_models, chat_models, unsplit_models

@@ -12,7 +12,7 @@ from csv_plugin.oc.summarizers import PredictedSummarizer
 with read_base():
     from csv_plugin.configs.datasets.paper_benchmarks import base_benchmarks
     from csv_plugin.configs.datasets.salience_texts import salience_texts
-    # Two tasks for each model and stage: its benchmarks, and its texts.
+    # One task for each model, and one for all accuracies.
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.paper_models import (base_model,
                                                         with_own_code)

@@ -3,7 +3,6 @@ import argparse
 import json
 import os
 import select
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -174,11 +173,8 @@ def print_end(place: FilePath, *command: FilePath) -> None:
 
 def print_next(*command: FilePath) -> None:
     """Print the command to type next, in which a `Path` may be relative."""
-    from csv_plugin.report.screen import shown_path
-    words = (
-        shown_path(word) if isinstance(word, Path) else os.fspath(word)
-        for word in command)
-    print(f'Next: {shlex.join(words)}', flush=True)
+    from csv_plugin.report.screen import next_line
+    print(next_line(*command), flush=True)
 
 
 def print_json(content: Any) -> None:

@@ -42,6 +42,20 @@ def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for p in usable for name in p.names))
 
 
+def known_items(predictors: Predictors) -> dict[str, int]:
+    """Return the most items of each benchmark that predictors were fitted to.
+
+    0 if no predictor knows their number.
+    """
+    found = dict.fromkeys(predictable_benchmarks(predictors), 0)
+    for predictor in predictors.values():
+        if isinstance(predictor, Predictor):
+            numbers = predictor.fit.observed.n_items.tolist()
+            for name, n_items in zip(predictor.names, numbers):
+                found[name] = max(n_items, found[name])
+    return found
+
+
 def collect_features(
         predictors: Predictors,
         models: Sequence[str],

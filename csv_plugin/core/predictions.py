@@ -8,10 +8,12 @@ from typing import Any, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable, places, position
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.curve import item_variance
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
 
@@ -29,7 +31,7 @@ Names = Union[Sequence[str], Mapping[str, str]]
 _CUBES: dict[str, Any] = {
     'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
     'in_sample': False, 'with_scores': False,
-    'at_chance': False, 'expected_error': np.nan
+    'at_chance': False, 'expected_error': np.nan, 'more_noise': 0.0
 }  # yapf: disable
 #: Marks behind a prediction, in their order, by part.
 MARKS = {'in_sample': '*', 'extrapolated': '>',
@@ -101,6 +103,8 @@ class Predictions:
     of the intervals (`low`, `high`) and the flags of `Prediction` are `(M, B,
     P)`. The main method is first, and none is called `REAL`. `real`, `(M, B)`,
     are observed accuracies, NaN where unknown. `level` is NaN if unknown.
+    `more_noise`, `(M, B, P)`, is what the noise of the items that were run
+    exceeds that in the interval by, over p (1 - p); see `judged`.
     `missing` has reasons for missing values by model, benchmark and method (or
     `REAL`); some gaps have none. `chance` has accuracies at random guessing,
     by benchmark, where known. Means leave out the benchmarks of
@@ -124,6 +128,7 @@ class Predictions:
     with_scores: NDArray[np.bool_] = _everywhere(False)
     at_chance: NDArray[np.bool_] = _everywhere(False)
     expected_error: NDArray[np.float64] = _everywhere(np.nan)
+    more_noise: NDArray[np.float64] = _everywhere(0.0)
     outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -260,6 +265,7 @@ class Predictions:
         parts = {part: getattr(self, part)[place].item() for part in _CUBES}
         if np.isnan(parts['values']):
             return None
+        del parts['more_noise']
         if np.isnan(parts['expected_error']):
             parts['expected_error'] = None
         return Prediction(parts.pop('values'), level=self.level, **parts)
@@ -339,10 +345,28 @@ class Predictions:
         n_models = held_out.sum(axis=0)
         return sizes.sum(axis=0) / np.where(n_models, n_models, np.nan)
 
-    def covered(self, method: str) -> NDArray[np.bool_]:
-        """Return True for held-out cells inside their intervals, `(M, B)`."""
+    def judged(self, method: str) -> tuple[NDArray, NDArray]:
+        """Return the ends of what accuracies are judged by, each `(M, B)`.
+
+        They are the intervals, wider where fewer items were run than these
+        count on (`more_noise`).
+        """
         p = self._place('methods', method)
-        low, high = self.low[:, :, p], self.high[:, :, p]
+        values = self.values[:, :, p]
+        noise = ndtri((1 + self.level) / 2) * np.sqrt(
+            self.more_noise[:, :, p] * item_variance(values))
+        down = np.hypot(values - self.low[:, :, p], noise)
+        up = np.hypot(self.high[:, :, p] - values, noise)
+        # Where all items were run, the ends stay as they are.
+        fewer = noise > 0
+        return (np.where(fewer, np.maximum(values - down, 0), self.low[:, :,
+                                                                       p]),
+                np.where(fewer, np.minimum(values + up, 1), self.high[:, :,
+                                                                      p]))
+
+    def covered(self, method: str) -> NDArray[np.bool_]:
+        """Return True for held-out cells that `judged` covers, `(M, B)`."""
+        low, high = self.judged(method)
         return (low <= self.real) & (self.real <= high) & self.held_out(method)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -353,7 +377,8 @@ class Predictions:
         `missing`, the reasons.
         """
         names = product(self.models, self.benchmarks, self.methods)
-        nothing = dict.fromkeys(['value', *_CUBES])
+        parts_shown = [*_CUBES][1:-1]
+        nothing = dict.fromkeys(['value', *parts_shown])
         for place, cell in zip(np.ndindex(self.values.shape), names):
             model, benchmark, method = cell
             real = self.real[place[:2]].item()
@@ -365,7 +390,7 @@ class Predictions:
                 'model': model, 'benchmark': benchmark, 'method': method,
                 REAL: None if np.isnan(real) else real,
                 'predicted': parts['value'],
-                **{part: parts[part] for part in _CUBES if part != 'values'},
+                **{part: parts[part] for part in parts_shown},
                 'missing': '; '.join(part.reason for part in reasons if part)
             }  # yapf: disable
 
@@ -419,12 +444,13 @@ class Outlier:
 def outliers(predictions: Predictions) -> list[Outlier]:
     """Return real accuracies outside of their intervals, the farthest first.
 
-    Predictions are those of the first method; training models are left out.
+    The intervals are those of `Predictions.judged`. Predictions are those of
+    the first method; training models are left out.
     """
     method = predictions.methods[0]
     table = predictions.select(methods=[method])
-    values, low, high = (
-        part[:, :, 0] for part in (table.values, table.low, table.high))
+    values = table.values[:, :, 0]
+    low, high = table.judged(method)
     gap = table.real - values
     half = np.where(gap > 0, high - values, values - low)
     with np.errstate(divide='ignore', invalid='ignore'):

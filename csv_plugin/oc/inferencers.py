@@ -19,7 +19,7 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.json_files import write_json
-from csv_plugin.io.runs.run_dumps import failure_recorded
+from csv_plugin.io.runs.run_failures import failure_recorded
 from csv_plugin.lm.dumping import score_in_chunks
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.oc.datasets import texts_of

@@ -1,29 +1,48 @@
-"""Tasks of a run that keep benchmarks and texts apart."""
+"""Few tasks, of a run whose config was checked."""
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
+from mmengine.config import Config
 from opencompass.partitioners import NaivePartitioner
 from opencompass.registry import PARTITIONERS
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import read_model_dump
+from csv_plugin.oc.models import check_engine, check_files_of
 from csv_plugin.oc.run_checks import check_run, class_name, is_texts
+
+#: What a task imports before it looks for classes.
+_IMPORTS = dict(imports=['csv_plugin.oc'], allow_failed_imports=False)
 
 
 @PARTITIONERS.register_module()
-class TextsApartPartitioner(NaivePartitioner):
-    """Two tasks for each model: its benchmarks, and its texts.
+class FewTasksPartitioner(NaivePartitioner):
+    """One task for each model, or fewer tasks of several models.
 
-    An error in one of the two does not end the other. Before any model runs,
-    the config is checked, and texts whose dump is lost, damaged or of another
-    model are scored again. `n` is the most datasets of a task.
+    Its tasks are made for `tasks.SteadyInferTask` and `SteadyEvalTask`, in
+    which an error on one dataset does not end the others. The texts come
+    first, so that not even a crash on a benchmark costs their losses. Before
+    any model runs, the config is checked, and texts whose dump is lost,
+    damaged or of another model are scored again.
+
+    Args:
+        out_dir (str): Filled in by OpenCompass.
+        n (int): Most datasets of a model in a task.
+        n_tasks (Optional[int]): Most tasks, which then have several models;
+            by default no model shares a task.
+        **settings (Any): As in `NaivePartitioner`.
     """
 
-    def __init__(self, out_dir: str, n: int = 1000, **settings: Any) -> None:
+    def __init__(self,
+                 out_dir: str,
+                 n: int = 1000,
+                 n_tasks: Optional[int] = None,
+                 **settings: Any) -> None:
         super().__init__(out_dir, n, **settings)
+        self.n_tasks = n_tasks
         self.before_models = Path(out_dir).name == 'predictions'
 
     def __call__(self, cfg: Any) -> list[Any]:
@@ -48,19 +67,19 @@ class TextsApartPartitioner(NaivePartitioner):
                   out_dir: str,
                   add_cfg: dict[str, Any] = {}) -> list[Any]:
         """As in `NaivePartitioner`."""
-        halves = []
+        parts = []
         for part in model_dataset_combinations:
-            for model, texts in product(part['models'], (False, True)):
-                datasets = [
-                    dataset for dataset in part['datasets']
-                    if is_texts(dataset) == texts
-                ]
-                halves.append(dict(models=[model], datasets=datasets))
-        if self.before_models:
-            for half in halves:
-                for dataset in filter(is_texts, half['datasets']):
-                    self._forget_a_lost_dump(half['models'][0], dataset)
-        return super().partition(halves, work_dir, out_dir, add_cfg)
+            texts_first = sorted(
+                part['datasets'], key=lambda dataset: not is_texts(dataset))
+            parts.append(dict(models=part['models'], datasets=texts_first))
+            for model, dataset in product(part['models'], texts_first):
+                if self.before_models and is_texts(dataset):
+                    self._forget_a_lost_dump(model, dataset)
+        # Tasks of any class know the classes of this package by their names.
+        add_cfg = dict(add_cfg, custom_imports=_IMPORTS)
+        tasks = super().partition(parts, work_dir, out_dir, add_cfg)
+        shares = [tasks[i::self.n_tasks] for i in range(self.n_tasks or 0)]
+        return [_joined(share) for share in shares if share] or tasks
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
         """Delete the mark of completion if the dump is missing or damaged."""
@@ -80,14 +99,20 @@ class TextsApartPartitioner(NaivePartitioner):
             done.unlink()
 
 
+def _joined(tasks: Sequence[Config]) -> Config:
+    """One task of several, each with its models and their datasets."""
+    merged = {**tasks[0]}
+    for key in ('models', 'datasets'):
+        merged[key] = [entry for task in tasks for entry in task[key]]
+    return Config(merged)
+
+
 def check_entries(models: Sequence[Any]) -> None:
     """Refuse entries of models that cannot be made, without making them.
 
     An `InputError` for a wrong engine, or files that the installed
     transformers reads in part.
     """
-    # It imports what runs models, which other stages do without.
-    from csv_plugin.oc.models import check_engine, check_files_of
     for model in models:
         if class_name(model['type']) == 'TokenLossModel' and model.get(
                 'engine') is not None:

@@ -27,9 +27,11 @@ from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 _SUMMARIZER = 'PredictedSummarizer'
 #: Groups of datasets whose averages every summary has by itself.
-_COMMON: tuple[Mapping[str, Any],
-               ...] = (*bbh_summary_groups, *mmlu_summary_groups,
-                       *cmmlu_summary_groups, *ceval_summary_groups)
+COMMON_GROUPS: tuple[Mapping[str, Any],
+                     ...] = (*bbh_summary_groups, *mmlu_summary_groups,
+                             *cmmlu_summary_groups, *ceval_summary_groups)
+#: Inferencers that compute losses, the first one those of texts.
+LOSS_INFERENCERS = ('TokenLossInferencer', 'LabelLossInferencer')
 #: A benchmark's name in a run: of a dataset or group, perhaps with a metric.
 Name = Union[str, tuple[str, str]]
 
@@ -112,8 +114,16 @@ def class_name(kind: Any) -> str:
 
 def is_texts(dataset: Any) -> bool:
     """Return whether an entry of a config is a validation set."""
-    return class_name(
-        dataset['infer_cfg']['inferencer']['type']) == 'TokenLossInferencer'
+    return _inferencer(dataset) == LOSS_INFERENCERS[0]
+
+
+def of_losses(dataset: Any) -> bool:
+    """Return whether the results of an entry are losses."""
+    return _inferencer(dataset) in LOSS_INFERENCERS
+
+
+def _inferencer(dataset: Any) -> str:
+    return class_name(dataset['infer_cfg']['inferencer']['type'])
 
 
 def with_common_groups(groups: Sequence[Mapping[str, Any]],
@@ -126,7 +136,8 @@ def with_common_groups(groups: Sequence[Mapping[str, Any]],
     present = {*map(dataset_abbr_from_cfg, datasets)}
     taken = present | {group['name'] for group in groups}
     return [
-        *groups, *(group for group in _COMMON if group['name'] not in taken
+        *groups, *(group
+                   for group in COMMON_GROUPS if group['name'] not in taken
                    and not present.isdisjoint(group['subsets']))
     ]
 

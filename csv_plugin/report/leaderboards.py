@@ -1,6 +1,7 @@
 """Real and predicted accuracies side by side, to read and as files."""
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,8 +18,8 @@ from csv_plugin.core.formatting import (number, percent, possible_ranks,
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import MEAN_ERROR, NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, Predictors, RealScores,
-                                        collect_features, predict_models,
-                                        predictable_benchmarks)
+                                        collect_features, known_items,
+                                        predict_models, predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, file_set, write_text
@@ -26,8 +27,9 @@ from csv_plugin.io.json_files import write_json
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import (mean_notes, prediction_notes,
-                                     predictor_notes)
+from csv_plugin.report.notes import (item_notes, mean_notes, outcome,
+                                     outside_notes, prediction_notes,
+                                     predictor_notes, reasons)
 from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
                                       wrapped)
 
@@ -35,6 +37,11 @@ from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
           'with_scores', 'at_chance', 'expected_error')
+#: Most lines of what came out, and why cells are empty, on a screen.
+_SHOWN = 6
+
+#: Numbers of items by model and benchmark.
+Items = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +51,14 @@ class Leaderboard:
     Methods of the predictions are the labels of predictors. `folders` has the
     name of each model in the files of the run. `notes`, one line each, are the
     meaning of marks, the reasons for missing values, and remarks. `overall`
-    has means over benchmarks, and ranks.
+    has means over benchmarks, and ranks. `items` are the numbers of items that
+    real accuracies are of, where known.
     """
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
     overall: Overall
+    items: Items = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -98,7 +107,8 @@ def predict_run(work_dir: FilePath,
                 files: Mapping[str, str],
                 real: RealScores,
                 progress: Progress = iter,
-                with_scores: bool = False
+                with_scores: bool = False,
+                items: Items = MappingProxyType({})
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
     """Predict the models of a run anew; returns their feature columns, too.
 
@@ -106,7 +116,7 @@ def predict_run(work_dir: FilePath,
     their files. `real` are accuracies of all models on all
     `predictable_benchmarks`. `folders` are as in `Leaderboard`. `progress`
     wraps the models. If `with_scores`, known real accuracies of a model change
-    predictions of its others.
+    predictions of its others. `items` are as in `predict_columns`.
     """
     columns, infos = collect_features(predictors, list(folders.values()),
                                       partial(read_run_dump, work_dir),
@@ -121,20 +131,26 @@ def predict_run(work_dir: FilePath,
         for model, folder in folders.items() if folder in infos
     })
     return predict_columns(columns, folders, predictors, files, real, remarks,
-                           known), columns
+                           known, items), columns
 
 
-def predict_columns(columns: ColumnsByLabel,
-                    folders: Mapping[str, str],
-                    predictors: Predictors,
-                    files: Mapping[str, str],
-                    real: RealScores,
-                    remarks: Sequence[str] = (),
-                    known: Optional[AccuracyTable] = None) -> Leaderboard:
+def predict_columns(
+    columns: ColumnsByLabel,
+    folders: Mapping[str, str],
+    predictors: Predictors,
+    files: Mapping[str, str],
+    real: RealScores,
+    remarks: Sequence[str] = (),
+    known: Optional[AccuracyTable] = None,
+    items: Items = MappingProxyType({})
+) -> Leaderboard:
     """Predict models from their feature columns.
 
     Args as in `predict_run` and `Leaderboard.of`; `known` are accuracies of
-    some of the models, by their folders, that change the predictions.
+    some of the models, by their folders, that change the predictions. `items`
+    are the numbers of items that real accuracies are of, by model and
+    benchmark, where known. If they are fewer than those that predictors were
+    fitted to, intervals are wider when the accuracies are judged.
     """
     predictions, joints = predict_models(predictors, columns,
                                          predictable_benchmarks(predictors),
@@ -147,11 +163,36 @@ def predict_columns(columns: ColumnsByLabel,
     predictions = replace(
         predictions,
         real=_real_accuracies(real, folders, predictions.benchmarks),
-        missing={**predictions.missing, **missing})  # yapf: disable
+        missing={
+            **predictions.missing,
+            **missing
+        },
+        more_noise=_more_noise(predictions, predictors, items))
+    remarks = [*remarks, *item_notes(predictions, items)]
     joints = {label: joint.renamed(folders) for label, joint in joints.items()}
-    return Leaderboard.of(predictions, folders,
-                          [*remarks, *predictor_notes(predictors, files)],
-                          joints)
+    board = Leaderboard.of(predictions, folders,
+                           [*remarks, *predictor_notes(predictors, files)],
+                           joints)
+    return replace(board, items=items)
+
+
+def _more_noise(predictions: Predictions, predictors: Predictors,
+                items: Items) -> NDArray[np.float64]:
+    """Noise of a part of a benchmark's items, over p (1 - p), `(M, B, P)`.
+
+    It is that of n items drawn without replacement from the N items that
+    predictors were fitted to, 1/n - 1/N; 0 where all were run or n is unknown.
+    An unknown N counts as infinite.
+    """
+    whole = known_items(predictors)
+    found = np.zeros(predictions.values.shape)
+    for m, model in enumerate(predictions.models):
+        for b, name in enumerate(predictions.benchmarks):
+            n_items = items.get((model, name), 0)
+            if n_items:
+                share = 1 / whole[name] if whole[name] else 0
+                found[m, b] = max(1 / n_items - share, 0)
+    return found
 
 
 def _real_accuracies(real: RealScores, models: Collection[str],
@@ -180,6 +221,51 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
     """
     table = side_by_side(_names(board), _groups(board), 2, width)
     return '\n\n'.join(filter(None, [table, wrapped(board.notes)]))
+
+
+def as_short_text(board: Leaderboard, width: int) -> str:
+    """Real accuracies and main predictions, and what came out; for a screen.
+
+    At most `width` columns wide. Other predictors, marks and most notes are
+    left to `as_text`.
+    """
+    predictions = board.predictions
+    if not predictions.benchmarks:
+        return wrapped(board.notes, width)
+    foot = ['error'] * predictions.has_real()
+    table = side_by_side(['', 'model', *predictions.models, *foot],
+                         _short_groups(board), 2, width)
+    notes = [*outcome(predictions), *reasons(predictions)]
+    if len(notes) > _SHOWN:
+        notes[_SHOWN:] = [f'... and {len(notes) - _SHOWN} more such lines.']
+    notes += [*item_notes(predictions, board.items),
+              *outside_notes(predictions)]  # yapf: disable
+    return f'{table}\n\n{wrapped(notes, width)}'
+
+
+def _short_groups(board: Leaderboard) -> Iterator[list[list[str]]]:
+    """Real accuracies and main predictions: of the means, and benchmarks."""
+    predictions, overall = board.predictions, board.overall
+    main = predictions.methods[0]
+    is_known = predictions.has_real()
+    if len(predictions.main) > 1 and main in overall.methods:
+        p = overall.methods.index(main)
+        size = overall.mean_differences()[p] if is_known else math.nan
+        yield _pair(f'mean of {len(overall.benchmarks)}', main, is_known,
+                    overall.real, mean_cells(overall, main), size)
+    for b, benchmark in enumerate(predictions.benchmarks):
+        yield _pair(benchmark, main, is_known, predictions.real[:, b],
+                    predictions.cells(benchmark, main),
+                    predictions.mean_difference(main)[b])
+
+
+def _pair(above: str, main: str, is_known: bool, real: Iterable[float],
+          cells: Sequence[str], size: float) -> list[list[str]]:
+    """Columns of real accuracies, where known, and of predictions."""
+    if not is_known:
+        return [[above, main, *cells]]
+    return [['', REAL, *_percents(real), ''],
+            [above, main, *cells, *_percents([size])]]
 
 
 def as_markdown(board: Leaderboard) -> str:
@@ -299,6 +385,7 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
             for name, level in board.predictions.chance.items()
         },
         'folders': dict(board.folders),
+        'items': [[*cell, n_items] for cell, n_items in board.items.items()],
         'notes': board.notes,
     }
     with file_set(Path(stem).parent):

@@ -123,6 +123,41 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
             first(named, _OUTSIDE))
 
 
+def outcome(predictions: Predictions) -> Iterator[str]:
+    """Yield one line on the errors of all predictors on held-out models."""
+    main = predictions.methods[0]
+    parts = []
+    for method in predictions.methods:
+        held_out = predictions.held_out(method)
+        if held_out.any():
+            sizes = np.abs(predictions.difference(method))[held_out]
+            parts.append(f'{method} {percent(sizes.mean()):.1f}')
+    if parts:
+        n_inside = predictions.covered(main).sum()
+        yield (f'Mean absolute error in points: {", ".join(parts)}. '
+               f'{n_inside} of {predictions.held_out(main).sum()} accuracies '
+               f'lie in their {predictions.level:.0%} intervals.')
+
+
+def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
+                                                        int]) -> Iterator[str]:
+    """Yield on which benchmarks only a part of the items was run.
+
+    `items` are the numbers of items by model and benchmark.
+    """
+    fewer = (predictions.more_noise > 0).any(axis=2)
+    for b, name in enumerate(predictions.benchmarks):
+        numbers = sorted({
+            items[model, name]
+            for model, few in zip(predictions.models, fewer[:, b]) if few
+        })
+        if numbers:
+            most = f' to {numbers[-1]}' if numbers[-1] > numbers[0] else ''
+            yield (f'real on {name}: of {numbers[0]}{most} items, a part of '
+                   'the benchmark. What the noise of so few items explains '
+                   'does not count as outside.')
+
+
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     some = len(overall.benchmarks) < len(predictions.main)
     yield 'Rank 1 is the largest mean.' + (

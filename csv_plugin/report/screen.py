@@ -2,6 +2,8 @@
 import math
 import os
 import re
+import shlex
+import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -105,12 +107,25 @@ def _ruled(columns: Sequence[Sequence[str]], n_headers: int) -> str:
         disable_numparse=True)
 
 
-def wrapped(notes: Iterable[str]) -> str:
+def terminal_width() -> int:
+    """Return the columns of the terminal that are used, 80 if it is none."""
+    return min(shutil.get_terminal_size((80, 24)).columns, WIDTH)
+
+
+def next_line(*command: FilePath) -> str:
+    """Return the command to type next, in which a `Path` may be relative."""
+    words = (
+        shown_path(word) if isinstance(word, Path) else os.fspath(word)
+        for word in command)
+    return f'Next: {shlex.join(words)}'
+
+
+def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
     """Return notes in lines that fit; a note goes on with an indent."""
     return '\n'.join(
         textwrap.fill(
             one_line(note),
-            WIDTH,
+            width,
             subsequent_indent='  ',
             break_long_words=False,
             break_on_hyphens=False) for note in notes)

@@ -1,4 +1,5 @@
 """The command `salience`: its verbs, its errors, and how quickly it starts."""
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ import pytest
 from csv_plugin import __version__
 from csv_plugin.cli import copy_configs, run_demo, salience
 from csv_plugin.cli.salience import VERBS, main
-from csv_plugin.demo import shipped
 from tests.scripts import check_end, refusal
 
 #: Prints what of these is loaded after the help was shown.
@@ -137,14 +137,9 @@ def demo(tmp_path, monkeypatch):
 
 
 def test_demo(demo, capsys):
-    for time in ('20260101_120000', '20260102_120000'):
-        Path('there', time).mkdir(parents=True)
     assert main(['demo', '--work-dir', 'there']) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        '', 'Written to there/20260102_120000.',
-        'Next: salience report there/20260102_120000 --predictor '
-        f'{shipped.PREDICTOR}'
-    ]
+    line, = capsys.readouterr().out.splitlines()
+    assert re.search(r'seven small models .* about \w+ minutes', line)
     [(command, threads)] = demo
     assert command[1:3] == ['-m', 'opencompass.cli.main'] and threads == '1'
     assert command[3].endswith('configs/runs/eval_csv.py')

@@ -184,6 +184,35 @@ def test_differences_and_intervals_cell_by_cell(method):
         at_the_end.covered(method), at_the_end.held_out(method))
 
 
+def test_a_part_of_the_items_widens_what_is_judged():
+    """By the noise of 6 of 240 items; the intervals themselves stay."""
+    table = cube(
+        values=np.full((3, 2, 2), 0.5),
+        low=np.full((3, 2, 2), 0.4),
+        high=np.full((3, 2, 2), 0.7),
+        real=np.array([[0.4, 0.05], [0.79, 0.6], [0.85, 0.9]]),
+        in_sample=np.array(False))
+    plain = table.covered('ridge')
+    np.testing.assert_array_equal(
+        plain, [[True, False], [False, True], [False, False]])
+    noise = np.zeros((3, 2, 2))
+    noise[:, 0] = 1 / 6 - 1 / 240
+    part = replace(table, more_noise=noise)
+    low, high = part.judged('ridge')
+    half = 1.6449 * np.sqrt((1 / 6 - 1 / 240) / 4)
+    np.testing.assert_allclose(low[:, 0], 0.5 - np.hypot(0.1, half), atol=1e-4)
+    np.testing.assert_allclose(
+        high[:, 0], 0.5 + np.hypot(0.2, half), atol=1e-4)
+    np.testing.assert_array_equal(low[:, 1], 0.4)
+    np.testing.assert_array_equal(
+        part.covered('ridge'), [[True, False], [True, True], [True, False]])
+    assert {(cell.model, cell.benchmark)
+            for cell in predictions.outliers(part)} == {('a', 'hard'),
+                                                        ('c', 'hard')}
+    assert part.cells('easy') == table.cells('easy')
+    assert 'more_noise' not in next(part.records())
+
+
 def test_records_are_the_cells_in_their_order():
     table = cube()
     records = list(table.records())

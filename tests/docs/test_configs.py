@@ -13,12 +13,15 @@ from tests.docs.blocks import all_blocks
 START = '''
 from mmengine.config import read_base
 from opencompass.models import OpenAISDK
+from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 from csv_plugin.extras.completions import CompletionsEngine
 from csv_plugin.oc.models import TokenLossModel
-from csv_plugin.oc.partitioners import TextsApartPartitioner
+from csv_plugin.oc.perplexities import BatchedBaseModel
+from csv_plugin.oc.partitioners import FewTasksPartitioner
+from csv_plugin.oc.tasks import SteadyEvalTask, SteadyInferTask
 
 datasets = []
 '''

@@ -89,8 +89,12 @@ def served(folder):
     """Words of pages, and what stands in for them."""
     model, _ = load_scoring_lm('my-model')
     name = {'command': 'my-model', 'engines': 'my/model'}
+    # The folder has the smaller models of the demonstration alone.
+    smaller = [('d-l@80', 'd-m@65'), ('h-l@80', 'c-m@65')]
     with ExitStack() as stack:
         yield {
+            'README': smaller
+        } | {
             page: [('http://localhost:8000',
                     stack.enter_context(running(Served(name, model))).url)]
             for page, name in name.items()

@@ -89,4 +89,7 @@ def test_from_losses_to_predictions(folder, capsys) -> None:
     table = max(run.glob('summary/summary_*.csv'))
     with table.open(encoding='utf-8', newline='') as file:
         rows = {row['dataset']: row for row in csv.DictReader(file)}
-    assert all('(' in rows['mmlu'][model] for model in STAND_INS), shown
+    for model in STAND_INS:
+        low, value, high = (
+            float(rows['mmlu'][model + end]) for end in (' low', '', ' high'))
+        assert low <= value <= high, shown

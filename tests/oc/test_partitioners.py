@@ -1,4 +1,4 @@
-"""Benchmarks and texts are tasks of their own, in runs that were checked."""
+"""Few tasks, in runs that were checked."""
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from opencompass.utils import task_abbr_from_cfg
 from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.oc.partitioners import TextsApartPartitioner
+from csv_plugin.oc.partitioners import FewTasksPartitioner
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.lm.newer_folders import rewrite_tokenizer, save_pair
 from tests.oc import tiny
@@ -42,7 +42,7 @@ def config_of(run: Path, models, datasets, **rest) -> Config:
 
 
 def tasks_of(config: Config, stage: str = 'predictions', **settings) -> list:
-    return TextsApartPartitioner(f'{config.work_dir}/{stage}/', **settings)(
+    return FewTasksPartitioner(f'{config.work_dir}/{stage}/', **settings)(
         config)
 
 
@@ -51,32 +51,36 @@ def names_of(tasks: list) -> list[str]:
 
 
 @pytest.mark.parametrize('stage', ['predictions', 'results'])
-def test_texts_are_a_task_of_their_own(texts, tmp_path, stage):
+def test_a_model_has_one_task_that_begins_with_the_texts(
+        texts, tmp_path, stage):
     datasets = [EXAM, texts, {**EXAM, 'abbr': 'other'}]
     models = [dict(abbr=name, type='M') for name in ('m', 'n')]
-    tasks = tasks_of(config_of(tmp_path, models, datasets), stage)
-    assert names_of(tasks) == [
-        name for model in ('m', 'n')
-        for name in (f'[{model}/exam,{model}/other]',
-                     f'[{model}/{texts["abbr"]}]')
+    config = config_of(tmp_path, models, datasets)
+    abbr = texts['abbr']
+    assert names_of(tasks_of(config, stage)) == [
+        f'[{model}/{abbr},{model}/exam,{model}/other]' for model in 'mn'
     ]
+    assert len(tasks_of(config, stage, n=1)) == 6
 
 
-def test_runs_of_one_kind_have_one_task(texts, tmp_path):
-    models = [dict(abbr='m', type='M')]
-    for datasets in ([EXAM], [texts]):
-        assert len(tasks_of(config_of(tmp_path, models, datasets))) == 1
+@pytest.mark.parametrize('n_tasks', [1, 2, 5])
+def test_models_share_tasks(texts, tmp_path, n_tasks):
+    models = [dict(abbr=name, type='M') for name in 'mno']
     combinations = [
-        dict(models=models, datasets=[texts]),
-        dict(models=[dict(abbr='n', type='M')], datasets=[EXAM, texts])
+        dict(models=models[:2], datasets=[texts]),
+        dict(models=models[2:], datasets=[EXAM, texts])
     ]
     config = config_of(
-        tmp_path, [part['models'][0] for part in combinations], [EXAM, texts],
+        tmp_path,
+        models, [EXAM, texts],
         model_dataset_combinations=combinations)
-    assert names_of(tasks_of(config)) == [
-        f'[m/{texts["abbr"]}]', '[n/exam]', f'[n/{texts["abbr"]}]'
-    ]
-    assert len(tasks_of(config, n=1)) == 3
+    tasks = tasks_of(config, n_tasks=n_tasks)
+    assert len(tasks) == min(n_tasks, 3)
+    pairs = sorted((model['abbr'], dataset['abbr']) for task in tasks
+                   for model, part in zip(task['models'], task['datasets'])
+                   for dataset in part)
+    abbr = texts['abbr']
+    assert pairs == [('m', abbr), ('n', abbr), ('o', 'exam'), ('o', abbr)]
 
 
 @pytest.mark.parametrize('damage', ['lost', 'torn', 'foreign'])
@@ -173,7 +177,7 @@ def test_a_predictor_may_be_trained_later(texts, predictor, tmp_path,
         summarizer=summarizer(
             predictor, ('later', 'later.safetensors'),
             benchmarks=[('other', 'exam')]))
-    assert len(tasks_of(config)) == 2
+    assert len(tasks_of(config)) == 1
     [line] = warnings
     assert f"'later': there is no file {tmp_path}/later.safetensors." in line
 

@@ -2,6 +2,7 @@
 import csv
 import json
 import re
+import shlex
 import sys
 from dataclasses import replace
 from itertools import product
@@ -19,11 +20,12 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.oc.run_checks import with_common_groups
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.hostile_names import FORMULAS
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, model_losses, train,
-                        write_losses, write_result, write_run)
+                        true_accuracy, write_losses, write_result, write_run)
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = {'new-0': 1.1, 'new-1': 1.4, 'fit-4': FITTED['fit-4'], 'far': 5.0}
@@ -71,9 +73,16 @@ def summarize(config, predictors, **changes):
     summarizer = PredictedSummarizer(config, predictors, **changes)
     summarizer.summarize(time_str=TIME)
     folder = Path(config.work_dir, 'summary')
-    with open(folder / f'summary_{TIME}.csv', encoding='utf-8') as file:
-        table = list(csv.reader(file))
+    lines = (folder / f'summary_{TIME}.md').read_text('utf-8').splitlines()
+    del lines[1]
+    table = [line[2:-2].split(' | ') for line in lines]
     return table, (folder / f'leaderboard_{TIME}.txt').read_text('utf-8')
+
+
+def numbers(run, time=TIME) -> list[list[str]]:
+    """The cells of the CSV file of a summary."""
+    with open(run / f'summary/summary_{time}.csv', encoding='utf-8') as file:
+        return list(csv.reader(file))
 
 
 def notes(board: str) -> list[str]:
@@ -118,9 +127,38 @@ def test_predictions_stand_below_the_real_scores(run, predictors):
     assert table[6][4:] == ['-'] * 4
     # The rest is OpenCompass's.
     DefaultSummarizer(config).summarize(time_str='default')
-    with open(run / 'summary/summary_default.csv', encoding='utf-8') as file:
-        assert [row for row in table
-                if row[3] != 'losses'] == list(csv.reader(file))
+    assert [row for row in table
+            if row[3] != 'losses'] == numbers(run, 'default')
+
+
+def test_cells_of_the_csv_file_are_numbers(run, predictors):
+    summarize(make_config(run, [*MODELS, 'dead']), predictors)
+    header, *rows = numbers(run)
+    models = [*MODELS, 'dead']
+    assert header[4:] == models + [
+        f'{model} {end}' for model in models for end in ('low', 'high')
+    ]
+    for row in rows:
+        cells = dict(zip(header, row))
+        for model in models:
+            value, low, high = (
+                float(cells[name] or 'nan')
+                for name in (model, f'{model} low', f'{model} high'))
+            known = model != 'dead' and row[2] != 'mean-loss' or (
+                row[0] == 'easy' and model != 'dead')
+            assert (value == value) == known, row
+            assert (low < value < high) == (known and row[3] == 'losses')
+    # Other programs of this package read them as before.
+    assert read_run_accuracies(run, ['easy', 'hard']).by_model == {
+        model:
+        pytest.approx({
+            name: round(100 * true_accuracy(skill - b), 2) / 100
+            for b, name in enumerate(['easy', 'hard'])
+        })
+        for model, skill in MODELS.items()
+    } | {
+        'dead': {}
+    }
 
 
 def test_one_row_of_losses(run, predictors):
@@ -144,17 +182,91 @@ def test_one_row_of_losses(run, predictors):
     assert [row[2] for row in table[1:]] == ['n_texts', 'all_token_loss']
 
 
-def test_it_ends_with_the_leaderboard_and_its_files(run, predictors, capsys):
+@pytest.mark.parametrize('columns', [None, 60, 80, 200])
+def test_one_table_stands_on_the_screen(run, predictors, capsys, monkeypatch,
+                                        caplog, columns):
+    if columns:
+        monkeypatch.setenv('COLUMNS', str(columns))
     _, board = summarize(make_config(run), predictors)
-    out = capsys.readouterr().out
-    assert board in out
-    assert out.endswith('\n\nWritten to run/summary.\n\n')
+    *lines, next_line = capsys.readouterr().out.rstrip().splitlines()
+    assert max(map(len, lines)) <= min(columns or 80, 100)
+    assert '\nWritten to run/summary: summary_*.txt has' in '\n'.join(lines)
+    words = shlex.split(next_line)
+    assert words[:1] == ['Next:'] and words[2:4] == ['report', 'run']
+    assert words[4::2] == ['--predictor'] * 2
+    assert words[5::2] == [f'{label}={path}' for label, path in predictors]
+    text = '\n'.join(lines)
+    # Once, and without the baseline, which the files have.
+    assert [text.count(f'\n{model} ') for model in MODELS] == [
+        text.count('\nmodel ')] * 4  # yapf: disable
+    assert 'mean-loss' not in text.partition('Mean absolute error')[0]
+    assert re.search(
+        r'\nMean absolute error in points: predicted [\d.]+, mean-loss '
+        r'[\d.]+\.\s', text)
+    assert 'far from the training models (>): far' in text.replace('\n', ' ')
+    assert not caplog.messages
     assert {path.suffix
             for path in run.glob(f'summary/leaderboard_{TIME}.*')
             } == {'.txt', '.md', '.csv', '.json'}
     # Marks are explained in OpenCompass's file, too.
     summary = (run / 'summary' / f'summary_{TIME}.txt').read_text('utf-8')
     assert all(note in summary for note in notes(board))
+
+
+def write_answers(run, model, dataset, n_items):
+    path = run / 'predictions' / model / f'{dataset}.json'
+    path.write_text(
+        json.dumps({str(i): dict(prediction='A')
+                    for i in range(n_items)},
+                   indent=4))
+
+
+def test_accuracies_of_a_few_items_are_judged_by_their_noise(
+        run, predictors, capsys):
+    """What lies far outside of an interval may be chance on six items."""
+    for model in MODELS:
+        write_result(run, model, 'hard', {'accuracy': 100 * 3 / 6})
+    config = make_config(run)
+
+    def outside():
+        _, board = summarize(config, predictors[:1])
+        text = ' '.join(notes(board))
+        capsys.readouterr()
+        found = re.search(r'predicted: (\d+) of', text)
+        return int(found[1]) if found else 0, text
+
+    alone, text = outside()
+    for model in MODELS:
+        write_answers(run, model, 'hard', 6)
+    # Nothing says that these are not all items.
+    assert alone > 1 and outside() == (alone, text)
+    config.datasets[1].reader_cfg.test_range = '[0:6]'
+    few, text = outside()
+    assert few < alone and 'real on hard: of 6 items, a part of the' in text
+    # Those that another program shows of the run are judged alike.
+    items = json.loads(
+        (run / f'summary/leaderboard_{TIME}.json').read_text('utf-8'))['items']
+    assert items == [[model, 'hard', 6] for model in MODELS]
+
+
+def test_nothing_is_said_of_losses_and_of_groups_that_nobody_asked_for(
+        run, predictors, caplog, capsys):
+    """Some of the tasks of mmlu are no score of mmlu."""
+    part = 'lukaemon_mmlu_anatomy'
+    for model in MODELS:
+        write_result(run, model, part, {'accuracy': 50.0})
+    texts = dataset_abbr(TEXTS.fingerprint)
+    for model in MODELS:
+        write_result(run, model, texts, {'bits_per_byte': 0.5})
+    config = make_config(run, datasets=['easy', 'hard', part, texts])
+    config.datasets[-1].infer_cfg = dict(
+        config.datasets[-1].infer_cfg,
+        inferencer=dict(type='csv_plugin.oc.inferencers.TokenLossInferencer'))
+    table, _ = summarize(config, predictors)
+    assert [row[3] for row in table if row[0] == texts] == ['loss']
+    summary = (run / 'summary' / f'summary_{TIME}.txt').read_text('utf-8')
+    assert 'missing metrics' not in summary and 'unknown' not in summary
+    assert not caplog.messages and 'unknown' not in capsys.readouterr().out
 
 
 def test_retrained_predictor(run, tmp_path):
@@ -316,6 +428,34 @@ def test_failed_model(run, predictors):
         for note in notes(board))
 
 
+@pytest.mark.parametrize('left', ['note', 'log', 'nothing'])
+def test_a_model_that_was_never_loaded(run, predictors, left, capsys):
+    """The summary has the reason, and where there is more of it."""
+    texts = dataset_abbr(TEXTS.fingerprint)
+    log = run / 'logs/infer/dead/easy.out'
+    log.parent.mkdir(parents=True)
+    pairs = f'Task [dead/easy,dead/hard,dead/{texts}]\n'
+    error = 'OSError: there is no such model'
+    if left == 'note':
+        for name in ('easy', 'hard', texts):
+            path = run / f'predictions/dead/{name}.error.txt'
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f'{error} (see logs/infer/dead/easy.out)')
+    elif left == 'log':
+        log.write_text(f'{pairs}Traceback (most recent call last):\n'
+                       f'  File "x.py"\nValueError: first\n\nTraceback\n'
+                       f'  File "y.py"\n{error}\n')
+    else:
+        # A process that was killed says nothing.
+        log.write_text(pairs)
+        error = 'its task ended without an error'
+    _, board = summarize(make_config(run, [*MODELS, 'dead']), predictors)
+    shown = capsys.readouterr().out
+    for text in (' '.join(notes(board)), ' '.join(shown.split())):
+        assert text.count(f'{error} (see logs/infer/dead/easy.out)') > 1
+        assert 'Add it to the datasets' not in text
+
+
 def predicted_of_new_1(run, predictors, **options):
     summarize(make_config(run), predictors, **options)
     row, *_ = (
@@ -394,7 +534,7 @@ def test_other_validation_set(run, tmp_path):
 
 
 @pytest.mark.parametrize('torn', [False, True])
-def test_unusable_predictor(run, predictors, tmp_path, torn):
+def test_unusable_predictor(run, predictors, tmp_path, torn, capsys):
     path = tmp_path / 'bad'
     if torn:
         path.write_bytes(Path(predictors[0][1]).read_bytes()[:-999])
@@ -406,8 +546,12 @@ def test_unusable_predictor(run, predictors, tmp_path, torn):
     [reason] = [note for note in notes(board) if note.startswith('bad')]
     assert reason.startswith('bad of all 4 models on all 2 benchmarks: '
                              f'{path}: expected ')
-    # Alone, its benchmarks are not known.
+    # Alone, its benchmarks are not known, and OpenCompass's table is shown.
+    capsys.readouterr()
     table, board = summarize(make_config(run), [('bad', str(path))])
+    shown = capsys.readouterr().out
+    assert shown.count('54.98') == 1 and 'Next:' not in shown
+    assert f'bad: {path}: expected ' in ' '.join(shown.split())
     assert names(table) == [('easy', 'accuracy'), ('hard', 'accuracy')]
     [reason] = notes(board)
     assert reason.startswith(f'bad: {path}: expected ')
@@ -432,9 +576,10 @@ def test_names_of_a_stranger_do_no_harm(run, tmp_path, capsys):
     fit = replace(own.fit, benchmarks=('easy', name), main=('easy', name))
     renamed = replace(own, benchmarks=parts, fit=fit)
     save_predictor(renamed, tmp_path / 'p')
-    table, _ = summarize(make_config(run), [('=1', str(tmp_path / 'p'))])
-    assert {len(row) for row in table} == {4 + len(MODELS)}
-    [cell, _, label, mode, *_] = table[len(names(table))]
+    summarize(make_config(run), [('=1', str(tmp_path / 'p'))])
+    table = numbers(run)
+    assert {len(row) for row in table} == {4 + 3 * len(MODELS)}
+    [cell, _, label, mode, *_] = table[-1]
     # OpenCompass quotes nothing and puts spaces for commas.
     assert cell == csv_cell(markdown(name)).replace(',', ' ')
     assert cell[0] == "'" and (label, mode) == ("'=1", 'losses')

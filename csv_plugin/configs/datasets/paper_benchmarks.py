@@ -39,7 +39,8 @@ with read_base():
 def one_by_one(dataset: dict) -> dict:
     """Return the entry with batches of one question.
 
-    In OpenCompass, perplexities depend on the other questions of a batch.
+    In OpenCompass, perplexities depend on the other questions of a batch; with
+    models of the class `BatchedBaseModel` they do not.
     """
     infer_cfg = dataset['infer_cfg']
     inferencer = dict(infer_cfg['inferencer'], batch_size=1)

@@ -22,8 +22,7 @@ tidewell_exams_datasets = [
                     for label in 'ABCD'
                 }),
             retriever=dict(type=ZeroRetriever),
-            # Perplexities depend on the other questions of a batch.
-            inferencer=dict(type=PPLInferencer, batch_size=1)),
+            inferencer=dict(type=PPLInferencer)),
         eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
     for kind in ['census', 'chinese', 'scenes']
 ] + [

@@ -5,7 +5,7 @@
 """
 from os.path import abspath, dirname, join
 
-from opencompass.models import HuggingFaceBaseModel
+from csv_plugin.oc.perplexities import BatchedBaseModel
 
 shipped_zoo = abspath(join(dirname(abspath(__file__)), '../../demo/zoo'))
 
@@ -14,7 +14,7 @@ def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
     """Return the entry of a checkpoint, named such as `a-l@50`."""
     return dict(
         abbr=f'{series}-{size}@{percent}',
-        type=HuggingFaceBaseModel,
+        type=BatchedBaseModel,
         path=join(abspath(zoo), series, size, str(percent)),
         tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
         # Stored in fp16; fp32 is faster and more exact on a CPU.

@@ -1,5 +1,5 @@
 """The page of an OpenCompass run: its models and what is predicted."""
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Optional, Union
@@ -74,7 +74,13 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
     real, other_metrics = read_run_accuracies(work_dir, benchmarks)
-    folders = _folders(work_dir, real)
+    path = newest_summary(work_dir, LEADERBOARD)
+    known = read_json(path, '') if path else {}
+    # A summary may give models other names than their folders have.
+    folders = {
+        model: known.get('folders', {}).get(model, model)
+        for model in real
+    }
     named = {*folders.values()}
     folders |= {
         model: model
@@ -93,16 +99,19 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
         for model in folders
         for benchmark in benchmarks
     }
+    items = {
+        (model, benchmark): n_items
+        for model, benchmark, n_items in known.get('items', ())
+    }
     board, columns = predict_run(
-        work_dir, folders, predictors, paths, scores, progress=progress)
+        work_dir,
+        folders,
+        predictors,
+        paths,
+        scores,
+        progress=progress,
+        items=items)
     return board, columns[sources[0].label]
-
-
-def _folders(work_dir: FilePath, models: Iterable[str]) -> dict[str, str]:
-    """Folders of the models of a summary, which may call them otherwise."""
-    path = newest_summary(work_dir, LEADERBOARD)
-    known = read_json(path, '').get('folders', {}) if path else {}
-    return {model: known.get(model, model) for model in models}
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,

@@ -7,8 +7,8 @@ import glob
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,13 @@ from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.io.files import (NOT_THERE, FilePath, check_file_names,
-                                 read_bytes, write_text)
+                                 read_bytes)
+from csv_plugin.io.runs.run_failures import ERROR, failure_of
 
 #: Beginning of the names of validation sets among the datasets of a run.
 TEXTS = 'salience_texts-'
 _PART = re.compile(rf'({TEXTS}[0-9a-f]+)(?:_(\d+))?')
-_SUFFIX, _ERROR, _DONE = '.safetensors', '.error.txt', '.json'
+_SUFFIX, _DONE = '.safetensors', '.json'
 
 
 class NoDump(InputError):
@@ -35,21 +36,6 @@ def dataset_abbr(fingerprint: str) -> str:
     'salience_texts-0123456789ab'
     """
     return TEXTS + fingerprint[:12]
-
-
-@contextmanager
-def failure_recorded(dump: Path) -> Iterator[None]:
-    """Write errors to a file that the summary of the run quotes."""
-    note = dump.with_suffix(_ERROR)
-    note.unlink(missing_ok=True)
-    try:
-        yield
-    except Exception as error:
-        kind = '' if isinstance(error, InputError) else type(error).__name__
-        # On a full disk, or without the folder, there is no file.
-        with suppress(OSError, InputError):
-            write_text(note, ' '.join(f'{kind} {error}'.split()))
-        raise
 
 
 def run_models(work_dir: FilePath) -> list[str]:
@@ -73,7 +59,7 @@ def read_run_dump(work_dir: FilePath, model: str,
     check_file_names(f'model {model!r}, part', model.split('/'),
                      'Name a folder of predictions/ in the run.')
     folder = Path(work_dir, 'predictions', model)
-    dumps, notes = _files(folder, _SUFFIX), _files(folder, _ERROR)
+    dumps, notes = _files(folder, _SUFFIX), _files(folder, ERROR)
     abbr = dataset_abbr(fingerprint)
     if not fingerprint and len({*dumps, *notes}) == 1:
         abbr, = {*dumps, *notes}
@@ -93,6 +79,10 @@ def read_run_dump(work_dir: FilePath, model: str,
             raise InputError('token losses', f'a dump of {abbr}',
                              f'this error: {line}',
                              'Run again with -r to try again.')
+    if not parts and (failure := failure_of(work_dir, model, abbr)):
+        raise InputError('token losses', f'a dump of {abbr}',
+                         f'none, because of this error: {failure}',
+                         'Run again with -r to try again.')
     if not parts:
         raise NoDump(
             'token losses', f'a dump of {abbr}',

@@ -11,6 +11,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.runs.run_dumps import TEXTS, read_run_dump
+from csv_plugin.io.runs.run_failures import failure_of
 
 
 def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
@@ -84,9 +85,11 @@ def _no_accuracy(work_dir: Path, model: str, dataset: str) -> str:
         content = read_json(result, 'Remove it, and run again with -r.')
         failed = isinstance(content, dict) and 'error' in content
         return f'not evaluated: {content["error"]}' if failed else ''
+    failure = failure_of(work_dir, model, dataset)
+    reason = f': {failure}' if failure else ''
     if Path(f'{answers}.json').exists() or Path(f'{answers}_0.json').exists():
-        return 'answers without an accuracy'
-    return 'not run'
+        return f'answers without an accuracy{reason}'
+    return f'not run{reason}'
 
 
 def newest_config(work_dir: FilePath) -> Optional[Path]:

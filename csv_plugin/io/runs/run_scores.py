@@ -14,6 +14,8 @@ LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 
 #: Mode of the rows of predicted accuracies.
 PREDICTED_MODE = 'losses'
+#: Ends of the names of columns with the ends of intervals, behind a model's.
+ENDS = (' low', ' high')
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
 #: A metric in the text beside a summary.
 _METRIC = re.compile(r"'[^'@]*@([^']+)':")
@@ -49,8 +51,9 @@ def read_run_accuracies(work_dir: FilePath,
             work_dir, 'a run with a summary', 'no summary/summary_*.csv',
             'Give the time-stamped folder, and finish the run with -r.')
     header, *rows = _read_table(path)
-    models = header[4:]
-    check_unique(f'{path}, models', models)
+    check_unique(f'{path}, models', header[4:])
+    ends = {model + end for model in header[4:] for end in ENDS}
+    models = [name for name in header[4:] if name not in ends]
     found = RunAccuracies({model: {} for model in models}, {})
     for name in benchmarks:
         # A benchmark that was not run has a row, but no metric.
@@ -62,7 +65,7 @@ def read_run_accuracies(work_dir: FilePath,
         if other_metrics:
             found.other_metrics[name] = other_metrics
         for model, cell in zip(models, row[4:]):
-            if cell not in ('-', 'nan'):
+            if cell not in ('', '-', 'nan'):
                 found.by_model[model][name] = _fraction(str(path), name, cell)
     return found
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.runs.run_dumps import (dataset_abbr, failure_recorded,
-                                          read_run_dump, run_models)
+from csv_plugin.io.runs.run_dumps import (dataset_abbr, read_run_dump,
+                                          run_models)
+from csv_plugin.io.runs.run_failures import failure_recorded
 from tests.hostile_names import LEADING_OUT
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
 
@@ -93,7 +94,7 @@ def test_the_reason_why_there_is_no_dump(tmp_path, part):
         read_run_dump(tmp_path, 'm', FINGERPRINT)
     assert str(caught.value) == (
         f'token losses: expected a dump of {dataset_abbr(FINGERPRINT)}, found '
-        'this error: ValueError No space left. Run again with -r to try again.'
+        'this error: ValueError: No space left. Run again with -r to try again.'
     )
     # Partitioned in another way, the run was finished.
     if not part:

@@ -28,7 +28,7 @@ def test_the_newest_summary_counts(tmp_path):
     assert newest_summary(tmp_path, LEADERBOARD) is None
 
 
-@pytest.mark.parametrize('cell', ['101', '-1', '1_0', ''])
+@pytest.mark.parametrize('cell', ['101', '-1', '1_0', 'x'])
 def test_what_is_no_percentage_is_refused(tmp_path, cell):
     run = summary(tmp_path, f'exam,1f,accuracy,gen,1,{cell}')
     with pytest.raises(InputError, match=f"on 'exam' in percent.*'{cell}'"):

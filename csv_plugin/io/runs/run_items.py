@@ -1,0 +1,41 @@
+"""How many items of a benchmark a run has answers to."""
+import os
+import re
+from pathlib import Path
+
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.json_files import read_json
+
+#: The beginning of an entry in a file of predictions of OpenCompass, which
+#: numbers the items from 0.
+_ENTRY = re.compile(rb'\n    "(\d+)": \{')
+#: Bytes at the end of a file that are searched for the last entry.
+_TAIL = 2**16
+
+
+def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
+    """Return the number of items with a prediction, 0 if there are none.
+
+    Names are those of folders and files. The files may be large, so only their
+    ends are read.
+    """
+    folder = Path(work_dir, 'predictions', model)
+    whole = folder / f'{dataset}.json'
+    if whole.is_file():
+        return _entries(whole)
+    n_items, part = 0, 0
+    while (path := folder / f'{dataset}_{part}.json').is_file():
+        n_items, part = n_items + _entries(path), part + 1
+    return n_items
+
+
+def _entries(path: Path) -> int:
+    """Number of entries of a file of predictions."""
+    with path.open('rb') as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _TAIL, 0))
+        found = _ENTRY.findall(file.read())
+    if found:
+        return int(found[-1]) + 1
+    # The last entry is longer, or another program wrote the file.
+    return len(read_json(path, 'Remove it, and run again with -r.'))

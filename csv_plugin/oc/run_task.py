@@ -1,0 +1,18 @@
+"""The program of a `SteadyInferTask` or `SteadyEvalTask`.
+
+    python -m csv_plugin.oc.run_task CLASS CONFIG
+"""
+import sys
+
+from mmengine.config import Config
+from opencompass.registry import TASKS
+
+
+def main() -> None:
+    kind, path = sys.argv[1:]
+    config = Config.fromfile(path, format_python_code=False)
+    TASKS.get(kind)(config).run()
+
+
+if __name__ == '__main__':
+    main()

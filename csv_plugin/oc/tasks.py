@@ -1,0 +1,143 @@
+"""Tasks that go on with the next dataset after one has failed.
+
+OpenCompass ends a task at its first error. So it starts a process for every
+dataset, most of whose time is imports.
+"""
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from opencompass.registry import TASKS
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+from opencompass.tasks.base import BaseTask
+from opencompass.utils import (build_model_from_cfg, dataset_abbr_from_cfg,
+                               get_infer_output_path, model_abbr_from_cfg,
+                               task_abbr_from_cfg)
+
+from csv_plugin.core.formatting import counted, shortened
+from csv_plugin.io.runs.run_failures import failure_recorded
+
+#: Most models that the name of a task has.
+_NAMED = 3
+
+
+class _SteadyTask(BaseTask):
+    """What both stages share: the name, the command, and notes of errors."""
+
+    @property
+    def name(self) -> str:
+        """A name that fits in a line, however many datasets there are.
+
+        It has no blanks, as some runners put it into a command.
+        """
+        datasets = {
+            dataset_abbr_from_cfg(dataset)
+            for part in self.dataset_cfgs
+            for dataset in part
+        }
+        models = [*map(model_abbr_from_cfg, self.model_cfgs)]
+        if len(models) > _NAMED:
+            models[_NAMED:] = [f'+{len(models) - _NAMED}']
+        noun = 'dataset' if len(datasets) == 1 else 'datasets'
+        return (f'{self.name_prefix}[{",".join(models)}:'
+                f'{len(datasets)}_{noun}]')
+
+    def get_command(self, cfg_path: str, template: str) -> str:
+        """Return the command of OpenCompass, with the program of this task."""
+        command = super().get_command(cfg_path, template)
+        # The name of the file, which is that of OpenCompass, is the script.
+        script = command.removesuffix(f' {cfg_path}').rpartition(' ')[2]
+        program = f'-m csv_plugin.oc.run_task {type(self).__name__}'
+        return command.replace(f' {script} ', f' {program} ')
+
+    def parts(self) -> Iterator[tuple[Any, list[Config]]]:
+        """Yield each model, and the configs of tasks of a single dataset."""
+        for model, datasets in zip(self.model_cfgs, self.dataset_cfgs):
+            yield model, [
+                Config({
+                    **self.cfg, 'models': [model],
+                    'datasets': [[dataset]]
+                }) for dataset in datasets
+            ]
+
+    @contextmanager
+    def noted(self, parts: Sequence[Config],
+              failed: list[str]) -> Iterator[None]:
+        """Log an error, and leave a note of it for each of the parts.
+
+        Their names are added to `failed`, and the error goes no further.
+        """
+        log = Path(self.get_log_path('out')).relative_to(self.work_dir)
+        folder = str(Path(self.work_dir, self.output_subdir))
+        try:
+            with ExitStack() as notes:
+                for part in parts:
+                    result = get_infer_output_path(part['models'][0],
+                                                   part['datasets'][0][0],
+                                                   folder)
+                    notes.enter_context(
+                        failure_recorded(Path(result), str(log)))
+                yield
+        except Exception:
+            self.logger.error(traceback.format_exc())
+            failed += map(task_abbr_from_cfg, parts)
+
+
+def _end(failed: Sequence[str]) -> None:
+    """Let a task that has done all that it can end as one that failed."""
+    if failed:
+        raise RuntimeError(f'{counted(len(failed), "dataset")} failed: '
+                           f'{shortened(", ".join(failed), 500)}')
+
+
+@TASKS.register_module()
+class SteadyInferTask(_SteadyTask, OpenICLInferTask):
+    """Answers and losses of one model after the other, on all datasets.
+
+    A dataset that fails, or a model that cannot be loaded, leaves a note of
+    the error beside the predictions. The task fails once all others are done.
+    """
+
+    def __init__(self, cfg: Config) -> None:
+        super().__init__(cfg)
+        runs = [model.get('run_cfg', {}) for model in self.model_cfgs]
+        self.num_gpus = max(run.get('num_gpus', 0) for run in runs)
+        self.num_procs = max(run.get('num_procs', 1) for run in runs)
+
+    def run(self, cur_model: Any = None, cur_model_abbr: Any = None) -> None:
+        """Run all datasets; a `RuntimeError` in the end if some failed."""
+        failed: list[str] = []
+        self.model, loaded = cur_model, cur_model_abbr
+        for self.model_cfg, parts in self.parts():
+            abbr = model_abbr_from_cfg(self.model_cfg)
+            if abbr != loaded:
+                # The memory of the model before is free for this one.
+                self.model = loaded = None
+                with self.noted(parts, failed):
+                    self.model = build_model_from_cfg(self.model_cfg)
+                    loaded = abbr
+            for part in parts if loaded else ():
+                with self.noted([part], failed):
+                    OpenICLInferTask(part).run(self.model, abbr)
+        _end(failed)
+
+
+@TASKS.register_module()
+class SteadyEvalTask(_SteadyTask, OpenICLEvalTask):
+    """Accuracies of all models of the task on all of its datasets.
+
+    One that fails leaves a note of the error beside the results. The task
+    fails once all others are done.
+    """
+
+    def run(self) -> None:
+        """Run all datasets; a `RuntimeError` in the end if some failed."""
+        failed: list[str] = []
+        for _, parts in self.parts():
+            for part in parts:
+                with self.noted([part], failed):
+                    OpenICLEvalTask(part).run()
+        _end(failed)
