@@ -1,5 +1,6 @@
 """OpenCompass's summary with predictions beside the real accuracies."""
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -16,13 +17,14 @@ from csv_plugin.core.metric_names import (first_accuracy, is_accuracy,
                                           is_no_accuracy, no_accuracy)
 from csv_plugin.core.predicting import or_missing, predictable_benchmarks
 from csv_plugin.core.predictions import Missing
+from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS
 from csv_plugin.io.runs.run_scores import PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files,
                                       with_common_groups)
-from csv_plugin.report.leaderboards import (as_text, predict_run,
+from csv_plugin.report.leaderboards import (as_text, known_in_run, predict_run,
                                             write_leaderboard)
 from csv_plugin.report.screen import shown_path
 
@@ -52,9 +54,10 @@ class PredictedSummarizer(DefaultSummarizer):
             in this run: the abbreviation of a dataset or group, or a pair of
             that and a metric. By default the name is the same and the metric
             is the dataset's first accuracy or the group's average.
-        with_scores (bool): Let the real accuracies of a model change the
-            predictions of its others. By default all predictions are made
-            from losses alone.
+        known (Union[bool, str]): Accuracies that the predictions are
+            conditioned on: True for those of this run, or the path of a table
+            as in `salience predict --known`, with the names of models that the
+            summary has. By default predictions are made from losses alone.
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
             groups of bbh, mmlu, cmmlu and ceval need not be named.
 
@@ -67,14 +70,14 @@ class PredictedSummarizer(DefaultSummarizer):
                  config: Any,
                  predictors: Sequence[tuple[str, str]],
                  benchmarks: Sequence[tuple[str, Any]] = (),
-                 with_scores: bool = False,
+                 known: Union[bool, str] = False,
                  **kwargs: Any) -> None:
         kwargs['summary_groups'] = with_common_groups(
             kwargs.get('summary_groups', ()), config['datasets'])
         super().__init__(config, **kwargs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
-        self.with_scores = with_scores
+        self.known = known
         self.benchmarks = benchmarks
 
     def _calculate_group_metrics(self, *results: Any) -> Any:
@@ -106,9 +109,16 @@ class PredictedSummarizer(DefaultSummarizer):
             for model, (benchmark,
                         place) in product(folders, self.places.items())
         }
+        known = None
+        if self.known is True:
+            known = known_in_run(real, folders, predicted)
+        elif self.known:
+            table, _ = read_known(self.known, folders, predicted)
+            known = replace(
+                table, models=[folders[model] for model in table.models])
         self.leaderboard, _ = predict_run(
             self.work_dir, folders, predictors, self.predictors, real,
-            partial(tqdm, desc='predictions', delay=2), self.with_scores)
+            partial(tqdm, desc='predictions', delay=2), known)
         return raw, parsed, metrics, modes
 
     def _place(self, benchmark: str,

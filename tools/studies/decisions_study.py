@@ -308,14 +308,16 @@ def told_apart(value: float, noises: Mapping[str, Noise]) -> bool:
     return found.verdict in (BETTER, WORSE)
 
 
-def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
-    """Pairs of the package's models, series left out, and of second seeds."""
+def zoo_folds() -> Iterator[tuple[Fold, AccuracyTable, dict[str, str]]]:
+    """Fits to all series of the package's models but two.
+
+    Also the accuracies and the families of all models.
+    """
     whole = read_collection(shipped.COLLECTION)
     names = np.array([*whole.losses], object)
     # Two series a fold, such that pairs of two families are there.
     fold = dealt([whole.families[name] for name in names], ZOO_FOLDS)
-    pairs, seeds = [], []
-    for k in tqdm(np.unique(fold), desc='folds'):
+    for k in tqdm(np.unique(fold), desc='folds of the demonstration'):
         sides = [list(names[rows]) for rows in (fold != k, fold == k)]
         predictor = fit(
             whole.losses.select(sides[0]), whole.accuracies.select(sides[0]),
@@ -324,7 +326,14 @@ def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
             predictor,
             *(predictor.features({name: whole.losses[name]
                                   for name in side}) for side in sides))
-        pairs.append(pairs_of(one, whole.accuracies, whole.families))
+        yield one, whole.accuracies, whole.families
+
+
+def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
+    """Pairs of the package's models, series left out, and of second seeds."""
+    pairs, seeds = [], []
+    for one, accuracies, families in zoo_folds():
+        pairs.append(pairs_of(one, accuracies, families))
         for series in 'ac':
             if f'{series}2-m@100' in one.held_out.models:
                 seeds += seed_rows(one, series)

@@ -1,12 +1,13 @@
 """The page of an OpenCompass run: its models and what is predicted."""
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.metric_names import no_accuracy
 from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
@@ -47,7 +48,8 @@ def run_page(work_dir: FilePath,
 
     `predictors` are labels and files, the main one first. `models` is a table
     with families, and `texts` the validation set of the first predictor.
-    `progress` wraps the models.
+    `progress` wraps the models. Predictions are conditioned on the same known
+    accuracies as those of the run's newest leaderboard.
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
@@ -74,7 +76,11 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
     real, other_metrics = read_run_accuracies(work_dir, benchmarks)
-    folders = _folders(work_dir, real)
+    path = newest_summary(work_dir, LEADERBOARD)
+    summary = read_json(path, '') if path else {}
+    # A summary may call models otherwise than their folders.
+    names = summary.get('folders', {})
+    folders = {model: names.get(model, model) for model in real}
     named = {*folders.values()}
     folders |= {
         model: model
@@ -93,16 +99,20 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
         for model in folders
         for benchmark in benchmarks
     }
-    board, columns = predict_run(
-        work_dir, folders, predictors, paths, scores, progress=progress)
+    board, columns = predict_run(work_dir, folders, predictors, paths, scores,
+                                 progress, _known(summary))
     return board, columns[sources[0].label]
 
 
-def _folders(work_dir: FilePath, models: Iterable[str]) -> dict[str, str]:
-    """Folders of the models of a summary, which may call them otherwise."""
-    path = newest_summary(work_dir, LEADERBOARD)
-    known = read_json(path, '').get('folders', {}) if path else {}
-    return {model: known.get(model, model) for model in models}
+def _known(summary: Mapping[str, Any]) -> Optional[AccuracyTable]:
+    """Accuracies that predictions of a leaderboard are conditioned on."""
+    rows = summary.get('known', {})
+    names = [*dict.fromkeys(name for row in rows.values() for name in row)]
+    if not names:
+        return None
+    values = [[row.get(name, np.nan) for name in names]
+              for row in rows.values()]
+    return scores_alone([*rows], names, np.array(values) / 100)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
