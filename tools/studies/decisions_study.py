@@ -1,7 +1,8 @@
 """Which of two models is better: decisions from losses, and the right ones.
 
     OMP_NUM_THREADS=1 python -m tools.studies.decisions_study \\
-        ../shared/real ../shared/real/dclm ../shared/real/gemstones --zoo
+        ../shared/real ../shared/real/dclm ../shared/real/gemstones \\
+        --bits --zoo
 
 prints tables in Markdown. The folders contain losses, scores, models and
 benchmarks as docs/formats.md describes them. Families are dealt to folds, and
@@ -10,7 +11,9 @@ in a fold: of one family and of two families, on each main benchmark and by
 their mean; of checkpoints (with a `step`), only those at one step if they are
 of two families. Right is what agrees with the sign of the measured difference.
 
-Beside the decisions of the package at 95 % are:
+Decisions of the package at 95 % are `differences`, by predicted accuracies,
+and for the mean `compare`, as the package decides by default: by the loss
+where predictions cannot tell and point the same way. Beside them are:
 
 * intervals: those of the two predictions at 95 % do not overlap;
 * mean loss: always the model with the lower one;
@@ -22,8 +25,9 @@ Beside the decisions of the package at 95 % are:
   measured one.
 
 With more losses than `UNITS` per benchmark, so many are drawn at random.
-`--zoo` adds the models of the package and their second seeds: runs of one
-recipe that are not better or worse.
+`--bits` adds the package's table of bits per character. `--zoo` adds the
+models of the package and their second seeds: runs of one recipe that are not
+better or worse.
 """
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -38,7 +42,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.comparing import MARGIN
+from csv_plugin.core.comparing import MARGIN, compare
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.joint import Sum
@@ -47,10 +51,13 @@ from csv_plugin.core.noise import (BETTER, PREDICTED, PREDICTOR, RUNS, WORSE,
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.lm.methods import fit
-from tools.studies.options import parser_of, tables_in, with_units
+from tools.studies.full_collections import BITS
+from tools.studies.full_collections import dealt as groups_of
+from tools.studies.options import TABLES, parser_of, tables_in, with_units
 
-LEVEL, FOLDS, ZOO_FOLDS = 0.95, 5, 4
+LEVEL, ZOO_FOLDS = 0.95, 4
 #: A decision at `LEVEL` has this probability, or more, to be right.
 SURE = (1 + LEVEL) / 2
 #: Share of the binomial variance of an accuracy that is a model's own, as
@@ -72,7 +79,8 @@ class Pairs:
 
     `variance` is that of the answer to an item, summed over both models, over
     the number of items; NaN if that is not known. `gap` is the mean loss of A
-    minus that of B, `margin` the least one that decides.
+    minus that of B, `margin` the least one that decides. `by_loss` is True
+    for means on which the loss decides where predictions cannot tell.
     """
     is_mean: NDArray[np.bool_]
     within: NDArray[np.bool_]
@@ -83,6 +91,7 @@ class Pairs:
     gap: NDArray
     margin: NDArray
     variance: NDArray
+    by_loss: NDArray[np.bool_]
 
     def where(self, rows: NDArray[np.bool_]) -> 'Pairs':
         return Pairs(*(getattr(self, part.name)[rows]
@@ -122,7 +131,7 @@ def folds(features: FeatureTable, accuracies: AccuracyTable,
           families: Mapping[str, str]) -> Iterator[Fold]:
     """Fits to all folds of families but one."""
     names = np.array(features.models, object)
-    fold = dealt([families[name] for name in names], FOLDS)
+    fold = groups_of(np.array([families[name] for name in names]))
     for k in tqdm(np.unique(fold), desc='folds'):
         fitted, held_out = (
             features.select(list(names[rows]))
@@ -141,7 +150,8 @@ def sums_of(predictor: Predictor, models: FeatureTable,
     On each benchmark and, of several, their mean.
     """
     joint = predictor.joint(models, dict(zip(models.models, families)))
-    shares = with_mean(np.eye(len(predictor.names))).T
+    is_main = np.isin(predictor.names, predictor.main)
+    shares = with_mean(np.eye(len(is_main))[:, is_main]).T
     return [[pair.sum(np.stack([-share, share]), LEVEL) for share in shares]
             for pair in (joint.take(np.array(rows)) for rows in zip(i, j))]
 
@@ -154,7 +164,8 @@ def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
     first, second = np.triu_indices(len(loss), 1)
     gaps = loss[first] - loss[second]
     found = []
-    for real in with_mean(predictor.observed).T:
+    is_main = np.isin(predictor.names, predictor.main)
+    for real in with_mean(predictor.observed[:, is_main]).T:
         rises = real[second] - real[first]
         known = ~np.isnan(rises)
         sizes, right = np.abs(gaps[known]), right_signs(
@@ -174,11 +185,13 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     step = np.array([name.partition('@')[2] for name in held_out.models])
     uniform = predictor.columns.uniform
     single = predictor.predict(held_out, LEVEL)
+    single = single.select(benchmarks=predictor.main)
     low, high, real = (
-        with_mean(part)
-        for part in (single.low[:, :, 0], single.high[:, :, 0],
-                     accuracies.select(held_out.models).values))
-    n_items = np.array([part.n_items for part in predictor.benchmarks])
+        with_mean(part) for part in (
+            single.low[:, :, 0], single.high[:, :, 0],
+            accuracies.spread(held_out.models, predictor.main).values))
+    n_items = np.array(
+        [part.n_items for part in predictor.benchmarks if part.main])
     # Items of unknown number make the noise unknown.
     items = np.where(n_items > 0, n_items, np.nan)
     right = real[:, :len(items)]
@@ -188,6 +201,11 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     i, j = np.triu_indices(len(group), 1)
     kept = (group[i] == group[j]) | (step[i] == step[j])
     i, j = i[kept], j[kept]
+    by_loss = np.array([
+        compare(
+            *(held_out.select([held_out.models[row]]) for row in pair),
+            level=LEVEL).verdict for pair in zip(i, j)
+    ])
     found = sums_of(predictor, held_out, list(group), i, j)
     difference, above = (
         np.array([[getattr(part, name) for part in row]
@@ -201,7 +219,9 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
             difference[:, b], real[j, b] - real[i, b], above[:, b],
             (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
             loss[i] - loss[j], np.full(len(i), limits[b]),
-            variance[i, b] + variance[j, b]) for b in range(real.shape[1])
+            variance[i, b] + variance[j, b], (b == len(n_items)) &
+            (by_loss == np.where(difference[:, b] > 0, BETTER, WORSE)))
+        for b in range(real.shape[1])
     ]
     joined = Pairs.join(parts)
     return joined.where(~np.isnan(joined.real))
@@ -225,6 +245,7 @@ def decisions(pairs: Pairs) -> dict[str, tuple[NDArray, NDArray]]:
     sure = np.maximum(pairs.probability, 1 - pairs.probability) >= SURE
     rules = {
         'differences': (sure, pairs.difference),
+        'compare': (sure | pairs.by_loss, pairs.difference),
         'intervals': (pairs.apart, pairs.difference),
         'mean loss': (np.ones_like(sure), pairs.gap),
         'mean loss, margin': (np.abs(pairs.gap) >= pairs.margin, pairs.gap),
@@ -296,7 +317,7 @@ def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
         for shift, column in zip(shifts, values.T):
             noises = {PREDICTOR: Noise.of_sum(shift, LEVEL, degrees)}
             alone.append(told_apart(shift.value, noises))
-            noises[RUNS] = run_noise(column)
+            noises[RUNS] = run_noise([column])
             of_runs.append(told_apart(shift.value, noises))
         found.append((np.array(alone), np.array(of_runs)))
     return found
@@ -340,14 +361,12 @@ def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
     return Pairs.join(pairs), seeds
 
 
-def of_folder(folder: Path) -> Pairs:
+def of_tables(tables: ModelTables) -> Pairs:
     """Pairs of a collection of tables, families left out."""
-    tables = tables_in(folder)
     tables = with_units(tables, drawn_units(tables.features.columns.units))
-    accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return Pairs.join([
-        pairs_of(fold, accuracies, tables.families)
-        for fold in folds(tables.features, accuracies, tables.families)
+        pairs_of(fold, tables.accuracies, tables.families)
+        for fold in folds(tables.features, tables.accuracies, tables.families)
     ])
 
 
@@ -382,9 +401,17 @@ def seed_table(seeds: Sequence[tuple[NDArray, NDArray]]) -> str:
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('folders', nargs='*', type=Path, metavar='FOLDER')
+    parser.add_argument(
+        '--bits', action='store_true', help='bits per character')
     parser.add_argument('--zoo', action='store_true', help='the demonstration')
     args = parser.parse_args()
-    found = {folder.name: of_folder(folder) for folder in args.folders}
+    found = {
+        folder.name: of_tables(tables_in(folder))
+        for folder in args.folders
+    }
+    if args.bits:
+        found['bits per character'] = of_tables(
+            read_model_tables(*(f'{BITS}{name}.csv' for name in TABLES)))
     if args.zoo:
         found['zoo'], seeds = zoo()
         print(f'{seed_table(seeds)}\n')

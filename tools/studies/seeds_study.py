@@ -4,11 +4,12 @@
 
 Twenty tiny models of series d, on which the shipped predictor was not fitted,
 have the same texts and tokenizer; weights and the order of the batches are
-from their seed. All pairs of them are compared, without and with the noise of
-runs, which is from five others (`--others`). None is better as a recipe: the
-table has per cent of pairs with the verdict better or worse, and the 90 %
-interval from draws of whole runs. Models that are complete are kept;
-`--first 20` takes the next twenty seeds.
+from their seed. None is better as a recipe: the table has per cent of pairs
+with the verdict better or worse. Compared are all pairs of runs, alone and
+with the noise of runs from five others (`--others`), with the 90 % interval
+from draws of whole runs; and `SPLITS` random pairs of three runs against three
+others, and of five against five. Models that are complete are kept; `--first
+20` takes the next twenty seeds.
 
 A second table counts pairs that the mean loss tells apart: the package's
 final models of one size and two series, whose recipes differ, with noise from
@@ -46,6 +47,8 @@ from tools.studies.zoo.zoo_training import (make_tokenizer, new_model,
 SERIES, SIZE = 'd', 's'
 DRAWS, ENDS = 2000, (.05, .95)
 HEADER = 'told apart by', 'alone', 'with noise of runs'
+#: Numbers of runs of A and of B, and random pairs of each.
+N_RUNS, SPLITS = (3, 5), 200
 
 #: Models A and B, and the runs of a recipe.
 ZooPair = tuple[TokenLossDump, TokenLossDump, Sequence[TokenLossDump]]
@@ -93,6 +96,21 @@ def decided(dumps: Sequence[TokenLossDump], predictor: Predictor,
                 apart[way, i, j] = apart[way, j,
                                          i] = part.verdict in (BETTER, WORSE)
     return found
+
+
+def decided_of_several(dumps: Sequence[TokenLossDump], predictor: Predictor,
+                       n_runs: int) -> dict[str, float]:
+    """Per cent of random pairs of n runs that are told apart, by difference.
+    """
+    rng = np.random.default_rng(0)
+    apart: dict[str, list[bool]] = {}
+    for _ in tqdm(range(SPLITS), desc=f'{n_runs} against {n_runs}'):
+        drawn = rng.permutation(len(dumps))[:2 * n_runs]
+        a, b = ([dumps[k] for k in part] for part in np.split(drawn, 2))
+        for part in compare(a, b, predictor).differences:
+            name = f'{part.kind} {part.benchmark}'.strip()
+            apart.setdefault(name, []).append(part.verdict in (BETTER, WORSE))
+    return {name: 100 * np.mean(found) for name, found in apart.items()}
 
 
 def share(apart: NDArray[np.bool_]) -> str:
@@ -152,9 +170,14 @@ def main() -> None:
     recipe = replace(TrainingRecipe(), tokens=args.tokens)
     seeds = range(args.first, args.first + args.runs)
     dumps = train(args.out, seeds, recipe)
-    found = decided(dumps, load_predictor(shipped.PREDICTOR), args.others)
-    rows = [[name, *map(share, ways)] for name, ways in found.items()]
-    print(tabulate(rows, HEADER, 'pipe'))
+    predictor = load_predictor(shipped.PREDICTOR)
+    found = decided(dumps, predictor, args.others)
+    several = [decided_of_several(dumps, predictor, n) for n in N_RUNS]
+    rows = [[
+        name, *map(share, ways), *(f'{part[name]:.1f}' for part in several)
+    ] for name, ways in found.items()]
+    header = *HEADER, *(f'{n} against {n}' for n in N_RUNS)
+    print(tabulate(rows, header, 'pipe', disable_numparse=True))
     print(f'\n{told_apart(of_zoo(dumps, args.others))}')
 
 

@@ -16,6 +16,20 @@ def test_runs_are_told_apart_with_the_noise_of_others_or_not():
     assert not as_recipes.any()
 
 
+def test_several_runs_of_one_recipe_are_seldom_told_apart(monkeypatch):
+    monkeypatch.setattr(study, 'SPLITS', 20)
+    skills = np.random.default_rng(0).normal(.6, .05, 10)
+    dumps = [dump(f'm{i}', model_losses(s)) for i, s in enumerate(skills)]
+    found = study.decided_of_several(dumps, train(['easy']), 3)
+    assert [*found] == ['loss', 'predicted easy']
+    assert max(found.values()) <= 15
+    # Two recipes are.
+    dumps[5:] = [
+        dump(f'n{i}', model_losses(s + 1)) for i, s in enumerate(skills[5:])
+    ]
+    assert study.decided_of_several(dumps, train(['easy']), 5)['loss'] > 0
+
+
 def test_the_interval_draws_runs():
     """One run differs from all others: it is in 7 of 28 pairs, or in none."""
     apart = np.zeros((8, 8), bool)
