@@ -367,8 +367,11 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
     if predictor:
         features = predictor.features(
             FeatureTable(_names(n_runs, len(tables)), columns, values))
-    return _Measured(n_runs, columns.units, columns.uniform,
-                     values * columns.uniform, features)
+    # Columns of tokens of answers are no further texts.
+    counted = np.flatnonzero(columns.uniform)
+    shares = columns.uniform[counted]
+    return _Measured(n_runs, tuple(columns.units[k] for k in counted), shares,
+                     values[:, counted] * shares, features)
 
 
 def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],

@@ -69,6 +69,11 @@ UNITS = 500
 BINS, LEAST_PAIRS = 10, 50
 DECISIONS = ('models', 'pairs', 'on', 'n', 'rule', 'decided %', 'right %',
              'decided and right %')
+#: Columns of `summary_row`, and rules with the share that is right.
+SUMMARY = ('families left out', 'pairs', 'decided %', 'right %',
+           'mean or loss decides %', 'right %', 'lower loss is right %',
+           'intervals apart %', 'by half of the items %', 'largest gap')
+WITH_RIGHT = 'differences', 'compare'
 CALIBRATION = 'models', 'probability', 'pairs', 'mean', 'right'
 WITHIN, BETWEEN = 'of one family', 'of two families'
 
@@ -278,6 +283,42 @@ def decision_rows(name: str, pairs: Pairs) -> Iterator[list[Any]]:
                 ]
 
 
+def summary_row(name: str, pairs: Pairs) -> list[str]:
+    """Return what docs/results.md shows of a collection.
+
+    Numbers are of all pairs on each benchmark and, in brackets, by the mean.
+    """
+    parts = [
+        pairs.where(pairs.is_mean == is_mean) for is_mean in (False, True)
+    ]
+    found = [decisions(part) for part in parts]
+    row = [name, _both('{:,}', [len(part.real) for part in parts])]
+    for rule in ('differences', 'compare', 'mean loss', 'intervals',
+                 'half of the items'):
+        if rule not in found[0]:
+            row += ['-'] * (2 if rule in WITH_RIGHT else 1)
+            continue
+        shares, right = [], []
+        for part, rules in zip(parts, found):
+            decided, sign = rules[rule]
+            shares.append(100 * decided.mean())
+            right.append(100 * right_signs(sign, part.real)[decided].mean())
+        if rule == 'compare':
+            row += [f'{shares[1]:.0f}', f'{right[1]:.1f}']
+        elif rule == 'mean loss':
+            row.append(_both('{:.0f}', right))
+        else:
+            row.append(_both('{:.0f}', shares))
+            if rule in WITH_RIGHT:
+                row.append(_both('{:.1f}', right))
+    return [*row, f'{calibration(name, pairs)[1]:.2f}']
+
+
+def _both(form: str, values: Sequence[float]) -> str:
+    each, mean = (form.format(value) for value in values)
+    return f'{each} ({mean})'
+
+
 def calibration(name: str, pairs: Pairs) -> tuple[list[list[Any]], float]:
     """Rows of probabilities and shares that are right, and the largest gap.
 
@@ -415,6 +456,8 @@ def main() -> None:
     if args.zoo:
         found['zoo'], seeds = zoo()
         print(f'{seed_table(seeds)}\n')
+    rows = [summary_row(*item) for item in found.items()]
+    print(tabulate(rows, SUMMARY, 'pipe', disable_numparse=True), '\n')
     rows = [row for item in found.items() for row in decision_rows(*item)]
     print(tabulate(rows, DECISIONS, 'pipe', floatfmt='.1f'))
     for name, pairs in found.items():

@@ -6,15 +6,15 @@
 
 The folders contain losses, scores, models and benchmarks as docs/formats.md
 describes them; `--zoo` adds the demonstration. Families are dealt to groups,
-and each group is predicted by a fit to the others. Two questions are asked of
-each prediction:
+and each group is predicted by a fit to the others. What is predicted:
 
 * other benchmarks: every main benchmark is predicted in turn, from the losses
   alone, and from the losses and the model's accuracies on all other
   benchmarks, but for those that measure nearly the same (`DOUBLES`);
-* later checkpoints: of each run with `LEAST` checkpoints or more, named
-  run@step, the accuracies of the first half are known, and those of the second
-  half are predicted, on the main benchmarks.
+* other checkpoints: of each run with `LEAST` checkpoints or more, named
+  run@step, the accuracies of every second one are known, and those of the
+  others are predicted, on the main benchmarks;
+* later checkpoints: of the same runs, the first half is known.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -44,7 +44,8 @@ DOUBLES = (('piqa', 'core_piqa'), ('arc_easy', 'core_arc_easy'),
                                                'hellaswag'))
 #: Fewest checkpoints of a run of which half are known.
 LEAST = 4
-OTHERS, LATER = 'other benchmarks', 'later checkpoints'
+OTHERS, BETWEEN, LATER = ('other benchmarks', 'other checkpoints',
+                          'later checkpoints')
 HEADER = ('models', 'predicted', 'cells', 'MSE without, 1e-3', 'with',
           'ratio (90 %)', 'coverage without', 'with', 'width without', 'with')
 
@@ -121,8 +122,8 @@ def other_benchmarks(part: Part) -> Cells:
     return Cells(observed, *found, families)
 
 
-def later_checkpoints(part: Part) -> Optional[Cells]:
-    """Predict the second half of every run; None without runs."""
+def checkpoints(part: Part, asked_of: str) -> Optional[Cells]:
+    """Predict the `BETWEEN` or `LATER` ones of runs; None without runs."""
     predictor, features, accuracies, _ = part
     table = accuracies.spread(features.models, predictor.names)
     known, asked = np.zeros((2, len(features.models)), bool)
@@ -132,13 +133,19 @@ def later_checkpoints(part: Part) -> Optional[Cells]:
                 if '@' in features.models[row]]  # yapf: disable
         if len(rows) >= LEAST:
             rows.sort(key=lambda row: _step(features.models[row]))
-            half = len(rows) // 2
-            known[rows[:half]], asked[rows[half:]] = True, True
+            if asked_of == LATER:
+                told = rows[:len(rows) // 2]
+            else:
+                told = rows[::2]
+            known[told] = True
+            asked[[row for row in rows if row not in told]] = True
     if not asked.any():
         return None
-    told = replace(
+    of_known = replace(
         table, values=np.where(known[:, None], table.values, np.nan))
-    ways = [predictor.predict(features, known=each) for each in (None, told)]
+    ways = [
+        predictor.predict(features, known=each) for each in (None, of_known)
+    ]
     is_main = np.isin(predictor.names, predictor.main)
     observed = np.where(asked[:, None] & is_main, table.values, np.nan)
     cubes = [
@@ -186,11 +193,14 @@ def row_of(name: str, asked: str, cells: Cells) -> list[str]:
 
 def rows_of(name: str, parts: Sequence[Part]) -> Iterator[list[str]]:
     """Rows of a collection."""
-    for asked, question in ((OTHERS, other_benchmarks), (LATER,
-                                                         later_checkpoints)):
-        found = [cells for part in parts if (cells := question(part))]
-        if found:
-            yield row_of(name, asked, joined(found))
+    for asked in (OTHERS, BETWEEN, LATER):
+        found = [
+            other_benchmarks(part) if asked == OTHERS else checkpoints(
+                part, asked) for part in parts
+        ]
+        cells = [each for each in found if each is not None]
+        if cells:
+            yield row_of(name, asked, joined(cells))
 
 
 def main() -> None:

@@ -43,10 +43,17 @@ def part():
                 accuracies.select(models[n:]), families[n:])
 
 
+def cells_of(part, asked):
+    if asked == known_study.OTHERS:
+        return known_study.other_benchmarks(part)
+    return known_study.checkpoints(part, asked)
+
+
 @pytest.mark.parametrize(
-    'question', [known_study.other_benchmarks, known_study.later_checkpoints])
-def test_known_accuracies_help_where_they_know_more(part, question):
-    cells = question(part)
+    'asked_of',
+    [known_study.OTHERS, known_study.BETWEEN, known_study.LATER])
+def test_known_accuracies_help_where_they_know_more(part, asked_of):
+    cells = cells_of(part, asked_of)
     # Benchmarks that are not main ones do not count.
     asked = ~np.isnan(cells.observed)
     assert asked[:, :2].any() and not asked[:, 2:].any()
@@ -60,10 +67,12 @@ def test_known_accuracies_help_where_they_know_more(part, question):
     assert float(row[9]) < float(row[8])
 
 
-def test_the_second_half_of_a_run_is_predicted(part):
-    cells = known_study.later_checkpoints(part)
+@pytest.mark.parametrize('asked_of, steps', [(known_study.LATER, '456'),
+                                             (known_study.BETWEEN, '246')])
+def test_checkpoints_that_are_predicted(part, asked_of, steps):
+    cells = cells_of(part, asked_of)
     asked = ~np.isnan(cells.observed).all(axis=1)
     assert {
         model.partition('@')[2]
         for model, one in zip(part.features.models, asked) if one
-    } == {'4', '5', '6'}
+    } == {*steps}

@@ -10,7 +10,7 @@ def test_runs_are_told_apart_with_the_noise_of_others_or_not():
     skills = np.repeat([0.2, 0.8], 4) + 0.001 * np.arange(8)
     dumps = [dump(f'm{i}', model_losses(s)) for i, s in enumerate(skills)]
     found = study.decided(dumps, train(['easy']), 5)
-    assert [*found] == ['loss', 'predicted easy']
+    assert [*found] == ['loss', 'predicted easy', 'verdict']
     alone, as_recipes = found['loss']
     assert alone[0, 7] and alone[7, 0] and not alone.diagonal().any()
     assert not as_recipes.any()
@@ -21,7 +21,7 @@ def test_several_runs_of_one_recipe_are_seldom_told_apart(monkeypatch):
     skills = np.random.default_rng(0).normal(.6, .05, 10)
     dumps = [dump(f'm{i}', model_losses(s)) for i, s in enumerate(skills)]
     found = study.decided_of_several(dumps, train(['easy']), 3)
-    assert [*found] == ['loss', 'predicted easy']
+    assert [*found] == ['loss', 'predicted easy', 'verdict']
     assert max(found.values()) <= 15
     # Two recipes are.
     dumps[5:] = [
