@@ -125,10 +125,9 @@ def run(args: argparse.Namespace) -> int:
     notes = [*comparison.notes]
     if predictor:
         notes += learning_notes(predictor)
-    comparison = replace(
-        comparison,
-        runs=sides if sides[0] else tuple((name, ) for name in args.answers),
-        notes=tuple(notes))
+    if not sides[0]:
+        sides = (args.answers[0], ), (args.answers[1], )
+    comparison = replace(comparison, runs=sides, notes=tuple(notes))
     if args.json:
         print_json(comparison.to_dict())
     elif args.line:

@@ -195,7 +195,7 @@ def compare(a: Optional[Runs] = None,
     if len(same_recipe) == 1:
         raise InputError('runs of the same recipe', 'two or more', '1',
                          'Give runs that differ in their seed alone.')
-    names = ('A', ), ('B', )
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ('A', ), ('B', )
     found, notes = list[Difference](), list[str]()
     main = _predictable_main(predictor) if predictor else []
     if sides[0]:
@@ -472,8 +472,10 @@ def _predicted(predictor: Predictor, joint: Joint, measured: _Measured,
             noise = items_noise((float(values[weights < 0].mean()),
                                  float(values[weights > 0].mean())),
                                 n_items[name], measured.n_runs)
-            alone = replace(part, noises={ITEMS: noise})
-            part = replace(part, by_items=alone.detectable)
+            # Observed accuracies would have the same noise of runs.
+            runs = {k: v for k, v in noises.items() if k == RUNS}
+            run = replace(part, noises={ITEMS: noise, **runs})
+            part = replace(part, by_items=run.detectable)
         found.append(part)
     return found
 

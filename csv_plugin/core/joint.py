@@ -343,10 +343,12 @@ class Joint:
         deviation = np.sqrt(variance).T
         within = self.correlations * (
             deviation[:, :, None] * deviation[:, None])
+        pairs = self._pairs
         for family in np.unique(families[seen.any(axis=1)]):
             rows = np.flatnonzero(families == family)
             part = self.take(rows)
-            mean[rows], after, shared[rows] = part._conditioned(observed[rows])
+            mean[rows], after, shared[rows] = part._conditioned(
+                observed[rows], pairs)
             every = np.arange(len(within))
             before = within[np.ix_(every, rows, rows)]
             kept = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
@@ -362,9 +364,9 @@ class Joint:
             shared=shared,
             conditioned=True)
 
-    def _conditioned(self,
-                     observed: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Means, covariances and correlations, given accuracies.
+    def _conditioned(self, observed: NDArray,
+                     pairs: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Means, covariances and correlations, given accuracies and `_pairs`.
 
         Means are `(M, B)`, covariances of models by benchmark `(B, M, M)`, and
         correlations between benchmarks `(M,)`. The exponents are normal at the
@@ -376,7 +378,7 @@ class Joint:
         shared = 1 / np.fmax(size / LARGEST_ERROR, 1)
         shared, deviation = shared.T.ravel(), deviation.T.ravel()
         full = np.tile(self._across, (n_benchmarks, n_benchmarks))
-        full += np.kron(self._pairs, self.correlations.mean(axis=0))
+        full += np.kron(pairs, self.correlations.mean(axis=0))
         full *= np.outer(shared, shared)
         for b in range(n_benchmarks):
             own = slice(b * n, (b + 1) * n)

@@ -115,7 +115,7 @@ class PredictedSummarizer(DefaultSummarizer):
         elif self.known:
             table, _ = read_known(self.known, folders, predicted)
             known = replace(
-                table, models=[folders[model] for model in table.models])
+                table, models=tuple(folders[model] for model in table.models))
         self.leaderboard, _ = predict_run(
             self.work_dir, folders, predictors, self.predictors, real,
             partial(tqdm, desc='predictions', delay=2), known)

@@ -181,13 +181,14 @@ def _legend(comparison: Comparison) -> list[str]:
 
 def _where_to_run(parts: list[Difference]) -> list[str]:
     """Benchmarks whose own items tell more than losses, and others."""
-    known = [part for part in parts if part.by_items is not None]
+    known = {
+        part.benchmark: part.by_items < part.size_to_detect
+        for part in parts if part.by_items is not None
+    }
     if not known:
         return []
-    finer = [
-        part.benchmark for part in known if part.by_items < part.size_to_detect
-    ]
-    rest = [part.benchmark for part in known if part.benchmark not in finer]
+    finer = [name for name, is_finer in known.items() if is_finer]
+    rest = [name for name in known if name not in finer]
     lines = [
         'By items: what both models run on the benchmark would show, if '
         'their answers are not paired.'
