@@ -30,7 +30,7 @@ models of the package and their second seeds: runs of one recipe that are not
 better or worse.
 """
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,6 +155,12 @@ def sums_of(predictor: Predictor, models: FeatureTable,
     On each benchmark and, of several, their mean.
     """
     joint = predictor.joint(models, dict(zip(models.models, families)))
+    # Covariances are computed once, not by pair.
+    deviation = np.sqrt(joint.variance).T
+    joint = replace(
+        joint,
+        within=joint.correlations * deviation[:, :, None] * deviation[:, None],
+        shared=joint.between)
     is_main = np.isin(predictor.names, predictor.main)
     shares = with_mean(np.eye(len(is_main))[:, is_main]).T
     return [[pair.sum(np.stack([-share, share]), LEVEL) for share in shares]
