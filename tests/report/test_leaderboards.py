@@ -207,6 +207,7 @@ def test_files(tmp_path):
         'predictors': ['predicted', 'mean-loss'],
         'chance': {'bench-0': 25, 'bench-1': 25},
         'folders': board.folders,
+        'known': {},
         'notes': list(board.notes)
     }  # yapf: disable
     assert all(note in markdown for note in board.notes)
