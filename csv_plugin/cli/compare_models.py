@@ -1,14 +1,17 @@
-"""Decide between two models or checkpoints by their losses or answers.
+"""Decide between two models, checkpoints or recipes.
 
     salience compare old.safetensors new.safetensors \\
         --predictor predictor.safetensors
-    salience compare losses.csv:old losses.csv:new --same-recipe \\
-        losses.csv:seed1 losses.csv:seed2 losses.csv:seed3
+    salience compare old1 old2 old3 --against new1 new2 new3 \\
+        --accuracies scores.csv
 
 A and B are dumps, folders or runs of OpenCompass with one model, or
-PLACE:MODEL, also of a table of losses. The exit code is 0 if B is better, 3 if
-it is worse, 4 if there is no difference beyond noise, and 5 if these data
-cannot tell; docs/decisions.md has a loop that keeps or reverts changes.
+PLACE:MODEL, also of a table of losses; with --accuracies, perhaps mere names
+of models. Several runs of A and of B differ in their seed.
+
+The exit code is 0 if B is better, 3 if it is worse, 4 if there is no
+difference beyond noise, and 5 if these data cannot tell; docs/decisions.md has
+a loop that keeps or reverts changes.
 """
 import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,9 +21,12 @@ from itertools import permutations, zip_longest
 from pathlib import Path
 from typing import Optional
 
+import numpy as np
+
 from csv_plugin.cli.arguments import metrics_by_task, print_json, refuse
 from csv_plugin.cli.options import (add_flag, add_option, add_shared, positive,
                                     predictor_file)
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import Answers, Losses, compare
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
@@ -30,7 +36,7 @@ from csv_plugin.core.measured import ALIKE, check_measured
 from csv_plugin.core.noise import BETTER, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
-                                        read_loss_features)
+                                        read_loss_features, scores_alone)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.comparison_report import as_line, as_text
@@ -45,9 +51,13 @@ _MOST = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_option(parser, 'places', 'PLACE',
-               'losses of A and B (these or --answers are required)', str,
-               None, '*')
+    add_option(
+        parser, 'places', 'PLACE',
+        'losses of A and B, or with --against of the runs of A (these '
+        'or --answers are required)', str, None, '*')
+    add_option(parser, '--against', 'PLACE',
+               'losses of the runs of B (default: the second PLACE)', str, (),
+               '+')
     add_option(
         parser, '--predictor', '[LABEL=]FILE', 'predicts the difference of '
         'accuracies (default: the losses alone are compared)', predictor_file)
@@ -57,13 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'model and one for each BENCHMARK/ITEM, 0 or 1 (default: none)', str,
         (), '+')
     add_option(
+        parser, '--accuracies', 'SCORES', 'table of observed accuracies of '
+        'the runs: column model, and one per benchmark (default: none)')
+    add_option(
         parser, '--tasks', 'NAME[=METRIC]', 'of the harness, tasks and groups '
         'whose grades count, perhaps with a metric and filter, as in salience '
         'import (default: all tasks)', str, (), '+')
     add_option(
-        parser, '--same-recipe', 'PLACE', 'losses of two or more runs of one '
-        'recipe with other seeds: their noise counts (default: none)', str, (),
-        '+')
+        parser, '--same-recipe', 'PLACE', 'losses of two or more further runs '
+        'of one recipe with other seeds: their noise counts (default: none)',
+        str, (), '+')
     add_flag(
         parser, '--same-family', 'A and B share weights or data (default: '
         'only two checkpoints of one run do, such as run@1000 and run@2000)')
@@ -79,10 +92,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    for name, places in (('PLACE', args.places), ('--answers', args.answers)):
-        if len(places) not in (0, 2):
-            raise InputError(name, 'two, of A and of B', str(len(places)),
-                             'Give A first; of one table, TABLE:A TABLE:B.')
+    sides = _sides(args)
+    if len(args.answers) not in (0, 2):
+        raise InputError('--answers', 'two, of A and of B',
+                         str(len(args.answers)),
+                         'Give A first; of one table, TABLE:A TABLE:B.')
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')
@@ -94,19 +108,26 @@ def run(args: argparse.Namespace) -> int:
     # A table may contain A, B and the runs of a recipe.
     tables = lru_cache(maxsize=None)(partial(read_loss_features, units=units))
     read = partial(_losses, predictor=predictor, tables=tables)
-    places = [*args.places, *args.same_recipe]
+    places = [*sides[0], *sides[1], *args.same_recipe]
+    accuracies = None
+    if args.accuracies:
+        accuracies = _accuracies(args.accuracies, sides, predictor)
+        if not any(_split(place)[0].exists() for place in places):
+            places = []
     losses = [*map(read, places)]
     _check_tables(places, losses)
-    a, b = losses[:2] if args.places else (None, None)
+    n_a, n_both = len(sides[0]), len(sides[0]) + len(sides[1])
     answers = _answers(args) if args.answers else None
-    comparison = compare(a, b, predictor, answers, losses[len(args.places):],
-                         args.same_family, args.level / 100, args.margin / 100,
-                         args.by)
+    comparison = compare(losses[:n_a] or None, losses[n_a:n_both] or None,
+                         predictor, answers, losses[n_both:], args.same_family,
+                         args.level / 100, args.margin / 100, args.by,
+                         accuracies)
     notes = [*comparison.notes]
     if predictor:
         notes += learning_notes(predictor)
-    comparison = replace(
-        comparison, models=args.places or args.answers, notes=tuple(notes))
+    if not sides[0]:
+        sides = (args.answers[0], ), (args.answers[1], )
+    comparison = replace(comparison, runs=sides, notes=tuple(notes))
     if args.json:
         print_json(comparison.to_dict())
     elif args.line:
@@ -114,6 +135,59 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(as_text(comparison, full_width(args.wide)))
     return EXIT_CODES[comparison.verdict]
+
+
+def _sides(
+        args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Places of the runs of A and of B; none with answers alone."""
+    places, against = tuple(args.places or ()), tuple(args.against)
+    if against and not places:
+        raise InputError(
+            'PLACE', 'the runs of A', 'none beside --against',
+            'Give the runs of A first, then --against those of '
+            'B.')
+    if not against and len(places) not in (0, 2):
+        raise InputError(
+            'PLACE', 'two, of A and of B', str(len(places)),
+            'Give A first; of one table, TABLE:A TABLE:B. Several runs: A1 A2 '
+            '--against B1 B2.')
+    return (places, against) if against else (places[:1], places[1:])
+
+
+def _accuracies(
+        path: str, sides: Sequence[Sequence[str]],
+        predictor: Optional[Predictor]
+) -> tuple[AccuracyTable, AccuracyTable]:  # yapf: disable
+    """Accuracies of the runs of A and of B; items are the predictor's."""
+    if not sides[0]:
+        raise InputError(
+            '--accuracies', 'the runs of A and B beside it', 'none',
+            'Name two models of the table, or several '
+            'with --against.')
+    table = scores_alone(*read_accuracy_columns(path))
+    if predictor:
+        n_items = {p.benchmark: p.n_items for p in predictor.benchmarks}
+        table = replace(
+            table,
+            n_items=np.array([n_items.get(n, 0) for n in table.benchmarks]),
+            outside_means=tuple(name for name in table.benchmarks
+                                if name not in predictor.main))
+    rows = []
+    for side in sides:
+        models = [_model_of(place, table.models) for place in side]
+        for place, model in zip(side, models):
+            _check_model(f'{place} in {path}', model, table.models)
+        rows.append(table.select(models))
+    a, b = rows
+    return a, b
+
+
+def _model_of(place: str, models: Collection[str]) -> str:
+    """Name of the model of a place: the place itself, of it, or of a dump."""
+    if place in models:
+        return place
+    path, model = _split(place)
+    return model or path.name.removesuffix('.safetensors')
 
 
 def _split(place: str) -> tuple[Path, str]:

@@ -18,20 +18,19 @@ from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
 from csv_plugin.cli.options import add_option, add_shared, bar
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.predicting import (ModelColumns, RealScores,
                                         collect_features)
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.model_tables import (read_accuracy_columns,
-                                        read_loss_features, scores_alone)
+from csv_plugin.io.known_accuracies import read_known
+from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
+from csv_plugin.io.tables import check_names_in, read_models
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             predict_columns, write_leaderboard)
-from csv_plugin.report.notes import first
 from csv_plugin.report.screen import full_width
 
 
@@ -43,8 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--losses', 'FILE', 'table of losses in place of token '
         'losses: .csv, .parquet, or .safetensors beside units.txt')
     add_option(
-        parser, '--known', 'SCORES', 'table of known scores, which help to '
-        'predict others (default: none)')
+        parser, '--known', 'SCORES', 'table of known scores of these models, '
+        'which help to predict others of the same model and of its family '
+        '(default: none)')
+    add_option(
+        parser, '--models', 'CSV', 'columns model and family (default: '
+        'checkpoints of a run, such as run@1000 and run@2000, are a family)')
     add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)
@@ -62,15 +65,19 @@ def run(args: argparse.Namespace) -> None:
     tables, remarks = (
         _of_table(predictor, args.losses) if args.losses else _of_dumps(
             predictor, args.places))
+    families = _families(args.models, tables) if args.models else None
     real: RealScores = {}
     known: Optional[AccuracyTable] = None
     if args.known:
-        known = scores_alone(*read_accuracy_columns(args.known))
-        real = _real_scores(args.known, known, predictor, tables)
-        remarks += _unused(args.known, known, predictor, tables)
+        known, notes = read_known(args.known, tables, predictor.names)
+        real = {
+            (known.models[m], known.benchmarks[b]): known.values[m, b].item()
+            for m, b in np.argwhere(~np.isnan(known.values))
+        }
+        remarks += notes
     board = predict_columns({label: tables}, dict(zip(tables, tables)),
                             {label: predictor}, {label: file}, real, remarks,
-                            known)
+                            known, families)
     show_leaderboard(args, board)
 
 
@@ -90,41 +97,11 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
         print_next(*shlex.split(args.command), '--out', 'outputs/predictions')
 
 
-def _real_scores(path: str, known: AccuracyTable, predictor: Predictor,
-                 tables: ModelColumns) -> RealScores:
-    """Known scores of models with losses, on benchmarks of the predictor."""
-    real: RealScores = {
-        (known.models[m], known.benchmarks[b]): known.values[m, b].item()
-        for m, b in np.argwhere(~np.isnan(known.values))
-        if known.models[m] in tables and known.benchmarks[b] in predictor.names
-    }
-    if not real:
-        raise InputError(
-            path, 'scores of models with losses, on benchmarks of the '
-            'predictor', 'none',
-            did_you_mean(known.models, tables) +
-            did_you_mean(known.benchmarks, predictor.names) +
-            'Correct the names.')
-    return real
-
-
-def _unused(path: str, known: AccuracyTable, predictor: Predictor,
-            tables: ModelColumns) -> list[str]:
-    """Notes on known scores that change no prediction."""
-    notes = []
-    has_scores = ~np.isnan(known.values).all(axis=1)
-    models = [
-        model for model, has in zip(known.models, has_scores)
-        if has and model not in tables
-    ]
-    if models:
-        notes.append(f'{path}: scores of {first(models)}, of which there are '
-                     'no losses, were not used')
-    others = [name for name in known.benchmarks if name not in predictor.names]
-    if others:
-        notes.append(f'{path}: scores on {first(others)}, which are not among '
-                     'those of the predictor, were not used')
-    return notes
+def _families(path: str, tables: ModelColumns) -> dict[str, str]:
+    """Families of all models with losses, from a table."""
+    info = read_models(path)
+    check_names_in('models with losses', 'models', tables, path, info)
+    return {model: info[model].family for model in tables}
 
 
 def _of_table(predictor: Predictor,

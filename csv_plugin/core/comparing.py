@@ -1,25 +1,36 @@
-"""Comparison of two models by their losses, predictions and answers."""
+"""Comparison of two models or recipes by losses, predictions and accuracies.
+
+A and B are one run each, or several runs of one recipe each, which differ in
+their seed. Several runs show the noise of runs, and then the verdict is about
+recipes.
+"""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
+from tabulate import tabulate
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable, counted_losses
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
-from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
-                                   PREDICTOR, RUNS, TEXTS, Difference, Noise,
-                                   combine, run_noise, text_noise)
+from csv_plugin.core.noise import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
+                                   PREDICTED, PREDICTOR, RUNS, TEXTS, UNCLEAR,
+                                   WORSE, Difference, Noise, combine,
+                                   items_noise, run_noise, text_noise)
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.runs import run_of
 
 #: Losses of one model: token losses, or a row of a table.
 Losses = Union[TokenLossDump, FeatureTable]
+#: Losses of one run, or of several runs of one recipe.
+Runs = Union[Losses, Sequence[Losses]]
 #: Grades of one model in 0..1, by benchmark and item.
 Answers = Mapping[str, Mapping[str, float]]
 
@@ -28,21 +39,24 @@ MEAN = 'mean'
 #: Smallest differences that matter unless others are given: of accuracies,
 #: and of losses as a share of the mean loss of A.
 MARGIN, LOSS_MARGIN = 0.01, 0.001
+#: What a verdict is about.
+OF_RUNS, OF_RECIPES = 'runs', 'recipes'
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What losses, predictions and answers show about model B beside A.
+    """What losses, predictions and accuracies show about B beside A.
 
     Args:
-        models (tuple[str, str]): Names of A and B.
+        runs (tuple[tuple[str, ...], tuple[str, ...]]): Names of the runs of A
+            and of B.
         level (float): Level of the intervals.
         differences (tuple[Difference, ...]): By kind and benchmark.
         answers (tuple[PairedAnswers, ...]): By benchmark; empty without.
         decisive (Difference): The one whose verdict counts.
         notes (tuple[str, ...]): Remarks for readers.
     """
-    models: tuple[str, str]
+    runs: tuple[tuple[str, ...], tuple[str, ...]]
     level: float
     differences: tuple[Difference, ...]
     answers: tuple[PairedAnswers, ...]
@@ -54,10 +68,39 @@ class Comparison:
         return (f'Comparison({b} beside {a}: {self.verdict}, '
                 f'P(better) {self.decisive.probability:.3f})')
 
+    def __str__(self) -> str:
+        """A table of the differences; accuracies are in points."""
+        rows = []
+        for part in self.differences:
+            scale, form = (1, '+.5f') if part.of_losses else (100, '+.2f')
+            value, low, high = (
+                format(scale * number, form)
+                for number in (part.value, part.low, part.high))
+            rows.append([
+                part.kind, part.benchmark, value, f'{low} to {high}',
+                f'{part.probability:.3f}', part.verdict
+            ])
+        table = tabulate(
+            rows, ('', '', 'B - A', 'interval', 'P(better)', 'verdict'),
+            disable_numparse=True)
+        a, b = self.models
+        return f'A: {a}\nB: {b}\n{table}\n{self!r}'
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """Names of A and of B, of several runs in a row."""
+        a, b = (', '.join(names) for names in self.runs)
+        return a, b
+
     @property
     def verdict(self) -> str:
         """'better', 'worse', 'no difference' or 'cannot tell', of B."""
         return self.decisive.verdict
+
+    @property
+    def about(self) -> str:
+        """'recipes' if the noise of runs is known, else 'runs'."""
+        return OF_RECIPES if RUNS in self.decisive.noises else OF_RUNS
 
     def of_kind(self, kind: str) -> list[Difference]:
         """Return the differences of a kind, such as 'predicted'."""
@@ -89,7 +132,8 @@ class Comparison:
         """Return plain values for JSON; accuracies are fractions."""
         return {
             **dict(zip('ab', self.models)), 'level': self.level,
-            'verdict': self.verdict,
+            'runs': dict(zip('ab', map(list, self.runs))),
+            'verdict': self.verdict, 'about': self.about,
             'decisive': self.decisive.to_dict(),
             'differences': [part.to_dict() for part in self.differences],
             'answers': self.items(),
@@ -97,36 +141,42 @@ class Comparison:
         }  # yapf: disable
 
 
-def compare(a: Optional[Losses] = None,
-            b: Optional[Losses] = None,
+def compare(a: Optional[Runs] = None,
+            b: Optional[Runs] = None,
             predictor: Optional[Predictor] = None,
             answers: Optional[tuple[Answers, Answers]] = None,
             same_recipe: Sequence[Losses] = (),
             same_family: bool = False,
             level: float = 0.95,
             margin: float = MARGIN,
-            decided_by: str = '') -> Comparison:
-    """Compare model B with model A by their losses or answers, or both.
+            decided_by: str = '',
+            accuracies: Optional[tuple[AccuracyTable, AccuracyTable]] = None
+            ) -> Comparison:  # yapf: disable
+    """Compare B with A by their losses, answers or accuracies.
 
     Scored: the tokens that all models scored in full, on the tokens of the
     predictor, or else of A.
 
     Args:
-        a (Optional[Losses]): Token losses of A, or a table of this model
-            alone; None to compare answers alone.
-        b (Optional[Losses]): Those of B, on the same texts.
+        a (Optional[Runs]): Token losses of A, or a table of this model alone;
+            a list for several runs of one recipe. None to compare answers or
+            accuracies alone.
+        b (Optional[Runs]): Those of B, on the same texts.
         predictor (Optional[Predictor]): Predicts accuracies; without it,
             the losses themselves are compared.
         answers (Optional[tuple[Answers, Answers]]): Grades of A and B in
-            0..1, by benchmark and item.
-        same_recipe (Sequence[Losses]): Two or more runs of one recipe that
-            differ in their seed, which add the noise of runs.
-        same_family (bool): A and B share weights or data. Two checkpoints
-            of a run do, by their names: run@1000 and run@2000.
+            0..1, by benchmark and item; of one run each.
+        same_recipe (Sequence[Losses]): Two or more further runs of one recipe
+            that differ in their seed, which add the noise of runs.
+        same_family (bool): A and B share weights or data. Checkpoints of one
+            run do, by their names: run@1000 and run@2000.
         level (float): Level of the intervals.
         margin (float): Smallest difference of accuracies that matters.
         decided_by (str): A benchmark, 'mean' or 'loss'; by default the mean,
-            or the loss if there are no accuracies.
+            or the loss if there are no accuracies, or if the predicted mean
+            cannot tell and does not point the other way.
+        accuracies (Optional[tuple[AccuracyTable, AccuracyTable]]): Observed
+            accuracies of the runs of A and of B, a row for each run.
 
     Returns:
         Comparison: Differences of B minus A. Accuracies are fractions;
@@ -136,18 +186,24 @@ def compare(a: Optional[Losses] = None,
     Raises:
         InputError: There is nothing to compare, the losses are not on the
             same texts, there is a single run of the recipe, no item has
-            answers of both, or as in `Predictor.features`.
+            answers of both, no benchmark has accuracies of all runs or none of
+            a known number of items, or as in `Predictor.features`.
     """
     _check_fractions(level, margin)
-    _check_given(a, b, answers, bool(predictor or same_recipe))
-    models = 'A', 'B'
+    sides = _listed(a), _listed(b)
+    _check_given(sides, answers, accuracies, bool(predictor or same_recipe))
+    if len(same_recipe) == 1:
+        raise InputError('runs of the same recipe', 'two or more', '1',
+                         'Give runs that differ in their seed alone.')
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ('A', ), ('B', )
     found, notes = list[Difference](), list[str]()
     main = _predictable_main(predictor) if predictor else []
-    if a is not None and b is not None:
-        models = _name(a), _name(b)
-        losses = [a, b, *same_recipe]
-        notes = _notes_on_losses(a, b)
-        measured = _measure(losses, predictor)
+    if sides[0]:
+        names = _names_of(sides[0]), _names_of(sides[1])
+        n_runs = len(sides[0]), len(sides[1])
+        notes = _notes_on_losses(n_runs, [*sides[0], *sides[1]])
+        measured = _measure([*sides[0], *sides[1], *same_recipe], n_runs,
+                            predictor)
         if _has_noise(measured, predictor):
             found.append(_of_losses(measured, level))
         else:
@@ -156,11 +212,12 @@ def compare(a: Optional[Losses] = None,
                          'losses by text or item, or runs of one recipe with '
                          'other seeds')
         if predictor and measured.features is not None:
-            one_family = same_family or _of_one_run(*models)
-            joint = _joint(predictor, measured.features, one_family)
-            found += _predicted(predictor, joint, level, margin)
-            notes += _notes_on_predictions(predictor, joint, models, level)
-        if np.array_equal(*measured.losses[:2]):
+            one_family = same_family or _of_one_run([*names[0], *names[1]])
+            joint = _joint(predictor, measured, one_family)
+            found += _predicted(predictor, joint, measured, level, margin)
+            notes += _notes_on_predictions(predictor, joint, measured, names,
+                                           level)
+        if n_runs == (1, 1) and np.array_equal(*measured.losses[:2]):
             notes.append('A and B have the same losses. One of the two may be '
                          'a wrong file')
     pairs: list[PairedAnswers] = []
@@ -168,25 +225,54 @@ def compare(a: Optional[Losses] = None,
         pairs = _pair_answers(*answers)
         found += _with_answers(pairs, found, main, level, margin)
         notes += _left_out(answers, pairs)
+    if accuracies is not None:
+        found += _of_accuracies(*accuracies, level, margin)
+        if not sides[0]:
+            names = accuracies[0].models, accuracies[1].models
     decisive = _decisive(found, main, decided_by)
-    # Errors of predictors are those of single runs, too.
-    if RUNS not in decisive.noises and decisive.kind != PREDICTED:
-        notes.append('without the noise of runs, the verdict is about these '
-                     'two models, not about their recipes')
-    return Comparison(models, level, tuple(found), tuple(pairs), decisive,
+    if RUNS not in decisive.noises:
+        notes.append('with one run of each and without the noise of runs, the '
+                     'verdict is about these two runs, not about their '
+                     'recipes')
+    return Comparison(names, level, tuple(found), tuple(pairs), decisive,
                       tuple(notes))
 
 
-def _check_given(a: Optional[Losses], b: Optional[Losses],
-                 answers: Optional[tuple[Answers, Answers]],
+def _listed(runs: Optional[Runs]) -> list[Losses]:
+    if runs is None:
+        return []
+    if isinstance(runs, (TokenLossDump, FeatureTable)):
+        return [runs]
+    return [*runs]
+
+
+def _check_given(sides: tuple[list[Losses],
+                              list[Losses]], answers: Optional[tuple[Answers,
+                                                                     Answers]],
+                 accuracies: Optional[tuple[AccuracyTable, AccuracyTable]],
                  needs_losses: bool) -> None:
-    if (a is None) != (b is None) or a is None and answers is None:
-        raise InputError('comparison', 'losses or answers of A and of B',
-                         'fewer', 'Give either of both models.')
-    if a is None and needs_losses:
-        raise InputError('comparison by answers alone',
+    a, b = map(len, sides)
+    others = answers is not None or accuracies is not None
+    if bool(a) != bool(b) or not (a or others):
+        raise InputError('comparison',
+                         'losses, answers or accuracies of A and of B',
+                         'fewer', 'Give one of them of both models.')
+    if not a and needs_losses:
+        raise InputError('comparison without losses',
                          'no predictor and no runs', 'one of these',
                          'Give the losses of A and B, too.')
+    if answers is not None and (max(a, b) > 1 or accuracies is not None):
+        raise InputError(
+            'comparison by answers', 'one run of A and of B, and no '
+            'accuracies beside them', f'{a} and {b} runs, or accuracies',
+            'Give accuracies of several runs in place of answers.')
+    if accuracies is not None and a:
+        rows = tuple(len(table.models) for table in accuracies)
+        if rows != (a, b):
+            raise InputError('accuracies of A and of B',
+                             f'a row for each of {a} and {b} runs',
+                             f'{rows[0]} and {rows[1]}',
+                             'Select the rows of these runs.')
 
 
 def _check_fractions(level: float, margin: float) -> None:
@@ -208,32 +294,54 @@ def _left_out(answers: tuple[Answers, Answers],
     ]
 
 
-def _name(losses: Losses) -> str:
-    if isinstance(losses, TokenLossDump):
-        return losses.info.model
-    return losses.models[0]
+def _names_of(runs: Sequence[Losses]) -> tuple[str, ...]:
+    return tuple(
+        part.info.model if isinstance(part, TokenLossDump) else part.models[0]
+        for part in runs)
 
 
-def _of_one_run(a: str, b: str) -> bool:
-    """True for the names of two checkpoints of a run, such as run@1000."""
-    run = a.rpartition('@')[0]
-    return bool(run) and run == b.rpartition('@')[0]
+def _of_one_run(models: Sequence[str]) -> bool:
+    """True for names of checkpoints of one run, such as run@1000."""
+    return len({*map(run_of, models)}) == 1 and '@' in models[0]
 
 
 class _Measured(NamedTuple):
-    """Losses of M models, A and B first, by S texts or items.
+    """Losses of M models by S texts or items.
 
-    `losses`, `(M, S)`, are the parts of the texts in mean losses, and `shares`
-    `(S,)` those of the texts in the whole. `features` are what a predictor
-    takes, None without one.
+    The models are the `n_runs` of A, those of B, and further runs of one
+    recipe. `losses`, `(M, S)`, are the parts of the texts in mean losses, and
+    `shares` `(S,)` those of the texts in the whole. `features` are what a
+    predictor takes, None without one.
     """
+    n_runs: tuple[int, int]
     texts: tuple[str, ...]
     shares: NDArray
     losses: NDArray
     features: Optional[FeatureTable]
 
+    @property
+    def n_compared(self) -> int:
+        """Number of the runs of A and of B."""
+        return sum(self.n_runs)
 
-def _measure(models: Sequence[Losses],
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of the runs of A and B in B minus A, `(M,)`; others 0."""
+        found = np.zeros(len(self.losses))
+        n_a = self.n_runs[0]
+        found[:n_a] = -1 / n_a
+        found[n_a:self.n_compared] = 1 / self.n_runs[1]
+        return found
+
+    @property
+    def recipes(self) -> list[slice]:
+        """Rows of each recipe of which there are several runs."""
+        ends = [0, self.n_runs[0], self.n_compared, len(self.losses)]
+        rows = [slice(*pair) for pair in zip(ends, ends[1:])]
+        return [part for part in rows if part.stop - part.start > 1]
+
+
+def _measure(models: Sequence[Losses], n_runs: tuple[int, int],
              predictor: Optional[Predictor]) -> _Measured:
     dumps = [part for part in models if isinstance(part, TokenLossDump)]
     tables = [part for part in models if isinstance(part, FeatureTable)]
@@ -241,11 +349,11 @@ def _measure(models: Sequence[Losses],
         raise InputError('losses of two models', 'dumps or tables', 'both',
                          'Give losses of one kind.')
     if dumps:
-        return _measure_dumps(dumps, predictor)
-    return _measure_tables(tables, predictor)
+        return _measure_dumps(dumps, n_runs, predictor)
+    return _measure_tables(tables, n_runs, predictor)
 
 
-def _measure_tables(tables: Sequence[FeatureTable],
+def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
                     predictor: Optional[Predictor]) -> _Measured:
     columns = predictor.columns if predictor else tables[0].columns
     for table in tables:
@@ -258,14 +366,17 @@ def _measure_tables(tables: Sequence[FeatureTable],
     features = None
     if predictor:
         features = predictor.features(
-            FeatureTable(_names(len(tables)), columns, values))
-    return _Measured(columns.units, columns.uniform, values * columns.uniform,
-                     features)
+            FeatureTable(_names(n_runs, len(tables)), columns, values))
+    # Columns of tokens of answers are no further texts.
+    counted = np.flatnonzero(columns.uniform)
+    shares = columns.uniform[counted]
+    return _Measured(n_runs, tuple(columns.units[k] for k in counted), shares,
+                     values[:, counted] * shares, features)
 
 
-def _measure_dumps(dumps: Sequence[TokenLossDump],
+def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
                    predictor: Optional[Predictor]) -> _Measured:
-    by_name = dict(zip(_names(len(dumps)), dumps))
+    by_name = dict(zip(_names(n_runs, len(dumps)), dumps))
     features = None
     if predictor:
         table = predictor.loss_table(by_name)
@@ -281,13 +392,18 @@ def _measure_dumps(dumps: Sequence[TokenLossDump],
         for losses in counted_losses(table)
     ])
     n_chars = table.n_chars.sum()
-    return _Measured(table.text_ids, table.n_chars / n_chars,
+    return _Measured(n_runs, table.text_ids, table.n_chars / n_chars,
                      by_text / n_chars, features)
 
 
-def _names(n: int) -> tuple[str, ...]:
-    """What errors call the models."""
-    return 'A', 'B', *(f'run {place}' for place in range(1, n - 1))
+def _names(n_runs: tuple[int, int], n: int = 0) -> tuple[str, ...]:
+    """What errors call n models: the runs of A, those of B, and others."""
+    sides = [
+        [side] if runs == 1 else [f'{side}{i}' for i in range(1, runs + 1)]
+        for side, runs in zip('AB', n_runs)
+    ]
+    others = range(1, n - sum(n_runs) + 1)
+    return *sides[0], *sides[1], *(f'run {place}' for place in others)
 
 
 def _has_noise(measured: _Measured, predictor: Optional[Predictor]) -> bool:
@@ -295,35 +411,42 @@ def _has_noise(measured: _Measured, predictor: Optional[Predictor]) -> bool:
 
     One text has no noise of texts, so that of runs is needed.
     """
-    known = len(measured.texts) > 1 or len(measured.losses) > 2
+    known = len(measured.texts) > 1 or bool(measured.recipes)
     return known or not (predictor and _predictable(predictor))
 
 
 def _of_losses(measured: _Measured, level: float) -> Difference:
     """The difference of the mean loss."""
-    texts, shares, losses, _ = measured
-    means = losses.sum(axis=1)
-    a, b = means[:2].tolist()
+    texts, recipes = measured.texts, measured.recipes
+    means = measured.losses.sum(axis=1)
     noises = {}
-    if len(texts) > 1 or len(means) == 2:
-        noises[TEXTS] = text_noise(losses[1] - losses[0], shares,
+    if len(texts) > 1 or not recipes:
+        noises[TEXTS] = text_noise(measured.weights @ measured.losses,
+                                   measured.shares,
                                    [name.rpartition('/')[0] for name in texts])
-    if len(means) > 2:
-        noises[RUNS] = run_noise(means[2:])
-    return Difference(LOSS, '', b - a, noises, level, LOSS_MARGIN * a)
+    if recipes:
+        noises[RUNS] = run_noise([means[rows] for rows in recipes],
+                                 measured.n_runs)
+    of_a = float(means[:measured.n_runs[0]].mean())
+    return Difference(LOSS, '', float(measured.weights @ means), noises, level,
+                      LOSS_MARGIN * of_a)
 
 
-def _joint(predictor: Predictor, features: FeatureTable,
+def _joint(predictor: Predictor, measured: _Measured,
            one_family: bool) -> Joint:
-    """The joint distribution of the accuracies of A, B and the runs."""
-    families = {name: name for name in features.models}
-    if one_family:
-        families['B'] = families['A']
-    return predictor.joint(features, families)
+    """The joint distribution of the accuracies of all models.
+
+    Runs of a recipe are of one family, as they have the same data.
+    """
+    assert measured.features is not None
+    (n_a, n_b), models = measured.n_runs, measured.features.models
+    of_b = 'A' if one_family else 'B'
+    names = ['A'] * n_a + [of_b] * n_b + [*models[n_a + n_b:]]
+    return predictor.joint(measured.features, dict(zip(models, names)))
 
 
-def _predicted(predictor: Predictor, joint: Joint, level: float,
-               margin: float) -> list[Difference]:
+def _predicted(predictor: Predictor, joint: Joint, measured: _Measured,
+               level: float, margin: float) -> list[Difference]:
     """Accuracies on each benchmark and, of several main ones, their mean."""
     names, main = predictor.names, _predictable_main(predictor)
     shares = {}
@@ -331,16 +454,29 @@ def _predicted(predictor: Predictor, joint: Joint, level: float,
         shares[name] = np.isin(names, name).astype(float)
     if len(main) > 1:
         shares[MEAN] = np.isin(names, main) / len(main)
-    pair, runs = joint.take(np.arange(2)), joint.accuracies[2:]
+    compared = joint.take(np.arange(measured.n_compared))
+    weights = measured.weights[:measured.n_compared]
     degrees = joint.model.tails.degrees
+    n_items = {part.benchmark: part.n_items for part in predictor.benchmarks}
     found = []
     for name, share in shares.items():
-        shift = pair.sum(np.stack([-share, share]), level)
+        shift = compared.sum(np.outer(weights, share), level)
         noises = {PREDICTOR: Noise.of_sum(shift, level, degrees)}
-        if len(runs):
-            noises[RUNS] = run_noise(runs @ share)
-        found.append(
-            Difference(PREDICTED, name, shift.value, noises, level, margin))
+        if measured.recipes:
+            values = joint.accuracies @ share
+            noises[RUNS] = run_noise(
+                [values[rows] for rows in measured.recipes], measured.n_runs)
+        part = Difference(PREDICTED, name, shift.value, noises, level, margin)
+        if n_items.get(name):
+            values = compared.accuracies @ share
+            noise = items_noise((float(values[weights < 0].mean()),
+                                 float(values[weights > 0].mean())),
+                                n_items[name], measured.n_runs)
+            # Observed accuracies would have the same noise of runs.
+            runs = {k: v for k, v in noises.items() if k == RUNS}
+            run = replace(part, noises={ITEMS: noise, **runs})
+            part = replace(part, by_items=run.detectable)
+        found.append(part)
     return found
 
 
@@ -354,19 +490,22 @@ def _predictable_main(predictor: Predictor) -> list[str]:
     return [name for name in _predictable(predictor) if name in predictor.main]
 
 
-def _notes_on_losses(a: Losses, b: Losses) -> list[str]:
+def _notes_on_losses(n_runs: tuple[int, int],
+                     models: Sequence[Losses]) -> list[str]:
     """Remarks on how losses were measured."""
     return mixed_engines({
         name: part.info
-        for name, part in (('A', a), ('B', b))
+        for name, part in zip(_names(n_runs), models)
         if isinstance(part, TokenLossDump)
     })
 
 
 def _notes_on_predictions(predictor: Predictor, joint: Joint,
-                          models: Sequence[str], level: float) -> list[str]:
+                          measured: _Measured, names: Sequence[Sequence[str]],
+                          level: float) -> list[str]:
     """Remarks on what the predictor is for."""
     notes = []
+    models = [*names[0], *names[1]]
     fitted = [name for name in models if name in predictor.fit_models]
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
@@ -376,8 +515,10 @@ def _notes_on_predictions(predictor: Predictor, joint: Joint,
     if unknown:
         notes.append(f'{shortened(", ".join(unknown), 60)}: not predictable '
                      'yet, so no difference is predicted')
-    pair = predictor.predictions(joint.take(np.arange(2)), ('A', 'B'), level)
-    far = pair.extrapolated[:, :, 0].any(axis=0)
+    compared = predictor.predictions(
+        joint.take(np.arange(measured.n_compared)), _names(measured.n_runs),
+        level)
+    far = compared.extrapolated[:, :, 0].any(axis=0)
     beyond = [name for name, is_far in zip(predictor.names, far)
               if is_far and name in known]  # yapf: disable
     if beyond:
@@ -430,14 +571,75 @@ def _with_answers(pairs: Sequence[PairedAnswers], found: Sequence[Difference],
     return [*observed, *combined]
 
 
+def _of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
+                   margin: float) -> list[Difference]:
+    """Differences of the means of the runs' accuracies, and their mean.
+
+    The noise is that of the runs or, with one run each, that of the items.
+    """
+    names = [
+        name for name in a.benchmarks
+        if name in b.benchmarks and not np.isnan(a.column(name)).any()
+        and not np.isnan(b.column(name)).any()
+    ]
+    n_runs = len(a.models), len(b.models)
+    tables = [table.select(benchmarks=names) for table in (a, b)]
+    if n_runs == (1, 1):
+        tables = [
+            table.select(benchmarks=[
+                name for name, n in zip(names, tables[0].n_items) if n > 0
+            ]) for table in tables
+        ]
+    a, b = tables
+    if not a.benchmarks:
+        raise InputError(
+            'accuracies of A and of B', 'a benchmark with accuracies of all '
+            'runs and, with one run each, a known number of items', 'none',
+            'Run all of them on it, or give several runs of each.')
+    shares = dict(zip(a.benchmarks, np.eye(len(a.benchmarks))))
+    main = np.array([name in a.main for name in a.benchmarks], float)
+    if main.sum() > 1:
+        shares[MEAN] = main / main.sum()
+    found = []
+    for name, share in shares.items():
+        values = a.values @ share, b.values @ share
+        if n_runs == (1, 1):
+            each = [
+                items_noise((p, q), n, (1, 1)).error
+                for p, q, n in zip(a.values[0].tolist(), b.values[0].tolist(),
+                                   a.n_items.tolist())
+            ]
+            noises = {ITEMS: Noise.even(float(np.linalg.norm(share * each)))}
+        else:
+            noises = {RUNS: run_noise(values, n_runs)}
+        found.append(
+            Difference(OBSERVED, name,
+                       float(values[1].mean() - values[0].mean()), noises,
+                       level, margin))
+    return found
+
+
 def _decisive(found: Sequence[Difference], main: Sequence[str],
               decided_by: str) -> Difference:
-    """The difference that counts, the most certain of its name."""
-    kinds = LOSS, OBSERVED, PREDICTED, COMBINED
+    """The difference that counts, the most certain of its name.
+
+    Losses decide where predicted accuracies cannot, unless these point the
+    other way.
+    """
+    kinds = [LOSS, OBSERVED, PREDICTED, COMBINED]
+    if not any(part.kind == COMBINED for part in found):
+        # Accuracies of the runs themselves.
+        kinds = [LOSS, PREDICTED, OBSERVED]
     parts = (p for kind in kinds for p in found if p.kind == kind)
     named = {part.benchmark or LOSS: part for part in parts}
     usual = (MEAN, *main, *(name for name in named if name != LOSS), LOSS)
-    decided_by = decided_by or next(name for name in usual if name in named)
+    chosen = decided_by or next(name for name in usual if name in named)
+    if not decided_by and LOSS in named:
+        part, loss = named[chosen], named[LOSS]
+        agree = loss.verdict == (BETTER if part.value > 0 else WORSE)
+        if part.kind == PREDICTED and part.verdict == UNCLEAR and agree:
+            return loss
+    decided_by = chosen
     if decided_by not in named:
         raise InputError('what decides', f'one of {", ".join(named)}',
                          repr(decided_by), 'Name one of these.')

@@ -8,6 +8,11 @@ and A, their mean over benchmarks, correlations between models are
     on one benchmark b         R_b = (1 - between) A_b + between A
     on different benchmarks    between A
 
+Only known accuracies need more than this: how far each pair of benchmarks goes
+together (core.between). There `between` is that of the pair, whose mean over
+all pairs is the one above. What a known accuracy is off by beyond
+`LARGEST_ERROR` expected errors is not shared with other benchmarks.
+
 Accuracies follow by the curve (Eq. 2), with the noise of a benchmark's items.
 The interval of a single accuracy runs between the accuracies at the ends of
 its exponent's interval, widened by the noise at these ends. The half widths of
@@ -30,9 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from csv_plugin.core.calibration import Tails
+from csv_plugin.core.between import correlations_of_pairs
+from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
+from csv_plugin.core.kernels import families_by_number
+from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
 #: Largest number of steps to the mode, given known accuracies, and the least
@@ -68,6 +76,8 @@ class Model(Protocol):
     tails: Tails
     between: float
     settings: Settings
+    left_out: LeftOut
+    observed: Observed
 
     def covariance(self, places: Sequence[Any]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
@@ -104,6 +114,7 @@ class Joint:
     or uncertain losses change covariances: then `within`, `(B, M, M)`, are
     those between models on each benchmark, and `shared`, `(M,)`, is `between`
     of each model. Without them both are those of the model of accuracies.
+    `conditioned` is True if accuracies are known.
     """
     model: Model
     places: Sequence[Placed]
@@ -111,6 +122,7 @@ class Joint:
     variance: NDArray[np.float64]
     within: Optional[NDArray[np.float64]] = None
     shared: Optional[NDArray[np.float64]] = None
+    conditioned: bool = False
 
     @property
     def between(self) -> NDArray[np.float64]:
@@ -192,6 +204,17 @@ class Joint:
         """Correlations of exponents on unlike benchmarks, `(M, M)`."""
         common = np.sqrt(np.outer(self.between, self.between))
         return common * self.correlations.mean(axis=0)
+
+    @property
+    def _pairs(self) -> NDArray[np.float64]:
+        """Correlations of pairs of benchmarks less their mean, `(B, B)`."""
+        model = self.model
+        if self.conditioned:
+            return np.zeros((len(model.floor), len(model.floor)))
+        found = correlations_of_pairs(
+            model.left_out, model.tails.stretch,
+            families_by_number(model.observed.families), model.between)
+        return found - model.between
 
     def sum(self, weights: NDArray, level: float) -> Sum:
         """Return a weighted sum of accuracies, with weights `(M, B)`.
@@ -320,10 +343,12 @@ class Joint:
         deviation = np.sqrt(variance).T
         within = self.correlations * (
             deviation[:, :, None] * deviation[:, None])
+        pairs = self._pairs
         for family in np.unique(families[seen.any(axis=1)]):
             rows = np.flatnonzero(families == family)
             part = self.take(rows)
-            mean[rows], after, shared[rows] = part._conditioned(observed[rows])
+            mean[rows], after, shared[rows] = part._conditioned(
+                observed[rows], pairs)
             every = np.arange(len(within))
             before = within[np.ix_(every, rows, rows)]
             kept = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
@@ -332,22 +357,33 @@ class Joint:
             within[np.ix_(every, rows, rows)] = after
             variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
         return replace(
-            self, mean=mean, variance=variance, within=within, shared=shared)
+            self,
+            mean=mean,
+            variance=variance,
+            within=within,
+            shared=shared,
+            conditioned=True)
 
-    def _conditioned(self,
-                     observed: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Means, covariances and correlations, given accuracies.
+    def _conditioned(self, observed: NDArray,
+                     pairs: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Means, covariances and correlations, given accuracies and `_pairs`.
 
         Means are `(M, B)`, covariances of models by benchmark `(B, M, M)`, and
         correlations between benchmarks `(M,)`. The exponents are normal at the
         mode of their posterior. Cells are ordered by benchmark, then by model.
         """
         model, (n, n_benchmarks) = self.model, self.mean.shape
+        deviation = np.sqrt(self.variance)
+        size = np.abs(observed - self.accuracies) / self.expected_errors
+        shared = 1 / np.fmax(size / LARGEST_ERROR, 1)
+        shared, deviation = shared.T.ravel(), deviation.T.ravel()
         full = np.tile(self._across, (n_benchmarks, n_benchmarks))
+        full += np.kron(pairs, self.correlations.mean(axis=0))
+        full *= np.outer(shared, shared)
         for b in range(n_benchmarks):
             own = slice(b * n, (b + 1) * n)
             full[own, own] = self.correlations[b]
-        deviation = np.sqrt(self.variance).T.ravel()
+        full = _possible(full)
         full *= np.outer(deviation, deviation)
         prior = self.mean.T.ravel()
         cells = np.flatnonzero(~np.isnan(observed.T.ravel()))
@@ -440,6 +476,15 @@ def _correlations(covariance: NDArray) -> NDArray[np.float64]:
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     found = covariance / (deviation[:, :, None] * deviation[:, None])
     return np.clip(found, -1, 1)
+
+
+def _possible(correlations: NDArray) -> NDArray[np.float64]:
+    """Correlations without negative eigenvalues, which estimates may have."""
+    values, vectors = np.linalg.eigh(correlations)
+    if values[0] >= 0:
+        return correlations
+    return _correlations(
+        (vectors * np.maximum(values, LEAST_EIGENVALUE) @ vectors.T)[None])[0]
 
 
 def _root(correlations: NDArray) -> NDArray[np.float64]:

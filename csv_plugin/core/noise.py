@@ -78,7 +78,9 @@ class Difference:
     'predicted', 'observed' or 'combined', in fractions. The benchmark is empty
     for the mean loss. `noises` add up to the error, by origin: 'texts',
     'items', 'runs', 'predictor'. `level` is that of the interval, and `margin`
-    the smallest difference that matters.
+    the smallest difference that matters. `by_items` is the smallest difference
+    that the benchmark's own items would show, as `detectable`, where their
+    number is known.
     """
     kind: str
     benchmark: str
@@ -86,6 +88,7 @@ class Difference:
     noises: Mapping[str, Noise]
     level: float
     margin: float
+    by_items: Optional[float] = None
 
     @property
     def of_losses(self) -> bool:
@@ -176,7 +179,8 @@ class Difference:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; those of accuracies are fractions."""
         names = ('kind', 'benchmark', 'value', 'error', 'low', 'high',
-                 'probability', 'margin', 'detectable', 'errors', 'verdict')
+                 'probability', 'margin', 'detectable', 'by_items', 'errors',
+                 'verdict')
         return {name: getattr(self, name) for name in names}
 
 
@@ -243,16 +247,42 @@ def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
     return order, first, sizes
 
 
-def run_noise(values: ArrayLike) -> Noise:
-    """Return the noise of a difference of two runs, from n runs of one recipe.
+def run_noise(recipes: Sequence[ArrayLike],
+              n_runs: tuple[int, int] = (1, 1)) -> Noise:  # yapf: disable
+    """Return the noise of runs in a difference of means of two recipes.
 
-    Relative variances of `MOST_FREEDOM` and of the n - 1 degrees of freedom
-    add up.
+    Args:
+        recipes (Sequence[ArrayLike]): Values of the runs of each recipe; a
+            recipe with a single run tells nothing. Runs of all recipes are
+            taken to scatter alike.
+        n_runs (tuple[int, int]): Number of runs in the means of A and of B.
+
+    The mean of k runs has the tails of Student's t with an excess kurtosis
+    that is 1/k of that of a single run. The relative variances of its degrees
+    of freedom, and of those that the scatter is estimated from, add up.
     """
-    values = np.asarray(values, np.float64)
-    if len(values) < 2:
-        raise InputError('runs of the same recipe', 'two or more',
-                         str(len(values)),
+    several = [
+        np.asarray(values, np.float64) for values in recipes
+        if np.size(values) > 1
+    ]
+    if not several:
+        raise InputError('runs of the same recipe', 'two or more', '1',
                          'Give runs that differ in their seed alone.')
-    freedom = 1 / (1 / (len(values) - 1) + 1 / MOST_FREEDOM)
-    return Noise.even(float(np.sqrt(2) * values.std(ddof=1)), freedom)
+    known = sum(len(values) - 1 for values in several)
+    squares = sum(len(values) * values.var() for values in several)
+    tails = 4 + min(n_runs) * (MOST_FREEDOM - 4)
+    freedom = 1 / (1 / known + 1 / tails)
+    share = 1 / n_runs[0] + 1 / n_runs[1]
+    return Noise.even(float(np.sqrt(share * squares / known)), freedom)
+
+
+def items_noise(accuracies: tuple[float, float], n_items: int,
+                n_runs: tuple[int, int]) -> Noise:
+    """Return the binomial noise of a difference of two accuracies.
+
+    Answers to the items are not paired. `n_runs` models answer them for A and
+    for B.
+    """
+    parts = [share * (1 - share) / (n_items * n)
+             for share, n in zip(accuracies, n_runs)]  # yapf: disable
+    return Noise.even(float(np.sqrt(sum(parts))))

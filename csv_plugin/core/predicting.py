@@ -103,13 +103,14 @@ def predict_models(
     predictors: Predictors,
     columns: ColumnsByLabel,
     benchmarks: Sequence[str],
-    known: Optional[AccuracyTable] = None
+    known: Optional[AccuracyTable] = None,
+    families: Optional[Mapping[str, str]] = None
 ) -> tuple[Predictions, dict[str, NamedJoint]]:
     """Return predictions by all predictors, or reasons for gaps.
 
     Also the joint distributions of the accuracies, by label, of which the
     predictions are one view. They are conditioned on `known` accuracies of
-    some of the models.
+    some of the models. `known` and `families` are as in `Predictor.predict`.
     """
     by_label: dict[str, Optional[Predictions]] = {}
     joints: dict[str, NamedJoint] = {}
@@ -124,7 +125,7 @@ def predict_models(
             if tables:
                 features = FeatureTable.concatenate(tables)
                 by_label[label], joint = predictor.predict_jointly(
-                    features, known=known)
+                    features, families=families, known=known)
                 joints[label] = NamedJoint(features.models, predictor.names,
                                            joint)
         missing |= {

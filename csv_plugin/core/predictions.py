@@ -73,8 +73,9 @@ class Prediction:
     intended coverage, such as 0.9. It is `extrapolated` if the model lies so
     far from the training models that errors are expected to be more than half
     as large again, and `in_sample` if it is a training model of this
-    benchmark, or its own score is known to the prediction. With
-    `with_scores`, known scores of the model changed it. With `at_chance`, all
+    benchmark, or its own accuracy is known to the prediction. With
+    `with_scores`, known accuracies of the model on other benchmarks, or of
+    models of its family, changed it. With `at_chance`, all
     training models are at chance: the benchmark is not predictable yet.
     `expected_error` is the expected standard deviation, where known.
     """
@@ -312,9 +313,9 @@ class Predictions:
             'errors are expected to be more than half as large again.'
         ]
         if self.with_scores.any():
-            lines.append('+ made from the losses and the known scores of the '
-                         'model on other benchmarks; * of such a model: its '
-                         'own score is known.')
+            lines.append('+ made from the losses and from known scores, of '
+                         'the model on other benchmarks or of models of its '
+                         'family; * may mean that its own score is known.')
         if self.at_chance.any():
             lines.append(f'? {NOT_YET}')
         return lines

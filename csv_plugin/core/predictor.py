@@ -20,6 +20,7 @@ from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
+from csv_plugin.core.runs import run_of
 
 if TYPE_CHECKING:
     from csv_plugin.core.accuracy_model import AccuracyModel
@@ -345,19 +346,20 @@ class Predictor:
               families: Optional[Mapping[str, str]] = None) -> Joint:
         """Return the joint distribution of accuracies, `(M, B)`.
 
-        `families` has the family of each model: models of one family, such as
-        checkpoints of a run, deviate together. By default each model has a
-        family of its own.
+        `families` has the family of each model: models of one family deviate
+        together. By default the checkpoints of a run are a family, by their
+        names such as `run@1000` (`runs.run_of`), and any other model has one
+        of its own.
 
         Raises:
             InputError: A model has no family.
         """
-        names = None
-        if families is not None:
-            for model in features.models:
-                check_choice('model of families', model, families,
-                             'Name the family of every model.')
-            names = [families[model] for model in features.models]
+        if families is None:
+            families = {model: run_of(model) for model in features.models}
+        for model in features.models:
+            check_choice('model of families', model, families,
+                         'Name the family of every model.')
+        names = [families[model] for model in features.models]
         if isinstance(self.model, CurveModel):
             scores = [
                 features.values @ self._score_weights(name)
@@ -375,10 +377,12 @@ class Predictor:
         """Predict the accuracies of all models on all benchmarks.
 
         Losses are as in `features`, the level of the intervals is in (0, 1).
-        Families are as in `joint`. `known` are accuracies of some of these
-        models on some of the benchmarks. They change the predictions of all
-        models of the same families, and are marked as in the sample
-        themselves. The table has one method, and no real accuracies.
+        Families are as in `joint`. `known` are observed accuracies of some of
+        these models on some of the benchmarks; other names do not count. They
+        change the predictions of all models of the same families, which are
+        marked as made with them (`with_scores`); those of the same cells are
+        marked as in the sample. The table has one method, and no real
+        accuracies.
 
         Raises:
             InputError: As in `features` and `joint`, or the level is not in

@@ -21,6 +21,7 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
@@ -48,7 +49,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     warnings: list[str] = []
     summarizer = config.get('summarizer') or {}
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
-        warnings += _check_summarizer(summarizer, datasets)
+        warnings += _check_summarizer(summarizer, models, datasets)
     if any(map(is_texts, datasets)):
         warnings += [
             f'model {model_abbr_from_cfg(model)!r}: no token losses will come '
@@ -59,9 +60,11 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
-def _check_summarizer(summarizer: Mapping[str, Any],
+def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
                       datasets: Sequence[Any]) -> Iterator[str]:
-    """Check the predictors and names of benchmarks; yield possible mistakes.
+    """Check predictors, names of benchmarks and known accuracies.
+
+    Yields possible mistakes.
     """
     present = [*map(dataset_abbr_from_cfg, datasets)]
     files = predictor_files(summarizer.get('predictors', ()))
@@ -78,9 +81,14 @@ def _check_summarizer(summarizer: Mapping[str, Any],
             yield (f'predictor {label!r}: it predicts nothing, for its texts, '
                    f'{texts}, are not in this run.')
     groups = with_common_groups(summarizer.get('summary_groups', ()), datasets)
+    predicted = predictable_benchmarks(predictors)
     names = names_in_run(
-        summarizer.get('benchmarks', ()), datasets, groups,
-        predictable_benchmarks(predictors))
+        summarizer.get('benchmarks', ()), datasets, groups, predicted)
+    if isinstance(summarizer.get('known'), str) and predictors:
+        names_of_models = map(model_abbr_from_cfg_used_in_summarizer, models)
+        _, notes = read_known(summarizer['known'], [*names_of_models],
+                              predicted)
+        yield from notes
     if len(predictors) == len(files):
         check_benchmarks(names, predictors)
     in_groups = [group['name'] for group in groups]

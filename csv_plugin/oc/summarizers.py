@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -25,6 +26,7 @@ from csv_plugin.core.predicting import (known_items, or_missing,
                                         predictable_benchmarks)
 from csv_plugin.core.predictions import Missing, Prediction
 from csv_plugin.io.files import write_text
+from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS
 from csv_plugin.io.runs.run_failures import failure_of
@@ -34,8 +36,8 @@ from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       check_benchmarks, check_models,
                                       names_in_run, of_losses, predictor_files,
                                       with_common_groups)
-from csv_plugin.report.leaderboards import (as_short_text, predict_run,
-                                            write_leaderboard)
+from csv_plugin.report.leaderboards import (as_short_text, known_in_run,
+                                            predict_run, write_leaderboard)
 from csv_plugin.report.screen import (next_line, shown_path, terminal_width,
                                       wrapped)
 
@@ -73,9 +75,10 @@ class PredictedSummarizer(DefaultSummarizer):
             in this run: the abbreviation of a dataset or group, or a pair of
             that and a metric. By default the name is the same and the metric
             is the dataset's first accuracy or the group's average.
-        with_scores (bool): Let the real accuracies of a model change the
-            predictions of its others. By default all predictions are made
-            from losses alone.
+        known (Union[bool, str]): Accuracies that the predictions are
+            conditioned on: True for those of this run, or the path of a table
+            as in `salience predict --known`, with the names of models that the
+            summary has. By default predictions are made from losses alone.
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
             groups of bbh, mmlu, cmmlu and ceval need not be named.
 
@@ -88,14 +91,14 @@ class PredictedSummarizer(DefaultSummarizer):
                  config: Any,
                  predictors: Sequence[tuple[str, str]],
                  benchmarks: Sequence[tuple[str, Any]] = (),
-                 with_scores: bool = False,
+                 known: Union[bool, str] = False,
                  **kwargs: Any) -> None:
         kwargs['summary_groups'] = with_common_groups(
             kwargs.get('summary_groups', ()), config['datasets'])
         super().__init__(config, **kwargs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
-        self.with_scores = with_scores
+        self.known = known
         self.benchmarks = benchmarks
 
     # OpenCompass prints what it writes, and has no place for rows or modes of
@@ -184,10 +187,16 @@ class PredictedSummarizer(DefaultSummarizer):
                                   bool(whole[benchmark]))
             if n_items:
                 items[model, benchmark] = n_items
+        known = None
+        if self.known is True:
+            known = known_in_run(real, folders, predicted)
+        elif self.known:
+            table, _ = read_known(self.known, folders, predicted)
+            known = replace(
+                table, models=tuple(folders[model] for model in table.models))
         self.leaderboard, _ = predict_run(
             self.work_dir, folders, predictors, self.predictors, real,
-            partial(tqdm, desc='predictions', delay=2), self.with_scores,
-            items)
+            partial(tqdm, desc='predictions', delay=2), known, items)
         self._drop_unasked_errors(raw, predicted)
         return raw, parsed, metrics, modes
 

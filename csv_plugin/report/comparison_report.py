@@ -1,8 +1,9 @@
 """A comparison of two models as tables to read, and as one line."""
 from shlex import quote
 
-from csv_plugin.core.comparing import MEAN, Comparison
+from csv_plugin.core.comparing import (LOSS_MARGIN, MEAN, OF_RUNS, Comparison)
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.formatting import shortened
 from csv_plugin.core.noise import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
                                    PREDICTED, PREDICTOR, RUNS, SAME, TEXTS,
                                    WORSE, Difference)
@@ -21,6 +22,8 @@ _TABLES = (
     ('Predicted and observed accuracy combined, points', COMBINED),
     ('Mean loss; lower is better', LOSS),
 )
+#: Most characters of the names of benchmarks in a line of the legend.
+_NAMED = 200
 #: Further columns of the table of items, and their digits.
 _OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
 
@@ -43,14 +46,41 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
 
 
 def sentence(comparison: Comparison) -> str:
-    """Return what came out, as a sentence."""
+    """Return what came out, in a few sentences.
+
+    First what decides; then the benchmarks on which a difference is predicted,
+    and the losses, if they do not decide.
+    """
     part = comparison.decisive
+    parts = [_said(part)]
+    seen = [
+        other for other in comparison.of_kind(PREDICTED)
+        if other.benchmark != MEAN and other.verdict in (BETTER, WORSE)
+    ]
+    if part.of_losses and comparison.of_kind(PREDICTED):
+        named = ', '.join(f'{other.benchmark} ({other.verdict})'
+                          for other in seen)
+        parts.append(f'Predicted accuracies show a difference on {named}.'
+                     if seen else 'On no benchmark will that be seen yet.')
+    losses = comparison.of_kind(LOSS)
+    if losses and not part.of_losses:
+        parts.append(f'By loss: {_said(losses[0])}')
+    if comparison.about == OF_RUNS:
+        parts.append('This is about these two runs, not about their recipes.')
+    return one_line(' '.join(parts))
+
+
+def _said(part: Difference) -> str:
+    """A difference as a sentence."""
     text = _SENTENCES.get(part.verdict, 'The data cannot tell B from A')
     names = {LOSS: 'mean loss', MEAN: 'mean accuracy'}
     name = names.get(_name(part), f'accuracy on {part.benchmark}')
-    return one_line(
-        f'{text}: {name} {_number(part, part.value)}{_unit(part)} '
-        f'({_interval(part)}), P(B better) {part.probability:.3f}.')
+    share = ''
+    if part.of_losses and part.margin:
+        # The margin is a share of the mean loss of A.
+        share = f', {100 * LOSS_MARGIN * part.value / part.margin:+.2f} %'
+    return (f'{text}: {name} {_number(part, part.value)}{_unit(part)}{share} '
+            f'({_interval(part)}), P(B better) {part.probability:.3f}.')
 
 
 def as_line(comparison: Comparison) -> str:
@@ -60,6 +90,7 @@ def as_line(comparison: Comparison) -> str:
         'verdict': part.verdict.replace(' ', '_'),
         'by': quote(_name(part)),
         'kind': part.kind,
+        'about': comparison.about,
         'difference': _number(part, part.value),
         'low': _number(part, part.low),
         'high': _number(part, part.high),
@@ -89,9 +120,10 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
     """A header, and a row for each difference of one table."""
     known = {origin for part in parts for origin in part.errors}
     origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in known]
+    by_items = any(part.by_items is not None for part in parts)
     rows = [[
         '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
-        *(f'SE {origin}' for origin in origins)
+        *['by items'] * by_items, *(f'SE {origin}' for origin in origins)
     ]]
     for part in parts:
         errors = [part.errors.get(origin) for origin in origins]
@@ -101,6 +133,8 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
             f'{part.probability:.3f}', part.verdict,
             'none' if part.detectable is None else _number(
                 part, part.detectable, ''),
+            *['-' if part.by_items is None else _number(
+                part, part.by_items, '')] * by_items,
             *('-' if e is None else _number(part, e, '') for e in errors)
         ])  # yapf: disable
     return rows
@@ -137,11 +171,35 @@ def _legend(comparison: Comparison) -> list[str]:
     if comparison.of_kind(PREDICTED):
         legend.append('SE predictor: error of the predicted difference, with '
                       'that of the texts.')
+        legend += _where_to_run(comparison.of_kind(PREDICTED))
     if comparison.answers:
         legend.append('p: exact test. Needed: items that make the margin '
                       'detectable. Worth: items that are as exact as the '
                       'prediction.')
     return legend
+
+
+def _where_to_run(parts: list[Difference]) -> list[str]:
+    """Benchmarks whose own items tell more than losses, and others."""
+    known = {
+        part.benchmark: part.by_items < part.size_to_detect
+        for part in parts if part.by_items is not None
+    }
+    if not known:
+        return []
+    finer = [name for name, is_finer in known.items() if is_finer]
+    rest = [name for name in known if name not in finer]
+    lines = [
+        'By items: what both models run on the benchmark would show, if '
+        'their answers are not paired.'
+    ]
+    if finer:
+        lines.append('Running it shows smaller differences than losses do: '
+                     f'{shortened(", ".join(finer), _NAMED)}.')
+    if rest:
+        lines.append('Losses show as small differences as running it: '
+                     f'{shortened(", ".join(rest), _NAMED)}.')
+    return lines
 
 
 def _unit(part: Difference) -> str:

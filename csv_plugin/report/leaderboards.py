@@ -51,14 +51,16 @@ class Leaderboard:
     Methods of the predictions are the labels of predictors. `folders` has the
     name of each model in the files of the run. `notes`, one line each, are the
     meaning of marks, the reasons for missing values, and remarks. `overall`
-    has means over benchmarks, and ranks. `items` are the numbers of items that
-    real accuracies are of, where known.
+    has means over benchmarks, and ranks. `known` are accuracies that the
+    predictions are conditioned on, by folder. `items` are the numbers of items
+    that real accuracies are of, where known.
     """
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
     overall: Overall
     items: Items = field(default_factory=dict)
+    known: Optional[AccuracyTable] = None
 
     @classmethod
     def of(
@@ -107,7 +109,7 @@ def predict_run(work_dir: FilePath,
                 files: Mapping[str, str],
                 real: RealScores,
                 progress: Progress = iter,
-                with_scores: bool = False,
+                known: Optional[AccuracyTable] = None,
                 items: Items = MappingProxyType({})
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
     """Predict the models of a run anew; returns their feature columns, too.
@@ -115,17 +117,11 @@ def predict_run(work_dir: FilePath,
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `real` are accuracies of all models on all
     `predictable_benchmarks`. `folders` are as in `Leaderboard`. `progress`
-    wraps the models. If `with_scores`, known real accuracies of a model change
-    predictions of its others. `items` are as in `predict_columns`.
+    wraps the models. `known` and `items` are as in `predict_columns`.
     """
     columns, infos = collect_features(predictors, list(folders.values()),
                                       partial(read_run_dump, work_dir),
                                       progress)
-    known = None
-    if with_scores:
-        names = predictable_benchmarks(predictors)
-        known = scores_alone([*folders.values()], names,
-                             _real_accuracies(real, folders, names))
     remarks = mixed_engines({
         model: infos[folder]
         for model, folder in folders.items() if folder in infos
@@ -135,26 +131,26 @@ def predict_run(work_dir: FilePath,
 
 
 def predict_columns(
-    columns: ColumnsByLabel,
-    folders: Mapping[str, str],
-    predictors: Predictors,
-    files: Mapping[str, str],
-    real: RealScores,
-    remarks: Sequence[str] = (),
-    known: Optional[AccuracyTable] = None,
-    items: Items = MappingProxyType({})
-) -> Leaderboard:
+        columns: ColumnsByLabel,
+        folders: Mapping[str, str],
+        predictors: Predictors,
+        files: Mapping[str, str],
+        real: RealScores,
+        remarks: Sequence[str] = (),
+        known: Optional[AccuracyTable] = None,
+        items: Items = MappingProxyType({}),
+        families: Optional[Mapping[str, str]] = None) -> Leaderboard:
     """Predict models from their feature columns.
 
-    Args as in `predict_run` and `Leaderboard.of`; `known` are accuracies of
-    some of the models, by their folders, that change the predictions. `items`
-    are the numbers of items that real accuracies are of, by model and
+    Args as in `predict_run` and `Leaderboard.of`. `known` accuracies and
+    `families` of the models, by their folders, are as in `Predictor.predict`.
+    `items` are the numbers of items that real accuracies are of, by model and
     benchmark, where known. If they are fewer than those that predictors were
     fitted to, intervals are wider when the accuracies are judged.
     """
     predictions, joints = predict_models(predictors, columns,
                                          predictable_benchmarks(predictors),
-                                         known)
+                                         known, families)
     predictions = predictions.select(folders)
     missing = {
         (*cell, REAL): accuracy
@@ -173,7 +169,14 @@ def predict_columns(
     board = Leaderboard.of(predictions, folders,
                            [*remarks, *predictor_notes(predictors, files)],
                            joints)
-    return replace(board, items=items)
+    return replace(board, known=known, items=items)
+
+
+def known_in_run(real: RealScores, folders: Mapping[str, str],
+                 benchmarks: Sequence[str]) -> AccuracyTable:
+    """Return the real accuracies of a run, by the folders of its models."""
+    return scores_alone([*folders.values()], benchmarks,
+                        _real_accuracies(real, folders, benchmarks))
 
 
 def _more_noise(predictions: Predictions, predictors: Predictors,
@@ -371,8 +374,8 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
     """Write `stem.txt`, `.md`, `.csv` and `.json`.
 
     Files are replaced if they exist, and the folder is made. CSV and JSON
-    contain the `rows`, JSON also the notes, the folders, and accuracies at
-    random guessing.
+    contain the `rows`, JSON also the notes, the folders, known accuracies that
+    the predictions are conditioned on, and accuracies at random guessing.
     """
     rows = list(board.rows())
     content = {
@@ -386,6 +389,13 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
         },
         'folders': dict(board.folders),
         'items': [[*cell, n_items] for cell, n_items in board.items.items()],
+        'known': {
+            model: {
+                name: percent(accuracy)
+                for name, accuracy in row.items() if accuracy is not None
+            }
+            for model, row in board.known.to_dict().items()
+        } if board.known else {},
         'notes': board.notes,
     }
     with file_set(Path(stem).parent):

@@ -1,5 +1,6 @@
 """Decisions between two models, on screen, for programs and by exit code."""
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +36,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def write_seeds():
+    rows = [
+        f'{name}{i},{share + i / 100},0.5'
+        for name, share in (('s', .4), ('t', .5)) for i in (1, 2, 3)
+    ]
+    Path('seeds.csv').write_text('\n'.join(['model,x,y', *rows]))
+
+
 def call(*options):
     return main(['compare', *options])
 
@@ -55,8 +64,10 @@ def test_tables_end_with_a_sentence(folder, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ['A: old.safetensors', 'B: new.safetensors']
     assert all(len(line) <= 100 for line in lines)
-    assert lines[-1].startswith('B is better than A: accuracy on easy +16.60 '
-                                'points (')
+    sentence = ' '.join(' '.join(lines).split()).rpartition('B is better '
+                                                            'than A: acc')[2]
+    assert sentence.startswith('uracy on easy +16.60 points (')
+    assert 'By loss: B is better than A: mean loss -' in sentence
     row = row_of(lines[lines.index('Items'):], 'easy')
     assert row[1:6] == ['1000', '50.0', '%', '66.6', '%']
 
@@ -172,6 +183,38 @@ def test_differences_that_cannot_be_detected(folder, capsys):
     assert found['answers'][0]['needed'] > 1000
 
 
+def test_several_runs_of_each(folder, capsys):
+    """By losses, and by accuracies alone; the verdict is about recipes."""
+    old, new = ([f'losses.csv:{name}' for name in names]
+                for names in (('old', 'seed:1'), ('new', 'odd')))
+    assert call(*old, '--against', *new, '--json') == 5
+    found = json.loads(capsys.readouterr().out)
+    assert found['about'] == 'recipes' and found['runs']['b'] == new
+    assert [*found['decisive']['errors']] == ['texts', 'runs']
+    write_seeds()
+    names = 's1', 's2', 's3', '--against', 't1', 't2', 't3'
+    scores = '--accuracies', 'seeds.csv'
+    assert call(*names, *scores, '--line') == 0
+    line = capsys.readouterr().out
+    assert ' about=recipes ' in line and ' noise=runs ' in line
+    assert call('s1', 's2', '--against', 's3', *scores) == 5
+    assert 'PLACE:' not in capsys.readouterr().out
+
+
+def test_accuracies_of_runs_beside_their_losses(folder, capsys):
+    """Names of dumps are those of models in the table."""
+    (folder /
+     'seeds.csv').write_text('model,easy\nold,0.4\nnew,0.6\nagain,0.62\n')
+    write_dump('again.safetensors', dump('model', model_losses(1.6)))
+    runs = DUMPS[0], '--against', DUMPS[1], 'again.safetensors'
+    assert call(*runs, '--accuracies', 'seeds.csv', '--predictor',
+                'p.safetensors', '--json') in (0, 5)
+    found = json.loads(capsys.readouterr().out)
+    kinds = {part['kind'] for part in found['differences']}
+    assert kinds == {'loss', 'predicted', 'observed'}
+    assert found['about'] == 'recipes'
+
+
 def test_level_and_margin(folder, capsys):
     answers = *ANSWERS[:2], 'answers.csv:same', '--by', 'easy'
     assert call(*answers) == 4
@@ -243,11 +286,18 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     (['losses.csv:old', 'few.csv:new'],
      'few.csv:new beside losses.csv:old: expected losses on the same columns, '
      "found 'code/2' in place of 'code/1'."),
-    ([], 'losses or answers'),
+    ([], 'losses, answers or accuracies'),
+    (['--against', 'losses.csv:old'], 'none beside --against'),
+    (['losses.csv:old', 'losses.csv:new', 'losses.csv:odd'
+      ], 'PLACE: expected two, of A and of B, found 3. '),
+    (['seed-1', 'gone', '--accuracies', 'seeds.csv'
+      ], 'gone in seeds.csv: expected PLACE:MODEL with one of the models'),
+    (['--accuracies', 'seeds.csv'], 'the runs of A and B beside it'),
     (['--level', '0.95'], 'a percentage from 1 to below 100'),
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
+    (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\n')
     names = 'model,web/1,web/2,code/1,code/2'
     (folder / 'bits.csv').write_text(f'{names}\nnew,1.2,1.5,.5,1.6\n')
     (folder / 'few.csv').write_text('model,web/1,web/2,code/2\nnew,2,3,4\n')

@@ -148,6 +148,22 @@ def test_bad_input(fitted, capsys, options, found):
     assert found in refusal(capsys, 'predict', *options.split())
 
 
+def test_known_scores_of_a_checkpoint_help_its_run(folder, capsys):
+    """Families are by names such as run@1000, or of a table."""
+    names = [path.stem for path in Path('dumps').iterdir()]
+    Path('known.csv').write_text('model,easy\nweak,0.3\n')
+    Path('models.csv').write_text('model,family\n' +
+                                  ''.join(f'{name},one\n'
+                                          for name in sorted(names)))
+    options = 'dumps', '--known=known.csv', '--models=models.csv'
+    table, _ = predicted(capsys, *options)
+    changed = {cell for cell, row in table.items() if row['with_scores']}
+    assert changed == {*table} - {('weak', 'easy')}
+    Path('models.csv').write_text('model,family\nweak,one\n')
+    assert 'found' in refusal(capsys, 'predict', *options,
+                              '--predictor=p.safetensors')
+
+
 def test_known_scores_fill_the_holes(folder, capsys):
     alone, _ = predicted(capsys, 'dumps')
     Path('scores.csv').write_text(
@@ -164,4 +180,5 @@ def test_known_scores_fill_the_holes(folder, capsys):
     assert changed == {('weak', 'hard'), ('weak', 'easy')}
     assert [cell for cell, row in table.items()
             if row['in_sample']] == [('weak', 'easy')]
-    assert any('scores.csv: scores on new, which' in note for note in notes)
+    assert any('not among those of the predictor do not count: new' in note
+               for note in notes)

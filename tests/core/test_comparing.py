@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
+from scipy.stats import norm
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import compare
@@ -12,6 +14,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
+from csv_plugin.report.comparison_report import as_text, sentence
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.tables import CHANCE, small_tables
 
@@ -50,6 +53,15 @@ ANSWERS = ({
 GRADES = tuple({name: items(grades)
                 for name in ('easy', 'other')}
                for grades in ('01' * 50, '011' * 33))
+
+#: Accuracies of three runs of A and of B; one of B was not run on y.
+SCORES = tuple(
+    AccuracyTable([f'{name}{run}' for run in range(3)], ['x', 'y', 'z'],
+                  values, np.zeros(3), [0, 500, 500])
+    for name, values in (('a',
+                          [[.50, .3, .40], [.51, .3, .39], [.52, .3, .41]]),
+                         ('b',
+                          [[.60, .3, .40], [.61, .3, .41], [.62, None, .39]])))
 
 
 @pytest.fixture(scope='module')
@@ -124,7 +136,84 @@ def test_runs_of_one_recipe_add_their_noise():
         np.sqrt(2) * np.std(means, ddof=1))
     assert found.decisive.errors['texts'] == alone.decisive.errors['texts']
     assert alone.verdict == 'better' and found.verdict == 'cannot tell'
-    assert 'about these two models' in alone.notes[0] and not found.notes
+    assert 'about these two runs' in alone.notes[0] and not found.notes
+    assert (alone.about, found.about) == ('runs', 'recipes')
+
+
+def test_several_runs_of_a_against_several_of_b(predictor):
+    """Means of the runs, whose scatter is the noise of runs."""
+    of_a = [tokens(f'a{i}', skill) for i, skill in enumerate((.4, .5, .6))]
+    of_b = [tokens(f'b{i}', skill) for i, skill in enumerate((1.2, 1.3))]
+    found = compare(of_a, of_b, predictor)
+    assert found.models == ('a0, a1, a2', 'b0, b1')
+    assert found.about == 'recipes' and found.verdict == 'better'
+    models = {part.info.model: part for part in (*of_a, *of_b)}
+    features = predictor.features(models)
+    means = features.values @ features.columns.uniform
+    loss, = found.of_kind('loss')
+    assert loss.value == pytest.approx(means[3:].mean() - means[:3].mean())
+    joint = predictor.joint(features, dict(zip(models, 'aaabb')))
+    weights = np.outer([-1 / 3] * 3 + [1 / 2] * 2, [1, 0])
+    easy = parts_on(found, 'easy')['predicted']
+    expected = joint.sum(weights, .95)
+    assert easy.value == pytest.approx(expected.value)
+    assert easy.errors['predictor'] == pytest.approx(
+        np.hypot(expected.high - expected.value, expected.value - expected.low)
+        / np.sqrt(2) / stdtrit(joint.model.tails.degrees, .975))
+    values = joint.accuracies[:, 0]
+    pooled = (2 * values[:3].var(ddof=1) + values[3:].var(ddof=1)) / 3
+    assert easy.errors['runs'] == pytest.approx(
+        np.sqrt(pooled * (1 / 3 + 1 / 2)))
+    # A family's part remains, however many runs there are.
+    one = parts_on(compare(of_a[0], of_b[0], predictor), 'easy')['predicted']
+    assert .3 < easy.errors['predictor'] / one.errors['predictor'] < 1
+
+
+def test_accuracies_of_several_runs():
+    found = compare(accuracies=SCORES)
+    assert found.models == ('a0, a1, a2', 'b0, b1, b2')
+    x, z, mean = found.differences
+    assert [part.benchmark for part in (x, z, mean)] == ['x', 'z', 'mean']
+    assert x.value == pytest.approx(.1)
+    assert x.errors['runs'] == pytest.approx(.01 * np.sqrt(2 / 3))
+    assert found.decisive is mean and found.verdict == 'better'
+    assert z.verdict == 'cannot tell' and found.about == 'recipes'
+    assert '+10.00' in str(found) and 'better' in str(found)
+    # Single runs have the noise of items, where their number is known.
+    one = compare(
+        accuracies=[table.select([table.models[0]]) for table in SCORES])
+    assert [part.benchmark for part in one.differences] == ['y', 'z', 'mean']
+    assert one.differences[0].errors['items'] == pytest.approx(
+        np.sqrt(2 * .3 * .7 / 500))
+    assert one.about == 'runs'
+
+
+def test_losses_decide_where_predictions_cannot(predictor):
+    a, b = tokens('a', .9), tokens('b', .93)
+    found = compare(a, b, predictor)
+    mean = parts_on(found, 'mean')['predicted']
+    assert mean.verdict == 'cannot tell' and mean.value > 0
+    assert found.decisive.kind == 'loss' and found.verdict == 'better'
+    assert 'On no benchmark will that be seen yet' in sentence(found)
+    asked = compare(a, b, predictor, decided_by='mean')
+    assert asked.verdict == 'cannot tell'
+    assert 'By loss: B is better than A' in sentence(asked)
+
+
+def test_what_items_would_show(predictor):
+    """The binomial noise of both models, found with a probability of 80 %."""
+    easy, *rest = predictor.benchmarks
+    known = replace(predictor, benchmarks=(replace(easy, n_items=500), *rest))
+    found = compare(A, B, known)
+    part = parts_on(found, 'easy')['predicted']
+    shares = known.predict({'a': A, 'b': B}).values[:, 0, 0]
+    power = norm.ppf(.975) + norm.ppf(.8)
+    assert part.by_items == pytest.approx(power * np.sqrt(
+        (shares * (1 - shares)).sum() / 500))
+    text = ' '.join(as_text(found).split())
+    assert 'by items' in text
+    assert (part.by_items < part.size_to_detect) == (
+        'smaller differences than losses do: easy.' in text)
 
 
 def test_one_number_and_its_seeds_are_enough():
@@ -143,7 +232,7 @@ def test_predicted_differences_are_views_of_the_joint_distribution(predictor):
     parts = found.of_kind('predicted')
     assert [part.benchmark for part in parts] == ['easy', 'hard', 'mean']
     assert found.decisive is parts[2] and found.verdict == 'better'
-    assert not found.notes
+    assert len(found.notes) == 1 and found.about == 'runs'
     joint = predictor.joint(predictor.features({'A': A, 'B': B}))
     for part, share in zip(parts, ([1, 0], [0, 1], [.5, .5])):
         weights = np.array([np.negative(share), share])
@@ -279,11 +368,11 @@ def test_predictions_and_answers_combined(predictor):
     assert easy['combined'].value == pytest.approx(both.value)
     assert easy['combined'].error == pytest.approx(np.hypot(both.error, noise))
     assert [*parts_on(more, 'other')['observed'].errors] == ['items']
-    assert 'about these two models' in more.notes[-1]
+    assert 'about these two runs' in more.notes[-1]
 
 
 def test_what_the_predictor_was_not_made_for_is_noted(predictor):
-    fitted, beyond = compare(
+    fitted, beyond, _ = compare(
         tokens('fit-3', 3 / 8), tokens('b', 2.2), predictor).notes
     assert fitted.startswith('fit-3: among the training models')
     assert beyond.startswith('easy, hard: far from the training models')
@@ -323,8 +412,13 @@ def test_what_decides():
                       OTHER_TEXTS)), "losses of 'B': .* wording of 't0'"),
     (dict(answers=({'x': {'1': 1}}, {'x': {'2': 1}})),
      'items that both answered'),
-    (dict(a=A), 'losses or answers of A and of B'),
-    (dict(a=A, answers=ANSWERS), 'losses or answers of A and of B'),
+    (dict(a=A), 'answers or accuracies of A and of B'),
+    (dict(a=A, answers=ANSWERS), 'answers or accuracies of A and of B'),
+    (dict(a=[A, B], b=A, answers=ANSWERS), 'one run of A and of B'),
+    (dict(a=A, b=B, accuracies=SCORES), 'a row for each of 1 and 1 runs'),
+    (dict(accuracies=(SCORES[0], SCORES[1].select(benchmarks=['y']))),
+     'a benchmark with accuracies of all'),
+    (dict(a=A, b=B, same_recipe=[A]), 'two or more, found 1'),
     (dict(answers=ANSWERS, same_recipe=SEEDS), 'losses of A and B, too'),
     (dict(answers=ANSWERS, predictor=True), 'losses of A and B, too'),
     (dict(answers=ANSWERS, level=1), 'level of a comparison'),

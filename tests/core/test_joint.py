@@ -22,9 +22,13 @@ def joint() -> Joint:
 
 
 def correlated(joint, between):
-    """The same with another correlation between benchmarks."""
-    model = object.__new__(type(joint.model))
-    model.__dict__.update(joint.model.__dict__, between=between)
+    """The same with one correlation between all pairs of benchmarks."""
+    model, left_out = object.__new__(type(joint.model)), joint.model.left_out
+    unknown = np.full(left_out.errors.shape, NAN)
+    model.__dict__.update(
+        joint.model.__dict__,
+        between=between,
+        left_out=replace(left_out, errors=unknown))
     return replace(joint, model=model)
 
 
@@ -267,10 +271,25 @@ def test_without_a_correlation_no_other_benchmark_moves(joint):
     assert moved[0, 1] and moved[1, 1] and moved.sum() == 2
 
 
+def test_pairs_that_go_together_move_each_other_more(joint):
+    """Errors of families left out are alike on the first two benchmarks."""
+    joint = correlated(joint, .3)
+    rng, shape = np.random.default_rng(0), joint.model.left_out.errors.shape
+    errors = rng.normal(size=shape)
+    errors[:, 1] = errors[:, 0] + .3 * errors[:, 1]
+    joint.model.left_out = replace(
+        joint.model.left_out, errors=errors, uncertain=np.ones(shape))
+    given = joint.given(known((2, 0, joint.accuracies[2, 0] + .1)))
+    rise = (given.mean - joint.mean)[2] / np.sqrt(joint.variance[2])
+    assert rise[0] > rise[1] > 1.5 * rise[2] > 0
+
+
 def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):
     """The mode of the posterior of all exponents of a family, by steps."""
     joint = correlated(joint, .5)
-    observed, model = known((0, 1, .6), (1, 2, .5)), joint.model
+    near = joint.accuracies + 2 * joint.expected_errors
+    observed = known((0, 1, near[0, 1]), (1, 2, near[1, 2]))
+    model = joint.model
     given = joint.given(observed)
     family = joint.take(np.array([0, 1]))
     r = family.correlations
@@ -296,6 +315,16 @@ def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):
     np.testing.assert_allclose(given.mean[:2].ravel(), mode, atol=1e-3)
     left = np.diag(covariance - gain @ covariance[seen])
     np.testing.assert_allclose(given.variance[:2].ravel(), left, rtol=1e-2)
+
+
+def test_absurd_accuracies_move_other_benchmarks_little(joint):
+    """At most as if they were three expected errors off."""
+    joint = correlated(joint, .5)
+    joint.model.noise = np.full(3, 1e-6)
+    far = joint.accuracies + 3 * joint.expected_errors
+    moved = [(joint.given(known((3, 0, value))).mean - joint.mean)[3, 1]
+             for value in (far[3, 0], .98)]  # yapf: disable
+    assert far[3, 0] < .9 and 0 < moved[1] < 2 * moved[0]
 
 
 @pytest.mark.parametrize('value', [0., .1, .25, .9, 1.])

@@ -60,11 +60,21 @@ def test_a_single_text_has_no_noise_to_measure():
 
 
 def test_noise_of_runs():
-    noise = run_noise([1.0, 2.0, 3.0])
+    noise = run_noise([[1.0, 2.0, 3.0]])
     assert noise == pytest.approx(
         (math.sqrt(2), math.sqrt(2), 1 / (1 / 2 + 1 / 5)))
     with pytest.raises(InputError, match='same recipe.*two or more'):
-        run_noise([1.0])
+        run_noise([[1.0], [2.0]])
+
+
+def test_runs_of_two_recipes_scatter_alike():
+    """As in the t-test of Student, but for the tails."""
+    a, b = [1.0, 2.0, 3.0], [11.0, 13.0]
+    noise = run_noise([a, b], (3, 2))
+    pooled = (2 * 1 + 1 * 2) / 3
+    assert noise.error == pytest.approx(math.sqrt(pooled * (1 / 3 + 1 / 2)))
+    # Means of two runs or more have lighter tails than single runs.
+    assert noise.freedom == pytest.approx(1 / (1 / 3 + 1 / 6))
 
 
 @pytest.mark.parametrize('value, error, verdict, opposite', [

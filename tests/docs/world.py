@@ -69,6 +69,14 @@ def make_world(root: Path) -> None:
     for name, model in (('mine', 'a-m@100'), ('other', 'd-m@65')):
         shutil.copy(root / f'demo/collection/{model}.safetensors',
                     root / f'{name}.safetensors')
+    for side, models in (('a', ('a-m@100', 'b-m@100', 'c-m@100')),
+                         ('b', ('d-m@100', 'd-m@65', 'd-xs@100'))):
+        for i, model in enumerate(models, start=1):
+            shutil.copy(root / f'demo/collection/{model}.safetensors',
+                        root / f'{side}{i}.safetensors')
+    (root / 'seeds.csv').write_text('model,mmlu,gsm8k\n' + ''.join(
+        f'{side}{i},{.5 + i / 100},{.1 + i / 50}\n' for side in 'ab'
+        for i in (1, 2, 3)))
     _write_tables(root, zoo)
     (root / 'models.txt').write_text('my-model\nother=my-model\n')
     _write_collections(root, zoo)

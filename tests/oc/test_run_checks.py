@@ -49,6 +49,27 @@ def test_benchmarks_that_are_not_run_are_named():
     assert 'are not in this run' in no_texts
 
 
+@pytest.mark.parametrize('models, found', [
+    ('m', ''),
+    ('n', "expected accuracies of models with losses"),
+])
+def test_known_accuracies_are_read_before_models_run(tmp_path, models, found):
+    path = tmp_path / 'known.csv'
+    path.write_text('model,sums,exam\nm,0.5,0.1\n')
+    config = dict(
+        models=[dict(abbr=models, type='HuggingFaceBaseModel')],
+        datasets=[EXAM],
+        summarizer=dict(
+            type='PredictedSummarizer',
+            predictors=[('predicted', str(shipped.PREDICTOR))],
+            known=str(path)))
+    if models == 'm':
+        assert any('do not count: exam' in note for note in check_run(config))
+    else:
+        with pytest.raises(InputError, match=found):
+            check_run(config)
+
+
 class Scoring(OpenAI):
     """A model behind an API that returns losses."""
 

@@ -18,6 +18,7 @@ from opencompass.utils.run import get_config_from_arg
 from csv_plugin.cli.copy_configs import PARTS
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown
+from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_scores import read_run_accuracies
@@ -469,8 +470,26 @@ def test_predictions_are_from_losses_alone_unless_asked(run, predictors):
     alone = predicted_of_new_1(run, predictors)
     (run / 'results' / 'new-1' / 'easy.json').unlink()
     assert predicted_of_new_1(run, predictors) == alone
-    asked = predicted_of_new_1(run, predictors, with_scores=True)
+    asked = predicted_of_new_1(run, predictors, known=True)
     assert alone[1] == 0 and asked[1] == 1 and asked[0] != alone[0]
+
+
+def test_known_accuracies_of_a_table_change_summary_and_page(run, predictors):
+    """The page of a run shows what its newest leaderboard shows."""
+    alone = predicted_of_new_1(run, predictors)
+    table = run / 'known.csv'
+    table.write_text('model,easy,hard\nnew-1,,0.9\nother,0.1,\n')
+    asked = predicted_of_new_1(run, predictors, known=str(table))
+    assert asked[1] == 1 and asked[0] > alone[0]
+    path = run / 'summary' / f'leaderboard_{TIME}.json'
+    assert json.loads(path.read_text())['known'] == {'new-1': {'hard': 90}}
+    page = run_page(run, predictors)
+    numbers = 'model', 'benchmark', 'predictor', 'predicted', 'low', 'high'
+    shown, summary = ([[row[name] for name in numbers] for row in rows]
+                      for rows in (page.board.rows(), rows_of(run)))
+    for one, other in zip(shown, summary):
+        assert one[:3] == other[:3]
+        assert one[3:] == pytest.approx(other[3:])
 
 
 def test_scores_that_are_no_percentages(run, predictors):

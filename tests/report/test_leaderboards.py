@@ -208,6 +208,7 @@ def test_files(tmp_path):
         'chance': {'bench-0': 25, 'bench-1': 25},
         'folders': board.folders,
         'items': [],
+        'known': {},
         'notes': list(board.notes)
     }  # yapf: disable
     assert all(note in markdown for note in board.notes)

@@ -1,7 +1,8 @@
 """Which of two models is better: decisions from losses, and the right ones.
 
     OMP_NUM_THREADS=1 python -m tools.studies.decisions_study \\
-        ../shared/real ../shared/real/dclm ../shared/real/gemstones --zoo
+        ../shared/real ../shared/real/dclm ../shared/real/gemstones \\
+        --bits --zoo
 
 prints tables in Markdown. The folders contain losses, scores, models and
 benchmarks as docs/formats.md describes them. Families are dealt to folds, and
@@ -10,7 +11,9 @@ in a fold: of one family and of two families, on each main benchmark and by
 their mean; of checkpoints (with a `step`), only those at one step if they are
 of two families. Right is what agrees with the sign of the measured difference.
 
-Beside the decisions of the package at 95 % are:
+Decisions of the package at 95 % are `differences`, by predicted accuracies,
+and for the mean `compare`, as the package decides by default: by the loss
+where predictions cannot tell and point the same way. Beside them are:
 
 * intervals: those of the two predictions at 95 % do not overlap;
 * mean loss: always the model with the lower one;
@@ -22,11 +25,12 @@ Beside the decisions of the package at 95 % are:
   measured one.
 
 With more losses than `UNITS` per benchmark, so many are drawn at random.
-`--zoo` adds the models of the package and their second seeds: runs of one
-recipe that are not better or worse.
+`--bits` adds the package's table of bits per character. `--zoo` adds the
+models of the package and their second seeds: runs of one recipe that are not
+better or worse.
 """
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +42,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.comparing import MARGIN
+from csv_plugin.core.comparing import MARGIN, compare
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.joint import Sum
@@ -47,10 +51,13 @@ from csv_plugin.core.noise import (BETTER, PREDICTED, PREDICTOR, RUNS, WORSE,
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.lm.methods import fit
-from tools.studies.options import parser_of, tables_in, with_units
+from tools.studies.full_collections import BITS
+from tools.studies.full_collections import dealt as groups_of
+from tools.studies.options import TABLES, parser_of, tables_in, with_units
 
-LEVEL, FOLDS, ZOO_FOLDS = 0.95, 5, 4
+LEVEL, ZOO_FOLDS = 0.95, 4
 #: A decision at `LEVEL` has this probability, or more, to be right.
 SURE = (1 + LEVEL) / 2
 #: Share of the binomial variance of an accuracy that is a model's own, as
@@ -62,6 +69,11 @@ UNITS = 500
 BINS, LEAST_PAIRS = 10, 50
 DECISIONS = ('models', 'pairs', 'on', 'n', 'rule', 'decided %', 'right %',
              'decided and right %')
+#: Columns of `summary_row`, and rules with the share that is right.
+SUMMARY = ('families left out', 'pairs', 'decided %', 'right %',
+           'mean or loss decides %', 'right %', 'lower loss is right %',
+           'intervals apart %', 'by half of the items %', 'largest gap')
+WITH_RIGHT = 'differences', 'compare'
 CALIBRATION = 'models', 'probability', 'pairs', 'mean', 'right'
 WITHIN, BETWEEN = 'of one family', 'of two families'
 
@@ -72,7 +84,8 @@ class Pairs:
 
     `variance` is that of the answer to an item, summed over both models, over
     the number of items; NaN if that is not known. `gap` is the mean loss of A
-    minus that of B, `margin` the least one that decides.
+    minus that of B, `margin` the least one that decides. `by_loss` is True
+    for means on which the loss decides where predictions cannot tell.
     """
     is_mean: NDArray[np.bool_]
     within: NDArray[np.bool_]
@@ -83,6 +96,7 @@ class Pairs:
     gap: NDArray
     margin: NDArray
     variance: NDArray
+    by_loss: NDArray[np.bool_]
 
     def where(self, rows: NDArray[np.bool_]) -> 'Pairs':
         return Pairs(*(getattr(self, part.name)[rows]
@@ -122,7 +136,7 @@ def folds(features: FeatureTable, accuracies: AccuracyTable,
           families: Mapping[str, str]) -> Iterator[Fold]:
     """Fits to all folds of families but one."""
     names = np.array(features.models, object)
-    fold = dealt([families[name] for name in names], FOLDS)
+    fold = groups_of(np.array([families[name] for name in names]))
     for k in tqdm(np.unique(fold), desc='folds'):
         fitted, held_out = (
             features.select(list(names[rows]))
@@ -141,7 +155,14 @@ def sums_of(predictor: Predictor, models: FeatureTable,
     On each benchmark and, of several, their mean.
     """
     joint = predictor.joint(models, dict(zip(models.models, families)))
-    shares = with_mean(np.eye(len(predictor.names))).T
+    # Covariances are computed once, not by pair.
+    deviation = np.sqrt(joint.variance).T
+    joint = replace(
+        joint,
+        within=joint.correlations * deviation[:, :, None] * deviation[:, None],
+        shared=joint.between)
+    is_main = np.isin(predictor.names, predictor.main)
+    shares = with_mean(np.eye(len(is_main))[:, is_main]).T
     return [[pair.sum(np.stack([-share, share]), LEVEL) for share in shares]
             for pair in (joint.take(np.array(rows)) for rows in zip(i, j))]
 
@@ -154,7 +175,8 @@ def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
     first, second = np.triu_indices(len(loss), 1)
     gaps = loss[first] - loss[second]
     found = []
-    for real in with_mean(predictor.observed).T:
+    is_main = np.isin(predictor.names, predictor.main)
+    for real in with_mean(predictor.observed[:, is_main]).T:
         rises = real[second] - real[first]
         known = ~np.isnan(rises)
         sizes, right = np.abs(gaps[known]), right_signs(
@@ -174,11 +196,13 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     step = np.array([name.partition('@')[2] for name in held_out.models])
     uniform = predictor.columns.uniform
     single = predictor.predict(held_out, LEVEL)
+    single = single.select(benchmarks=predictor.main)
     low, high, real = (
-        with_mean(part)
-        for part in (single.low[:, :, 0], single.high[:, :, 0],
-                     accuracies.select(held_out.models).values))
-    n_items = np.array([part.n_items for part in predictor.benchmarks])
+        with_mean(part) for part in (
+            single.low[:, :, 0], single.high[:, :, 0],
+            accuracies.spread(held_out.models, predictor.main).values))
+    n_items = np.array(
+        [part.n_items for part in predictor.benchmarks if part.main])
     # Items of unknown number make the noise unknown.
     items = np.where(n_items > 0, n_items, np.nan)
     right = real[:, :len(items)]
@@ -188,6 +212,11 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     i, j = np.triu_indices(len(group), 1)
     kept = (group[i] == group[j]) | (step[i] == step[j])
     i, j = i[kept], j[kept]
+    by_loss = np.array([
+        compare(
+            *(held_out.select([held_out.models[row]]) for row in pair),
+            level=LEVEL).verdict for pair in zip(i, j)
+    ])
     found = sums_of(predictor, held_out, list(group), i, j)
     difference, above = (
         np.array([[getattr(part, name) for part in row]
@@ -201,7 +230,9 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
             difference[:, b], real[j, b] - real[i, b], above[:, b],
             (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
             loss[i] - loss[j], np.full(len(i), limits[b]),
-            variance[i, b] + variance[j, b]) for b in range(real.shape[1])
+            variance[i, b] + variance[j, b], (b == len(n_items)) &
+            (by_loss == np.where(difference[:, b] > 0, BETTER, WORSE)))
+        for b in range(real.shape[1])
     ]
     joined = Pairs.join(parts)
     return joined.where(~np.isnan(joined.real))
@@ -225,6 +256,7 @@ def decisions(pairs: Pairs) -> dict[str, tuple[NDArray, NDArray]]:
     sure = np.maximum(pairs.probability, 1 - pairs.probability) >= SURE
     rules = {
         'differences': (sure, pairs.difference),
+        'compare': (sure | pairs.by_loss, pairs.difference),
         'intervals': (pairs.apart, pairs.difference),
         'mean loss': (np.ones_like(sure), pairs.gap),
         'mean loss, margin': (np.abs(pairs.gap) >= pairs.margin, pairs.gap),
@@ -255,6 +287,42 @@ def decision_rows(name: str, pairs: Pairs) -> Iterator[list[Any]]:
                     100 * right.mean() if len(right) else np.nan,
                     100 * right.sum() / len(decided)
                 ]
+
+
+def summary_row(name: str, pairs: Pairs) -> list[str]:
+    """Return what docs/results.md shows of a collection.
+
+    Numbers are of all pairs on each benchmark and, in brackets, by the mean.
+    """
+    parts = [
+        pairs.where(pairs.is_mean == is_mean) for is_mean in (False, True)
+    ]
+    found = [decisions(part) for part in parts]
+    row = [name, _both('{:,}', [len(part.real) for part in parts])]
+    for rule in ('differences', 'compare', 'mean loss', 'intervals',
+                 'half of the items'):
+        if rule not in found[0]:
+            row += ['-'] * (2 if rule in WITH_RIGHT else 1)
+            continue
+        shares, right = [], []
+        for part, rules in zip(parts, found):
+            decided, sign = rules[rule]
+            shares.append(100 * decided.mean())
+            right.append(100 * right_signs(sign, part.real)[decided].mean())
+        if rule == 'compare':
+            row += [f'{shares[1]:.0f}', f'{right[1]:.1f}']
+        elif rule == 'mean loss':
+            row.append(_both('{:.0f}', right))
+        else:
+            row.append(_both('{:.0f}', shares))
+            if rule in WITH_RIGHT:
+                row.append(_both('{:.1f}', right))
+    return [*row, f'{calibration(name, pairs)[1]:.2f}']
+
+
+def _both(form: str, values: Sequence[float]) -> str:
+    each, mean = (form.format(value) for value in values)
+    return f'{each} ({mean})'
 
 
 def calibration(name: str, pairs: Pairs) -> tuple[list[list[Any]], float]:
@@ -296,7 +364,7 @@ def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
         for shift, column in zip(shifts, values.T):
             noises = {PREDICTOR: Noise.of_sum(shift, LEVEL, degrees)}
             alone.append(told_apart(shift.value, noises))
-            noises[RUNS] = run_noise(column)
+            noises[RUNS] = run_noise([column])
             of_runs.append(told_apart(shift.value, noises))
         found.append((np.array(alone), np.array(of_runs)))
     return found
@@ -308,14 +376,16 @@ def told_apart(value: float, noises: Mapping[str, Noise]) -> bool:
     return found.verdict in (BETTER, WORSE)
 
 
-def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
-    """Pairs of the package's models, series left out, and of second seeds."""
+def zoo_folds() -> Iterator[tuple[Fold, AccuracyTable, dict[str, str]]]:
+    """Fits to all series of the package's models but two.
+
+    Also the accuracies and the families of all models.
+    """
     whole = read_collection(shipped.COLLECTION)
     names = np.array([*whole.losses], object)
     # Two series a fold, such that pairs of two families are there.
     fold = dealt([whole.families[name] for name in names], ZOO_FOLDS)
-    pairs, seeds = [], []
-    for k in tqdm(np.unique(fold), desc='folds'):
+    for k in tqdm(np.unique(fold), desc='folds of the demonstration'):
         sides = [list(names[rows]) for rows in (fold != k, fold == k)]
         predictor = fit(
             whole.losses.select(sides[0]), whole.accuracies.select(sides[0]),
@@ -324,21 +394,26 @@ def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
             predictor,
             *(predictor.features({name: whole.losses[name]
                                   for name in side}) for side in sides))
-        pairs.append(pairs_of(one, whole.accuracies, whole.families))
+        yield one, whole.accuracies, whole.families
+
+
+def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
+    """Pairs of the package's models, series left out, and of second seeds."""
+    pairs, seeds = [], []
+    for one, accuracies, families in zoo_folds():
+        pairs.append(pairs_of(one, accuracies, families))
         for series in 'ac':
             if f'{series}2-m@100' in one.held_out.models:
                 seeds += seed_rows(one, series)
     return Pairs.join(pairs), seeds
 
 
-def of_folder(folder: Path) -> Pairs:
+def of_tables(tables: ModelTables) -> Pairs:
     """Pairs of a collection of tables, families left out."""
-    tables = tables_in(folder)
     tables = with_units(tables, drawn_units(tables.features.columns.units))
-    accuracies = tables.accuracies.select(benchmarks=tables.accuracies.main)
     return Pairs.join([
-        pairs_of(fold, accuracies, tables.families)
-        for fold in folds(tables.features, accuracies, tables.families)
+        pairs_of(fold, tables.accuracies, tables.families)
+        for fold in folds(tables.features, tables.accuracies, tables.families)
     ])
 
 
@@ -373,12 +448,22 @@ def seed_table(seeds: Sequence[tuple[NDArray, NDArray]]) -> str:
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('folders', nargs='*', type=Path, metavar='FOLDER')
+    parser.add_argument(
+        '--bits', action='store_true', help='bits per character')
     parser.add_argument('--zoo', action='store_true', help='the demonstration')
     args = parser.parse_args()
-    found = {folder.name: of_folder(folder) for folder in args.folders}
+    found = {
+        folder.name: of_tables(tables_in(folder))
+        for folder in args.folders
+    }
+    if args.bits:
+        found['bits per character'] = of_tables(
+            read_model_tables(*(f'{BITS}{name}.csv' for name in TABLES)))
     if args.zoo:
         found['zoo'], seeds = zoo()
         print(f'{seed_table(seeds)}\n')
+    rows = [summary_row(*item) for item in found.items()]
+    print(tabulate(rows, SUMMARY, 'pipe', disable_numparse=True), '\n')
     rows = [row for item in found.items() for row in decision_rows(*item)]
     print(tabulate(rows, DECISIONS, 'pipe', floatfmt='.1f'))
     for name, pairs in found.items():

@@ -4,11 +4,12 @@
 
 Twenty tiny models of series d, on which the shipped predictor was not fitted,
 have the same texts and tokenizer; weights and the order of the batches are
-from their seed. All pairs of them are compared, without and with the noise of
-runs, which is from five others (`--others`). None is better as a recipe: the
-table has per cent of pairs with the verdict better or worse, and the 90 %
-interval from draws of whole runs. Models that are complete are kept;
-`--first 20` takes the next twenty seeds.
+from their seed. None is better as a recipe: the table has per cent of pairs
+with the verdict better or worse. Compared are all pairs of runs, alone and
+with the noise of runs from five others (`--others`), with the 90 % interval
+from draws of whole runs; and `SPLITS` random pairs of three runs against three
+others, and of five against five. Models that are complete are kept; `--first
+20` takes the next twenty seeds.
 
 A second table counts pairs that the mean loss tells apart: the package's
 final models of one size and two series, whose recipes differ, with noise from
@@ -26,7 +27,7 @@ from tqdm import tqdm
 from transformers import AutoTokenizer
 
 from csv_plugin.cli.options import add_shared, whole_number
-from csv_plugin.core.comparing import compare
+from csv_plugin.core.comparing import Comparison, Losses, compare
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.noise import BETTER, WORSE
 from csv_plugin.core.predictor import Predictor
@@ -46,6 +47,8 @@ from tools.studies.zoo.zoo_training import (make_tokenizer, new_model,
 SERIES, SIZE = 'd', 's'
 DRAWS, ENDS = 2000, (.05, .95)
 HEADER = 'told apart by', 'alone', 'with noise of runs'
+#: Numbers of runs of A and of B, and random pairs of each.
+N_RUNS, SPLITS = (3, 5), 200
 
 #: Models A and B, and the runs of a recipe.
 ZooPair = tuple[TokenLossDump, TokenLossDump, Sequence[TokenLossDump]]
@@ -73,26 +76,51 @@ def train(out: Path, seeds: Sequence[int],
     return [read_dump(place) for place in places.values()]
 
 
-def decided(dumps: Sequence[TokenLossDump], predictor: Predictor,
+def decided(models: Sequence[Losses], predictor: Predictor,
             n_others: int) -> dict[str, NDArray[np.bool_]]:
     """Pairs that are told apart, `(2, n, n)`, by what is compared.
 
     Alone, and with the noise of runs. A pair is on both sides of the diagonal.
     """
-    n, rng = len(dumps), np.random.default_rng(0)
+    n, rng = len(models), np.random.default_rng(0)
     found: dict[str, NDArray[np.bool_]] = {}
     for i, j in tqdm([*combinations(range(n), 2)], desc='pairs'):
         others = rng.permutation([k for k in range(n) if k not in (i, j)])
-        runs = [dumps[k] for k in others[:n_others]]
+        runs = [models[k] for k in others[:n_others]]
         for way, recipe in enumerate(([], runs)):
             comparison = compare(
-                dumps[i], dumps[j], predictor, same_recipe=recipe)
-            for part in comparison.differences:
-                name = f'{part.kind} {part.benchmark}'.strip()
+                models[i], models[j], predictor, same_recipe=recipe)
+            for name, told in _told(comparison).items():
                 apart = found.setdefault(name, np.zeros((2, n, n), bool))
-                apart[way, i, j] = apart[way, j,
-                                         i] = part.verdict in (BETTER, WORSE)
+                apart[way, i, j] = apart[way, j, i] = told
     return found
+
+
+def decided_of_several(models: Sequence[Losses], predictor: Predictor,
+                       n_runs: int) -> dict[str, float]:
+    """Per cent of random pairs of n runs that are told apart, by difference.
+    """
+    rng = np.random.default_rng(0)
+    apart: dict[str, list[bool]] = {}
+    for _ in tqdm(range(SPLITS), desc=f'{n_runs} against {n_runs}'):
+        drawn = rng.permutation(len(models))[:2 * n_runs]
+        a, b = ([models[k] for k in part] for part in np.split(drawn, 2))
+        for name, told in _told(compare(a, b, predictor)).items():
+            apart.setdefault(name, []).append(told)
+    return {name: 100 * np.mean(found) for name, found in apart.items()}
+
+
+def _told(comparison: Comparison) -> dict[str, bool]:
+    """Whether models are told apart by each difference, and by the verdict."""
+    found = {
+        f'{part.kind} {part.benchmark}'.strip(): part.verdict
+        for part in comparison.differences
+    }
+    found['verdict'] = comparison.verdict
+    return {
+        name: verdict in (BETTER, WORSE)
+        for name, verdict in found.items()
+    }
 
 
 def share(apart: NDArray[np.bool_]) -> str:
@@ -152,9 +180,17 @@ def main() -> None:
     recipe = replace(TrainingRecipe(), tokens=args.tokens)
     seeds = range(args.first, args.first + args.runs)
     dumps = train(args.out, seeds, recipe)
-    found = decided(dumps, load_predictor(shipped.PREDICTOR), args.others)
-    rows = [[name, *map(share, ways)] for name, ways in found.items()]
-    print(tabulate(rows, HEADER, 'pipe'))
+    predictor = load_predictor(shipped.PREDICTOR)
+    # Tokens are mapped once.
+    table = predictor.features({dump.info.model: dump for dump in dumps})
+    runs = [table.select([model]) for model in table.models]
+    found = decided(runs, predictor, args.others)
+    several = [decided_of_several(runs, predictor, n) for n in N_RUNS]
+    rows = [[
+        name, *map(share, ways), *(f'{part[name]:.1f}' for part in several)
+    ] for name, ways in found.items()]
+    header = *HEADER, *(f'{n} against {n}' for n in N_RUNS)
+    print(tabulate(rows, header, 'pipe', disable_numparse=True))
     print(f'\n{told_apart(of_zoo(dumps, args.others))}')
 
 

@@ -2,11 +2,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.metric_names import no_accuracy
 from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
@@ -47,7 +48,8 @@ def run_page(work_dir: FilePath,
 
     `predictors` are labels and files, the main one first. `models` is a table
     with families, and `texts` the validation set of the first predictor.
-    `progress` wraps the models.
+    `progress` wraps the models. Predictions are conditioned on the same known
+    accuracies as those of the run's newest leaderboard.
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
@@ -75,12 +77,10 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
     benchmarks = predictable_benchmarks(predictors)
     real, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
-    known = read_json(path, '') if path else {}
-    # A summary may give models other names than their folders have.
-    folders = {
-        model: known.get('folders', {}).get(model, model)
-        for model in real
-    }
+    summary = read_json(path, '') if path else {}
+    # A summary may call models otherwise than their folders.
+    names = summary.get('folders', {})
+    folders = {model: names.get(model, model) for model in real}
     named = {*folders.values()}
     folders |= {
         model: model
@@ -101,17 +101,22 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
     }
     items = {
         (model, benchmark): n_items
-        for model, benchmark, n_items in known.get('items', ())
+        for model, benchmark, n_items in summary.get('items', ())
     }
-    board, columns = predict_run(
-        work_dir,
-        folders,
-        predictors,
-        paths,
-        scores,
-        progress=progress,
-        items=items)
+    board, columns = predict_run(work_dir, folders, predictors, paths, scores,
+                                 progress, _known(summary), items)
     return board, columns[sources[0].label]
+
+
+def _known(summary: Mapping[str, Any]) -> Optional[AccuracyTable]:
+    """Accuracies that predictions of a leaderboard are conditioned on."""
+    rows = summary.get('known', {})
+    names = [*dict.fromkeys(name for row in rows.values() for name in row)]
+    if not names:
+        return None
+    values = [[row.get(name, np.nan) for name in names]
+              for row in rows.values()]
+    return scores_alone([*rows], names, np.array(values) / 100)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,

@@ -1,0 +1,12 @@
+"""Runs of models, by their names."""
+
+
+def run_of(model: str) -> str:
+    """Return the run of a checkpoint: what stands before the last @.
+
+    A model without an @ in its name is a run of its own.
+
+    >>> run_of('mix1@1000'), run_of('org/llama')
+    ('mix1', 'org/llama')
+    """
+    return model.rpartition('@')[0] or model
