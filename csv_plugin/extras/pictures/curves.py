@@ -32,7 +32,8 @@ def trajectory_picture(triage: Triage) -> Figure:
     for axes, benchmark in zip(row, triage.benchmarks):
         _draw_panel(axes, triage, benchmark, look)
         axes.set_title(wrapped(benchmark))
-    explain(figure, f'training {triage.measure}', 'accuracy', _handles(look))
+    explain(figure, f'training {triage.measure}', 'accuracy, %',
+            _handles(look))
     return figure
 
 
@@ -75,15 +76,15 @@ def _draw_predictions(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
     table = triage.predictions.select(run.checkpoints)
     axes.fill_between(
         run.tokens,
-        table.low[:, b, 0],
-        table.high[:, b, 0],
+        100 * table.low[:, b, 0],
+        100 * table.high[:, b, 0],
         color=own.colour,
         alpha=0.15,
         lw=0,
         zorder=1)
     axes.plot(
         run.tokens,
-        table.values[:, b, 0],
+        100 * table.values[:, b, 0],
         color=own.colour,
         ls=own.line,
         zorder=2)
@@ -93,14 +94,15 @@ def _draw_forecast(axes: Axes, triage: Triage, run: RunTrajectory, b: int,
                    own: Look, shift: float) -> None:
     expected = triage.expected[run.run]
     now = triage.predictions.select(run.checkpoints[-1:]).values[0, b, 0]
-    value, place = expected.values[b], run.budget * shift
-    axes.plot([run.tokens[-1], place], [now, value],
+    value, place = 100 * expected.values[b], run.budget * shift
+    axes.plot([run.tokens[-1], place], [100 * now, value],
               color=own.colour,
               ls=':',
               zorder=2)
     axes.errorbar(
         place,
-        value, [[value - expected.low[b]], [expected.high[b] - value]],
+        value,
+        [[value - 100 * expected.low[b]], [100 * expected.high[b] - value]],
         color=own.colour,
         marker=own.marker,
         markerfacecolor='white',
