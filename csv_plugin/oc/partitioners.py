@@ -10,6 +10,7 @@ from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import read_model_dump
+from csv_plugin.oc.accelerators import accelerate
 from csv_plugin.oc.run_checks import check_run, class_name, is_texts
 
 
@@ -32,14 +33,15 @@ class TextsApartPartitioner(NaivePartitioner):
         Raises:
             SystemExit: The config is wrong; it has one line.
         """
-        if self.before_models:
-            try:
+        try:
+            accelerate(cfg)
+            if self.before_models:
                 warnings = check_run(cfg)
                 check_entries(cfg['models'])
-            except InputError as error:
-                raise SystemExit(f'error: {error}') from error
-            for warning in warnings:
-                self.logger.warning(warning)
+                for warning in warnings:
+                    self.logger.warning(warning)
+        except InputError as error:
+            raise SystemExit(f'error: {error}') from error
         return super().__call__(cfg)
 
     def partition(self,

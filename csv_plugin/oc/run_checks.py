@@ -26,6 +26,8 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 _SUMMARIZER = 'PredictedSummarizer'
+#: OpenCompass's models in LMDeploy.
+_LMDEPLOY = ('TurboMindModel', 'TurboMindModelwithChatTemplate')
 #: Groups of datasets whose averages every summary has by itself.
 _COMMON: tuple[Mapping[str, Any],
                ...] = (*bbh_summary_groups, *mmlu_summary_groups,
@@ -48,6 +50,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
         warnings += _check_summarizer(summarizer, datasets)
     if any(map(is_texts, datasets)):
+        _check_engines(models)
         warnings += [
             f'model {model_abbr_from_cfg(model)!r}: no token losses will come '
             'of it, as an API returns none. Wrap it as TokenLossModel with an '
@@ -86,6 +89,19 @@ def _check_summarizer(summarizer: Mapping[str, Any],
         yield ('no dataset or summary group of this run is called '
                f'{shortened(", ".join(missing), 200)}: predictions of these '
                'benchmarks have no accuracy beside them.')
+
+
+def _check_engines(models: Sequence[Any]) -> None:
+    """Refuse models in LMDeploy, whose texts would fail once it is loaded."""
+    for model in models:
+        kind = class_name(model['type'])
+        if kind in _LMDEPLOY:
+            raise InputError(
+                f'model {model_abbr_from_cfg(model)!r}',
+                'an engine that gives token losses for the texts', f'{kind}, '
+                'as LMDeploy returns no log-probabilities of given tokens',
+                'Use vLLM (-a vllm) or transformers (no -a), or leave the '
+                'texts out of this run (docs/opencompass.md).')
 
 
 def _returns_no_losses(model: Mapping[str, Any]) -> bool:

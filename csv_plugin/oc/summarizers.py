@@ -19,6 +19,7 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS
 from csv_plugin.io.runs.run_scores import PREDICTED_MODE
+from csv_plugin.oc.accelerators import accelerate
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files,
                                       with_common_groups)
@@ -69,6 +70,7 @@ class PredictedSummarizer(DefaultSummarizer):
                  benchmarks: Sequence[tuple[str, Any]] = (),
                  with_scores: bool = False,
                  **kwargs: Any) -> None:
+        accelerate(config)
         kwargs['summary_groups'] = with_common_groups(
             kwargs.get('summary_groups', ()), config['datasets'])
         super().__init__(config, **kwargs)
