@@ -11,7 +11,7 @@ from typing import Any, Optional
 from opencompass.utils import model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.oc.run_checks import class_name, class_of
+from csv_plugin.oc.classes import class_name, class_of
 
 #: Classes whose entries OpenCompass exchanges. It knows the first one by its
 #: name alone, where a config has the class.

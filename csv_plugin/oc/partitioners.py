@@ -11,7 +11,8 @@ from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.oc.accelerators import accelerate
-from csv_plugin.oc.run_checks import check_run, class_name, is_texts
+from csv_plugin.oc.classes import class_name
+from csv_plugin.oc.run_checks import check_run, is_texts
 
 
 @PARTITIONERS.register_module()

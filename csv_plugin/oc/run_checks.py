@@ -11,7 +11,6 @@ from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
 from opencompass.configs.summarizers.groups.ceval import ceval_summary_groups
 from opencompass.configs.summarizers.groups.cmmlu import cmmlu_summary_groups
 from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
-from opencompass.registry import MODELS
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
@@ -24,6 +23,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.oc.classes import class_name, class_of
 
 _SUMMARIZER = 'PredictedSummarizer'
 #: OpenCompass's models in LMDeploy.
@@ -114,16 +114,6 @@ def _returns_no_losses(model: Mapping[str, Any]) -> bool:
     kind = class_of(kind)
     return (getattr(kind, 'is_api', False)
             and not hasattr(kind, 'get_token_loss'))
-
-
-def class_of(kind: Any) -> Any:
-    """Return a class of models, which a config may contain as a text."""
-    return MODELS.get(kind) if isinstance(kind, str) else kind
-
-
-def class_name(kind: Any) -> str:
-    """Return the name of a class, which a config may contain as a text."""
-    return kind.rpartition('.')[2] if isinstance(kind, str) else kind.__name__
 
 
 def is_texts(dataset: Any) -> bool:

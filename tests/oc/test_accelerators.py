@@ -11,8 +11,8 @@ from opencompass.utils.run import change_accelerator
 from csv_plugin.configs.models.paper_models import base_model, chat_model
 from csv_plugin.configs.models.tidewell_zoo import held_out_models
 from csv_plugin.oc.accelerators import accelerate
+from csv_plugin.oc.classes import class_of
 from csv_plugin.oc.models import TokenLossModel
-from csv_plugin.oc.run_checks import class_of
 from tests.oc import tiny
 from tests.oc.test_partitioners import EXAM, config_of, tasks_of, texts
 
