@@ -13,6 +13,7 @@ from csv_plugin.configs.models.tidewell_zoo import held_out_models
 from csv_plugin.oc.accelerators import accelerate
 from csv_plugin.oc.classes import class_of
 from csv_plugin.oc.models import TokenLossModel
+from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.oc import tiny
 from tests.oc.test_partitioners import EXAM, config_of, tasks_of, texts
 
@@ -143,3 +144,8 @@ def test_all_stages_of_a_call_have_the_same_models(monkeypatch, tmp_path,
         config = config_of(tmp_path / 'run', [entry], [EXAM])
         [task] = tasks_of(config, stage)
         assert [model['abbr'] for model in task['models']] == ['Qwen2-7B-vllm']
+    # A summary alone is not preceded by a partitioner.
+    config = config_of(tmp_path / 'run', [entry], [EXAM])
+    summarizer = PredictedSummarizer(config, [('later', 'later.safetensors')])
+    assert [model['abbr']
+            for model in summarizer.model_cfgs] == ['Qwen2-7B-vllm']
