@@ -23,4 +23,4 @@ models = held_out_models
 datasets = [*tidewell_exams_datasets, *salience_texts_datasets]  # * the texts
 work_dir = 'outputs/csv'
 # The models are small: several share a process.
-infer['partitioner']['n_tasks'] = 2
+infer['n_tasks'] = 2

@@ -39,7 +39,7 @@ model_dataset_combinations = [
 summarizer = dict(
     type=PredictedSummarizer, predictors=[('predicted', predictor)])
 infer['runner']['max_num_workers'] = 8
-eval['partitioner']['n_tasks'] = 8
+eval['n_tasks'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper'
 del base_benchmarks, chat_benchmarks, base_models, chat_models

@@ -30,7 +30,7 @@ datasets = [salience_texts(texts)]
 summarizer = dict(
     type=PredictedSummarizer, predictors=[('predicted', predictor)])
 infer['runner']['max_num_workers'] = 8
-eval['partitioner']['n_tasks'] = 8
+eval['n_tasks'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper_losses'
 del base_models, chat_models, unsplit_models

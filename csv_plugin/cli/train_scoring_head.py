@@ -30,7 +30,7 @@ from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.methods import (MEAN_LOSS, ONE_MODEL, PAPER,
-                                   check_validation, fit)
+                                   check_validation, fit, train_paper)
 from csv_plugin.report.notes import family_notes, shortage_notes
 
 
@@ -104,8 +104,15 @@ def run(args: argparse.Namespace) -> None:
     mixed = _warn(collection, models)
     data = (collection.losses, collection.accuracies.select(models),
             collection.families)
-    trained = fit(*data, args.method, scoring_lm, validation, settings,
-                  bar('steps'))
+    steps = None
+    if settings:
+        others = [model for model in collection.info if model not in models]
+        trained, steps = train_paper(collection.losses, collection.accuracies,
+                                     collection.families,
+                                     scoring_lm, validation, others, settings,
+                                     bar('steps'))
+    else:
+        trained = fit(*data, scoring_lm=scoring_lm)
     predictors = {
         PAPER if settings else METHOD: trained,
         BASELINE: fit(*data, MEAN_LOSS, scoring_lm)
@@ -116,7 +123,7 @@ def run(args: argparse.Namespace) -> None:
         if args.keep_collection:
             collection.write(args.out / 'collection')
         shown = write_training(args.out, predictors, collection, args.command,
-                               mixed, args.wide)
+                               mixed, args.wide, steps)
     print(shown)
     print_end(args.out, 'salience', 'predict', 'outputs/losses', '--predictor',
               args.out / PREDICTOR)

@@ -8,7 +8,7 @@ dataset does not end the others.
 Two tasks run at a time; for more, as with several GPUs, add to a config:
 
     infer['runner']['max_num_workers'] = 8
-    eval['partitioner']['n_tasks'] = 8
+    eval['n_tasks'] = 8
     eval['runner']['max_num_workers'] = 8
 """
 from opencompass.runners import LocalRunner
@@ -21,6 +21,7 @@ infer = dict(
     runner=dict(
         type=LocalRunner, max_num_workers=2, task=dict(type=SteadyInferTask)))
 eval = dict(
-    partitioner=dict(type=FewTasksPartitioner, n_tasks=1),
+    n_tasks=1,
+    partitioner=dict(type=FewTasksPartitioner),
     runner=dict(
         type=LocalRunner, max_num_workers=2, task=dict(type=SteadyEvalTask)))

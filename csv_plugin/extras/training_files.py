@@ -1,20 +1,25 @@
 """The files of a training: a predictor, tables and pictures."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Optional
+
+import numpy as np
 
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
 from csv_plugin.extras.pictures import (capability_picture, capability_points,
-                                        methods_picture, save)
+                                        methods_picture, save, steps_picture)
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import write_csv
+from csv_plugin.lm.head.training_steps import SPLITS, TrainingSteps
 from csv_plugin.report.leaderboards import write_markdown
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
-PREDICTOR, PICTURES = 'predictor.safetensors', 'pictures'
+PREDICTOR, PICTURES, STEPS = 'predictor.safetensors', 'pictures', 'steps.csv'
 
 
 def write_training(out: Path,
@@ -22,12 +27,13 @@ def write_training(out: Path,
                    collection: Collection,
                    command: str,
                    remarks: Sequence[str] = (),
-                   wide: bool = False) -> str:
+                   wide: bool = False,
+                   steps: Optional[TrainingSteps] = None) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
     The first of `predictors` is the one that was trained; the baseline
-    follows. `remarks` are notes of the report on all benchmarks. Returns the
-    `summary` of the study, which takes `wide`.
+    follows. `remarks` are notes of the report on all benchmarks, `steps` those
+    of Algorithm 2. Returns the `summary` of the study, which takes `wide`.
     """
     trained = next(iter(predictors.values()))
     losses = trained.loss_table(collection.losses)
@@ -37,7 +43,8 @@ def write_training(out: Path,
     n_fitted = len(collection.info) - len(shown)
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
     pictures = out / PICTURES
-    earlier = *pictures.glob('*.png'), *pictures.glob('*.svg')
+    earlier = (*pictures.glob('*.png'), *pictures.glob('*.svg'),
+               *out.glob(STEPS))
     with file_set(out, *earlier):
         write_predictions(out, study, collection.info)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
@@ -47,8 +54,22 @@ def write_training(out: Path,
         drawn = {'capability': capability_picture(points)}
         if shown:
             drawn['methods'] = methods_picture(study.predictions)
+        if steps is not None:
+            _write_steps(out / STEPS, steps)
+            drawn['steps'] = steps_picture(steps, collection.families)
         for name, figure in drawn.items():
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
     return summary(study, title, wide)
+
+
+def _write_steps(path: Path, steps: TrainingSteps) -> None:
+    """Write the mean squared errors of every step, squared fractions."""
+    errors = [steps.mse(split) for split in SPLITS]
+    rows = [(benchmark, step, *(of_split[step, b] for of_split in errors))
+            for b, benchmark in enumerate(steps.benchmarks)
+            for step in range(len(steps.scores))
+            if not np.isnan(steps.curve.alpha[step, b])]
+    write_csv(path, ('benchmark', 'step', *(f'mse_{name}' for name in SPLITS)),
+              rows)

@@ -22,6 +22,7 @@ from csv_plugin.core.texts import TextSet
 
 if TYPE_CHECKING:
     from csv_plugin.lm.head import HeadSettings
+    from csv_plugin.lm.head.paper_head import PaperTraining
 
 #: Methods by name: the model of accuracies, the baseline, and the paper's
 #: training of a head on a scoring LM (Algorithm 2).
@@ -153,36 +154,45 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
                          'Read dumps by read_dumps(paths, texts).')
-    if validation or method == PAPER:  # Before the states, which take long.
+    if method == PAPER:
+        return train_paper(losses, accuracies, families, scoring_lm,
+                           validation, (), settings, progress).predictor
+    if validation:
         check_validation(validation, accuracies.models)
     losses = losses.select(accuracies.models)
     targets = _target_tokens(losses, scoring_lm)
-    table = targets.table({model: losses[model].texts for model in losses})
-    if method == PAPER:
-        predictor = _fit_paper(table, losses.texts, targets, accuracies,
-                               groups, scoring_lm, validation, settings,
-                               progress)
+    table = _table(targets, losses)
+    # The baseline needs no tokens of answers.
+    answered = accuracies.benchmarks if method == ONE_MODEL else ()
+    source, units = token_columns(table, losses.texts, targets, answered)
+    features = source.features(table)
+    if method == MEAN_LOSS:
+        predictor = fit_mean_loss_predictor(features, accuracies, groups)
     else:
-        # The baseline needs no tokens of answers.
-        answered = accuracies.benchmarks if method == ONE_MODEL else ()
-        source, units = token_columns(table, losses.texts, targets, answered)
-        features = source.features(table)
-        if method == MEAN_LOSS:
-            predictor = fit_mean_loss_predictor(features, accuracies, groups)
-        else:
-            predictor = fit_predictor(features, accuracies, groups, units)
-        predictor = predictor.with_tokens(targets, source)
-    return predictor.noted({
-        model: dump.info
-        for model, dump in losses.items()
-    })
+        predictor = fit_predictor(features, accuracies, groups, units)
+    return _noted(predictor.with_tokens(targets, source), losses)
 
 
-def _fit_paper(table: LossTable, texts: TextSet, targets: TargetTokens,
-               accuracies: AccuracyTable, families: Sequence[str],
-               scoring_lm: Optional[tuple[Any, Any]],
-               validation: Sequence[str], settings: Optional['HeadSettings'],
-               progress: Progress) -> Predictor:
+def train_paper(losses: ModelLosses,
+                accuracies: AccuracyTable,
+                families: Mapping[str, str],
+                scoring_lm: Optional[tuple[Any, Any]],
+                validation: Sequence[str],
+                watched: Sequence[str] = (),
+                settings: Optional['HeadSettings'] = None,
+                progress: Progress = iter) -> 'PaperTraining':
+    """Train by Algorithm 2, and record what every step does.
+
+    Arguments are as in `fit`, with accuracies of the `watched` models too:
+    their errors are recorded at every step, and change nothing.
+
+    Raises:
+        InputError: There is no scoring LM, or as in `check_validation` and
+            `train_paper_head`.
+    """
+    fitted = [name for name in accuracies.models if name not in watched]
+    # Before the states, which take long.
+    check_validation(validation, fitted)
     if scoring_lm is None:
         raise InputError("the paper's head", 'hidden states of a scoring LM',
                          'none', 'Give a scoring LM.')
@@ -190,9 +200,31 @@ def _fit_paper(table: LossTable, texts: TextSet, targets: TargetTokens,
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import train_paper_head
     from csv_plugin.lm.hidden_states import states_in_parts
-    states = states_in_parts(*scoring_lm, texts.texts)
-    return train_paper_head(table, targets, states, accuracies, families,
-                            validation, settings or HeadSettings(), progress)
+    was_run = accuracies.select(fitted).benchmarks_run
+    accuracies = accuracies.select(benchmarks=was_run)
+    others = losses.select(watched)
+    losses = losses.select(fitted)
+    targets = _target_tokens(losses, scoring_lm)
+    states = states_in_parts(*scoring_lm, losses.texts.texts)
+    training = train_paper_head(
+        _table(targets, losses), targets, states, accuracies,
+        [families[name] for name in fitted], validation,
+        HeadSettings() if settings is None else settings, progress,
+        _table(targets, others) if watched else None)
+    return training._replace(predictor=_noted(training.predictor, losses))
+
+
+def _table(targets: TargetTokens, losses: ModelLosses) -> LossTable:
+    """Losses of all models on the target tokens."""
+    return targets.table({model: losses[model].texts for model in losses})
+
+
+def _noted(predictor: Predictor, losses: ModelLosses) -> Predictor:
+    """The predictor with notes on losses that were made differently."""
+    return predictor.noted({
+        model: dump.info
+        for model, dump in losses.items()
+    })
 
 
 def _target_tokens(losses: ModelLosses,

@@ -21,7 +21,7 @@ from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.lm.loading import (READ_IT, check_files, config_without_code,
                                    load_tokenizer, own_code_refused)
-from csv_plugin.oc.run_checks import class_of
+from csv_plugin.oc.classes import class_of
 
 #: Classes of OpenCompass that load models by transformers, and by vLLM.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)

@@ -11,8 +11,10 @@ from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import read_model_dump
+from csv_plugin.oc.accelerators import accelerate
+from csv_plugin.oc.classes import class_name
 from csv_plugin.oc.models import check_engine, check_files_of
-from csv_plugin.oc.run_checks import check_run, class_name, is_texts
+from csv_plugin.oc.run_checks import check_run, is_texts
 
 #: What a task imports before it looks for classes.
 _IMPORTS = dict(imports=['csv_plugin.oc'], allow_failed_imports=False)
@@ -28,21 +30,23 @@ class FewTasksPartitioner(NaivePartitioner):
     any model runs, the config is checked, and texts whose dump is lost,
     damaged or of another model are scored again.
 
+    `n_tasks` of `infer` or `eval` in the config is the most tasks of the
+    stage, which then have several models; without it no model shares a task.
+    It does not belong to the partitioner, as OpenCompass exchanges that by
+    `--slurm` and keeps its arguments.
+
     Args:
         out_dir (str): Filled in by OpenCompass.
         n (int): Most datasets of a model in a task.
-        n_tasks (Optional[int]): Most tasks, which then have several models;
-            by default no model shares a task.
         **settings (Any): As in `NaivePartitioner`.
     """
 
     def __init__(self,
                  out_dir: str,
                  n: int = 1000,
-                 n_tasks: Optional[int] = None,
                  **settings: Any) -> None:
         super().__init__(out_dir, n, **settings)
-        self.n_tasks = n_tasks
+        self.n_tasks: Optional[int] = None
         self.before_models = Path(out_dir).name == 'predictions'
 
     def __call__(self, cfg: Any) -> list[Any]:
@@ -51,14 +55,17 @@ class FewTasksPartitioner(NaivePartitioner):
         Raises:
             SystemExit: The config is wrong; it has one line.
         """
-        if self.before_models:
-            try:
+        try:
+            accelerate(cfg)
+            if self.before_models:
                 warnings = check_run(cfg)
                 check_entries(cfg['models'])
-            except InputError as error:
-                raise SystemExit(f'error: {error}') from error
-            for warning in warnings:
-                self.logger.warning(warning)
+                for warning in warnings:
+                    self.logger.warning(warning)
+        except InputError as error:
+            raise SystemExit(f'error: {error}') from error
+        stage = 'infer' if self.before_models else 'eval'
+        self.n_tasks = cfg.get(stage, {}).get('n_tasks')
         return super().__call__(cfg)
 
     def partition(self,

@@ -11,7 +11,6 @@ from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
 from opencompass.configs.summarizers.groups.ceval import ceval_summary_groups
 from opencompass.configs.summarizers.groups.cmmlu import cmmlu_summary_groups
 from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
-from opencompass.registry import MODELS
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
@@ -25,8 +24,11 @@ from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.oc.classes import class_name, class_of
 
 _SUMMARIZER = 'PredictedSummarizer'
+#: OpenCompass's models in LMDeploy.
+_LMDEPLOY = ('TurboMindModel', 'TurboMindModelwithChatTemplate')
 #: Groups of datasets whose averages every summary has by itself.
 COMMON_GROUPS: tuple[Mapping[str, Any],
                      ...] = (*bbh_summary_groups, *mmlu_summary_groups,
@@ -51,6 +53,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
         warnings += _check_summarizer(summarizer, models, datasets)
     if any(map(is_texts, datasets)):
+        _check_engines(models)
         warnings += [
             f'model {model_abbr_from_cfg(model)!r}: no token losses will come '
             'of it, as an API returns none. Wrap it as TokenLossModel with an '
@@ -98,6 +101,19 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
                'benchmarks have no accuracy beside them.')
 
 
+def _check_engines(models: Sequence[Any]) -> None:
+    """Refuse models in LMDeploy, whose texts would fail once it is loaded."""
+    for model in models:
+        kind = class_name(model['type'])
+        if kind in _LMDEPLOY:
+            raise InputError(
+                f'model {model_abbr_from_cfg(model)!r}',
+                'an engine that gives token losses for the texts', f'{kind}, '
+                'as LMDeploy returns no log-probabilities of given tokens',
+                'Use vLLM (-a vllm) or transformers (no -a), or leave the '
+                'texts out of this run (docs/opencompass.md).')
+
+
 def _returns_no_losses(model: Mapping[str, Any]) -> bool:
     """Return whether a model is behind an API that returns no losses."""
     kind = model['type']
@@ -108,16 +124,6 @@ def _returns_no_losses(model: Mapping[str, Any]) -> bool:
     kind = class_of(kind)
     return (getattr(kind, 'is_api', False)
             and not hasattr(kind, 'get_token_loss'))
-
-
-def class_of(kind: Any) -> Any:
-    """Return a class of models, which a config may contain as a text."""
-    return MODELS.get(kind) if isinstance(kind, str) else kind
-
-
-def class_name(kind: Any) -> str:
-    """Return the name of a class, which a config may contain as a text."""
-    return kind.rpartition('.')[2] if isinstance(kind, str) else kind.__name__
 
 
 def is_texts(dataset: Any) -> bool:

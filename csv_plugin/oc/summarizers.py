@@ -32,6 +32,7 @@ from csv_plugin.io.runs.run_dumps import TEXTS
 from csv_plugin.io.runs.run_failures import failure_of
 from csv_plugin.io.runs.run_items import items_run
 from csv_plugin.io.runs.run_scores import ENDS, PREDICTED_MODE
+from csv_plugin.oc.accelerators import accelerate
 from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       check_benchmarks, check_models,
                                       names_in_run, of_losses, predictor_files,
@@ -93,6 +94,7 @@ class PredictedSummarizer(DefaultSummarizer):
                  benchmarks: Sequence[tuple[str, Any]] = (),
                  known: Union[bool, str] = False,
                  **kwargs: Any) -> None:
+        accelerate(config)
         kwargs['summary_groups'] = with_common_groups(
             kwargs.get('summary_groups', ()), config['datasets'])
         super().__init__(config, **kwargs)

@@ -116,7 +116,7 @@ def test_configs_are_copied(tmp_path, monkeypatch, capsys):
     assert main(['configs', '--out', 'new/folder', 'eval_csv']) == 0
     assert 'eval_csv.py: expected no file, or the same' in refusal(
         capsys, 'configs')
-    assert "eval_csv_real, eval_csv_trial, found 'eval'" in refusal(
+    assert "eval_csv_slurm, eval_csv_trial, found 'eval'" in refusal(
         capsys, 'configs', 'eval')
 
 

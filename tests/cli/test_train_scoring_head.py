@@ -234,6 +234,14 @@ def test_the_papers_method_with_settings(world, tmp_path, no_pictures, heads):
     assert validation == [m for m in CHOSEN if m.endswith('@65')]
     predictor = load_predictor(tmp_path / 'new/predictor.safetensors')
     assert predictor.columns.units == ('loss', 'score of scenes')
+    steps = csv_rows(tmp_path / 'new/steps.csv')
+    assert [row['step'] for row in steps] == [*'01234']
+    # Those of the predictor, which the step with the least error gave.
+    errors = [(float(row['predicted']) - float(row['observed']))**2
+              for row in rows_of(tmp_path / 'new').values()
+              if row['split'] == 'test']
+    best = min(steps, key=lambda row: float(row['mse_validation']))
+    assert float(best['mse_test']) == pytest.approx(np.mean(errors), rel=.2)
     report = (tmp_path / 'new/report.md').read_text('utf-8')
     assert 'MSE paper' in report and 'MSE salience' not in report
 

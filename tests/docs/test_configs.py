@@ -12,7 +12,7 @@ from tests.docs.blocks import all_blocks
 #: What a part leaves to the config around it.
 START = '''
 from mmengine.config import read_base
-from opencompass.models import OpenAISDK
+from opencompass.models import VLLM, HuggingFaceBaseModel, OpenAISDK
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
@@ -69,5 +69,7 @@ def test_a_part_of_a_config(block, tmp_path, monkeypatch):
     Path('runs/mix1/checkpoint-1000').mkdir(parents=True)
     Path('config.py').write_text(around(block), 'utf-8')
     config = Config.fromfile('config.py')
-    names = re.findall(r'^(\w+) = ', block.text, re.M) or ['models']
+    names = (
+        re.findall(r'^(\w+) = ', block.text, re.M)
+        or re.findall(r' import (\w+)', block.text) or ['models'])
     assert all(config[name] for name in names)

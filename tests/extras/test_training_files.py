@@ -11,6 +11,7 @@ from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.lm.methods import fit
+from tests.extras.pictures.samples import some_steps
 from tests.runs import FITTED, TEXTS, dump, model_losses, true_accuracy
 
 SKILLS = {**FITTED, 'new-1': .3, 'new-2': 1.7}
@@ -47,14 +48,36 @@ def predictors(collection):
 def drawn(monkeypatch):
     """What pictures are made of, in place of pictures."""
     seen = {}
-    for name in ('capability', 'methods'):
+    for name in ('capability', 'methods', 'steps'):
         monkeypatch.setattr(
             training_files,
             f'{name}_picture',
-            lambda data, name=name: seen.setdefault(name, data))
+            lambda data, *more, name=name: seen.setdefault(name, data))
     monkeypatch.setattr(training_files, 'save',
                         lambda figure, path: write_text(path, 'picture'))
     return seen
+
+
+def test_steps_are_written_and_removed(tmp_path, predictors, collection,
+                                       drawn):
+    """A later training by another method leaves none of an earlier one."""
+    steps = some_steps()
+    write_training(
+        tmp_path, predictors, collection, 'python a.py', steps=steps)
+    lines = (tmp_path / 'steps.csv').read_text('utf-8').splitlines()
+    assert lines[0] == ('benchmark,step,mse_training,mse_validation,mse_test')
+    # The first benchmark stopped half-way.
+    assert len(lines) == 1 + 20 + 40
+    benchmark, step, *errors = lines[1 + 20 + 7].split(',')
+    assert (benchmark, step) == ('other', '7')
+    np.testing.assert_allclose([*map(float, errors)], [
+        steps.mse(split)[7, 1] for split in ('training', 'validation', 'test')
+    ])
+    assert drawn['steps'] is steps
+    assert (tmp_path / 'pictures/steps.png').exists()
+    write_training(tmp_path, predictors, collection, 'python a.py')
+    assert not (tmp_path / 'steps.csv').exists()
+    assert not (tmp_path / 'pictures/steps.png').exists()
 
 
 def test_all_files_of_a_training(tmp_path, predictors, collection, drawn):

@@ -170,8 +170,9 @@ def test_the_papers_method_is_its_head(scoring_lm):
         progress=lambda steps: seen.append(len(steps)) or steps)
     assert seen == [4]
     expected = train_paper_head(TABLE, TARGETS,
-                                hidden_states(*scoring_lm, TEXTS.texts),
-                                TO_FIT, GROUPS, VALIDATION, FEW_STEPS)
+                                hidden_states(*scoring_lm,
+                                              TEXTS.texts), TO_FIT, GROUPS,
+                                VALIDATION, FEW_STEPS).predictor
     np.testing.assert_allclose(
         found.predict(DUMPS).values, expected.predict(DUMPS).values, atol=1e-6)
 

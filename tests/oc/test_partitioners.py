@@ -73,9 +73,12 @@ def test_models_share_tasks(texts, tmp_path, n_tasks):
     config = config_of(
         tmp_path,
         models, [EXAM, texts],
-        model_dataset_combinations=combinations)
-    tasks = tasks_of(config, n_tasks=n_tasks)
+        model_dataset_combinations=combinations,
+        infer=dict(n_tasks=n_tasks),
+        eval=dict(n_tasks=1))
+    tasks = tasks_of(config)
     assert len(tasks) == min(n_tasks, 3)
+    assert len(tasks_of(config, 'results')) == 1
     pairs = sorted((model['abbr'], dataset['abbr']) for task in tasks
                    for model, part in zip(task['models'], task['datasets'])
                    for dataset in part)

@@ -163,7 +163,7 @@ class ZooStudy:
             'constant': np.tile(mean, (len(whole.models), 1)),
             BASELINE: self.predicted(self.fit(fitted, baseline=True)),
             LABEL: self.label_token_loss(fitted),
-            "the paper's head": self._head(),
+            "the paper's head": self.by_head(),
             TEXTS: self.predicted(self.fit(fitted, answers=False)),
             OURS: self.predicted(self.fit(fitted)),
         }
@@ -253,7 +253,7 @@ class ZooStudy:
             predicted.append(predictor.predict(features).values[:, 0, 0])
         return np.stack(predicted, axis=1)
 
-    def _head(self) -> NDArray:
+    def by_head(self) -> NDArray:
         """Accuracies that the paper's head predicts, `(M, B)`."""
         heads = train_heads(self.standardised, self.table,
                             self.collection.accuracies, self.models_in(TRAIN),

@@ -100,18 +100,28 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     """Accuracy against the predicted exponent, one panel per benchmark.
 
     Filled points are training models, open ones are held out. Better models
-    stand to the right.
+    stand to the right. Titles have mean absolute distances from the curve.
     """
     look = looks(chain.from_iterable(part.families for part in points))
     figure, (row, ) = panels(len(points))
     for axes, part in zip(row, points):
         _draw_points(axes, part, look)
-        axes.set_title(wrapped(part.benchmark))
+        axes.set_title(f'{wrapped(part.benchmark)}{_distance(part)}')
     explain(
         figure,
         'exponent of the curve, predicted by the losses (better to the '
-        'right)', 'accuracy', _handles(look))
+        'right)', 'accuracy, %', _handles(look))
     return figure
+
+
+def _distance(points: CapabilityPoints) -> str:
+    """Line of a title: how far models held out are from the curve."""
+    held_out = points.drawn & ~points.fitted
+    if not held_out.any():
+        return ''
+    on_curve = accuracy_of(points.exponents, np.array(points.floor))
+    error = np.abs(on_curve - points.accuracies)[held_out].mean()
+    return f'\nheld out: {100 * error:.1f} points off'
 
 
 def _draw_points(axes: Axes, points: CapabilityPoints,
@@ -120,12 +130,12 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
     if not drawn.any():
         show_empty(axes)
         return
-    x, y = points.exponents, points.accuracies
-    axes.axhline(points.chance, zorder=1, **_CHANCE)
+    x, y = points.exponents, 100 * points.accuracies
+    axes.axhline(100 * points.chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
         exponents = np.linspace(*ends, 400)
-        axes.plot(exponents, accuracy_of(exponents, np.array(points.floor)),
-                  **_LINES[name])
+        accuracies = accuracy_of(exponents, np.array(points.floor))
+        axes.plot(exponents, 100 * accuracies, **_LINES[name])
     families = np.array(points.families, dtype=object)
     for family in dict.fromkeys(points.families):
         for fitted in (True, False):
@@ -139,7 +149,7 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     **_marker(look[family], fitted))
     low, high = pad(x[drawn])
     axes.set_xlim(low, high)
-    axes.set_ylim(*pad(y[drawn], np.array([points.chance])))
+    axes.set_ylim(*pad(y[drawn], np.array([100 * points.chance])))
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:

@@ -38,7 +38,8 @@ def trajectory_picture(triage: Triage) -> Figure:
     for axes, benchmark in zip(row, triage.benchmarks):
         _draw_panel(axes, triage, benchmark, look)
         axes.set_title(wrapped(benchmark))
-    explain(figure, f'training {triage.measure}', 'accuracy', _handles(look))
+    explain(figure, f'training {triage.measure}', 'accuracy, %',
+            _handles(look))
     return figure
 
 
@@ -84,15 +85,15 @@ def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
     table = triage.predictions.select(run.checkpoints)
     axes.fill_between(
         run.tokens,
-        table.low[:, b, 0],
-        table.high[:, b, 0],
+        100 * table.low[:, b, 0],
+        100 * table.high[:, b, 0],
         color=own.colour,
         alpha=0.15,
         lw=0,
         zorder=1)
     axes.plot(
         run.tokens,
-        table.values[:, b, 0],
+        100 * table.values[:, b, 0],
         color=own.colour,
         ls=own.line,
         zorder=2)
@@ -102,19 +103,20 @@ def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
-    value, place = found.value, end.budget * shift
+    value, place = 100 * found.value, end.budget * shift
     last = {run.name: run.checkpoints[-1] for run in triage.runs}
     if end.name in last:
         now = triage.predictions.select([last[end.name]]).values[0, b, 0]
-        axes.plot([end.tokens, place], [now, value],
+        axes.plot([end.tokens, place], [100 * now, value],
                   color=own.colour,
                   ls=':',
                   zorder=2)
     # The expected accuracy may lie beyond an end of the interval.
+    ends = np.array([[value - 100 * found.low], [100 * found.high - value]])
     axes.errorbar(
         place,
         value,
-        np.maximum([[value - found.low], [found.high - value]], 0),
+        np.maximum(ends, 0),
         color=own.colour,
         marker=own.marker,
         markerfacecolor='white',

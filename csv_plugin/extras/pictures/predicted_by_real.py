@@ -1,4 +1,4 @@
-"""Predicted beside real accuracies: by each other, and model by model."""
+"""Predicted beside observed accuracies."""
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ from csv_plugin.extras.pictures.style import (ABREAST, GREY, Look, explain,
 
 @picture
 def methods_picture(predictions: Predictions) -> Figure:
-    """Predictions of held-out models, by their real accuracy.
+    """Predictions of held-out models, by their observed accuracy.
 
     One row per method, one column per benchmark; intervals are bars, and the
     mean absolute error is above each panel. Panels of one benchmark share
@@ -32,7 +32,7 @@ def methods_picture(predictions: Predictions) -> Figure:
             axes.set_title(title)
             if len(methods) > 1 and b % ABREAST == 0:
                 axes.set_ylabel(wrapped(method), fontweight='bold')
-    explain(figure, 'real accuracy', 'predicted accuracy',
+    explain(figure, 'observed accuracy, %', 'predicted accuracy, %',
             _handles(predictions.level))
     return figure
 
@@ -42,7 +42,7 @@ def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]
         points += [predictions.real[mask, b], predictions.values[mask, b, p]]
-    return pad(*points)
+    return pad(*(100 * part for part in points))
 
 
 def _handles(level: float) -> list[Artist]:
@@ -50,7 +50,7 @@ def _handles(level: float) -> list[Artist]:
     return [
         handle('held-out model', color='black', ls='', marker='o'),
         handle(interval, color='black', lw=0.8, alpha=0.5),
-        handle('predicted = real', color=GREY, lw=0.9, ls='--')
+        handle('predicted = observed', color=GREY, lw=0.9, ls='--')
     ]
 
 
@@ -62,15 +62,16 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
     if not mask.any():
         show_empty(axes)
         return ''
-    real, predicted = predictions.real[mask, b], predictions.values[mask, b, p]
+    observed = 100 * predictions.real[mask, b]
+    predicted = 100 * predictions.values[mask, b, p]
     axes.vlines(
-        real,
-        predictions.low[mask, b, p],
-        predictions.high[mask, b, p],
+        observed,
+        100 * predictions.low[mask, b, p],
+        100 * predictions.high[mask, b, p],
         color=own.colour,
         lw=0.8,
         alpha=0.5,
         zorder=2)
-    axes.plot(real, predicted, zorder=3, **own.points)
+    axes.plot(observed, predicted, zorder=3, **own.points)
     return ('mean absolute error\n'
-            f'{100 * metrics.mae(real, predicted):.1f} points')
+            f'{metrics.mae(observed, predicted):.1f} points')

@@ -6,7 +6,7 @@ alpha and beta are optimal whenever the gradient is taken, this is gradient
 descent on `min_{alpha, beta} sum_m (A_m - Ahat_m)^2` in theta alone (envelope
 theorem).
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -123,6 +123,39 @@ class HeadObjective:
         ])
 
 
+#: Is given a step, the indices of the benchmarks that have not stopped, and
+#: the heads of these at this step.
+Observer = Callable[[int, NDArray[np.int64], Evaluation], None]
+
+
+class Recorder:
+    """An `Observer` that keeps scores of M models and curves of B benchmarks.
+
+    Losses are divided by N_c, `(M, T)`, and may be those of models that take
+    no part in the training. What is kept is as in `TrainingSteps`.
+    """
+
+    def __init__(self, losses: Tensor, n_steps: int, floor: NDArray) -> None:
+        shape = (n_steps + 1, len(floor))
+        self.losses, self.floor, self.n_kept = losses, floor, 0
+        self.scores = np.full((shape[0], len(losses), shape[1]), np.nan)
+        self.alpha, self.beta = np.full((2, *shape), np.nan)
+
+    def __call__(self, step: int, running: NDArray[np.int64],
+                 evaluation: Evaluation) -> None:
+        weights = functional.softplus(evaluation.preactivations)
+        self.scores[step][:, running] = weighted_losses(self.losses, weights)
+        self.alpha[step, running] = evaluation.curve.alpha
+        self.beta[step, running] = evaluation.curve.beta
+        self.n_kept = step + 1
+
+    @property
+    def curve(self) -> Curve:
+        """Eq. 2 at every step that was made, `(S, B)`."""
+        alpha, beta = self.alpha[:self.n_kept], self.beta[:self.n_kept]
+        return Curve(alpha, beta, np.broadcast_to(self.floor, alpha.shape))
+
+
 @dataclass(frozen=True, eq=False)
 class TrainedHeads:
     """Heads of B benchmarks at their best steps, with their scaling laws.
@@ -148,7 +181,8 @@ def train_heads(states: Tensor,
                 train: Sequence[str],
                 validation: Sequence[str],
                 settings: HeadSettings = HeadSettings(),
-                progress: Progress = iter) -> TrainedHeads:
+                progress: Progress = iter,
+                observe: Optional[Observer] = None) -> TrainedHeads:
     """Algorithm 2 for all benchmarks at once; nothing in it is random.
 
     Each benchmark keeps the parameters with its lowest validation error, as if
@@ -157,7 +191,7 @@ def train_heads(states: Tensor,
 
     States at the tokens of the table, `(T, H)`, have any floating type. From
     all benchmarks something can be learned (`scaling_law.diagnose`). Models of
-    `validation` choose the step.
+    `validation` choose the step. `observe` is called at every step.
     """
     objective = HeadObjective.of(states, table, accuracies, train, validation)
     head = ScoringHead.uniform(states.shape[1], len(objective.floor),
@@ -170,6 +204,8 @@ def train_heads(states: Tensor,
     lines = None
     for step in progress(range(settings.n_steps + 1)):
         evaluation = objective.evaluate(head, lines)
+        if observe is not None:
+            observe(step, running, evaluation)
         validation_error = objective.errors(evaluation)[1]
         better = validation_error < error[running]
         chosen = running[better]

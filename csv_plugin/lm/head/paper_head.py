@@ -1,9 +1,10 @@
 """The paper's training (Algorithm 2) as a predictor."""
 from collections.abc import Mapping, Sequence
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 import scipy
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -21,8 +22,16 @@ from csv_plugin.core.predictor import Fit, Predictor, Units
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import PROBLEMS, diagnose
 from csv_plugin.lm.head import HeadSettings
-from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
+from csv_plugin.lm.head.algorithm2 import Recorder, TrainedHeads, train_heads
 from csv_plugin.lm.head.state_scale import StateScale
+from csv_plugin.lm.head.training_steps import (TEST, TRAINING, VALIDATION,
+                                               TrainingSteps)
+
+
+class PaperTraining(NamedTuple):
+    """The predictor of Algorithm 2, and what every step of it did."""
+    predictor: Predictor
+    steps: TrainingSteps
 
 
 def train_paper_head(table: LossTable,
@@ -32,8 +41,9 @@ def train_paper_head(table: LossTable,
                      families: Sequence[str],
                      validation: Sequence[str],
                      settings: HeadSettings = HeadSettings(),
-                     progress: Progress = iter) -> Predictor:
-    """The predictor of Algorithm 2 on the models of a table of losses.
+                     progress: Progress = iter,
+                     watched: Optional[LossTable] = None) -> PaperTraining:
+    """Train by Algorithm 2 on the models of a table of losses.
 
     States of a scoring LM at the target tokens, `(T, H)`, are standardised
     first, so that one learning rate serves all directions. Models of
@@ -43,13 +53,15 @@ def train_paper_head(table: LossTable,
     learned is predicted by its mean accuracy, with a note.
 
     Columns are the loss per character, and the capability score of each
-    benchmark (Eq. 1). Accuracies are of the models of the table, and families
-    are theirs.
+    benchmark (Eq. 1). Families are those of the models of the table, and
+    accuracies those of these models and of the `watched` ones, whose errors
+    are recorded at every step and change nothing.
 
     Raises:
-        InputError: There is no benchmark to learn from.
+        InputError: There is no benchmark to learn from, or a watched model
+            lacks a token that the others have.
     """
-    accuracies = accuracies.select(table.models)
+    everywhere, accuracies = accuracies, accuracies.select(table.models)
     chosen = np.isin(table.models, list(validation))
     problems = _problems(table, accuracies, ~chosen, chosen)
     learned = [name for name, problem in problems.items() if not problem]
@@ -61,8 +73,16 @@ def train_paper_head(table: LossTable,
             "Use the method 'one-model'.")  # yapf: disable
     states = StateScale.of(states, counted_tokens(table)).apply(states)
     train = [name for name, of in zip(table.models, chosen) if not of]
+    tables = [table] if watched is None else [table, watched]
+    losses = np.concatenate([
+        counted_losses(part, table.scored) / table.n_chars.sum()
+        for part in tables
+    ])
+    recorder = Recorder(
+        torch.from_numpy(losses).to(states.device), settings.n_steps,
+        accuracies.select(benchmarks=learned).chance)
     heads = train_heads(states, table, accuracies.select(benchmarks=learned),
-                        train, list(validation), settings, progress)
+                        train, list(validation), settings, progress, recorder)
     source = _columns(table, states, heads)
     features = source.features(table)
     score = {name: i for i, name in enumerate(learned, 1)}
@@ -93,11 +113,26 @@ def train_paper_head(table: LossTable,
         notes[name] = _notes(int(step), settings)
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
-    losses = np.sort(features.mean_loss)
+    mean_losses = np.sort(features.mean_loss)
     predictor = Predictor(features.columns, fit, model,
                           benchmark_fits(fit, model, notes), versions,
-                          losses[[0, -1]])
-    return predictor.with_tokens(targets, source)
+                          mean_losses[[0, -1]])
+    models = tuple(model for part in tables for model in part.models)
+    steps = TrainingSteps(heads.benchmarks, models,
+                          _splits(models, train, validation),
+                          everywhere.select(models, learned).values,
+                          recorder.scores[:recorder.n_kept], recorder.curve,
+                          heads.best_step)
+    return PaperTraining(predictor.with_tokens(targets, source), steps)
+
+
+def _splits(models: Sequence[str], train: Sequence[str],
+            validation: Sequence[str]) -> NDArray:
+    """The split of each model, `(M,)`."""
+    splits = np.full(len(models), TEST, object)
+    splits[np.isin(models, train)] = TRAINING
+    splits[np.isin(models, validation)] = VALIDATION
+    return splits
 
 
 def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.scaling_law import Curve
 from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
-                                        methods_picture, trajectory_picture)
+                                        methods_picture, steps_picture,
+                                        trajectory_picture)
+from csv_plugin.lm.head.training_steps import TrainingSteps
 from csv_plugin.triage.result import End
 from csv_plugin.triage.runs import Run
 
@@ -101,6 +104,28 @@ def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
         forecasts=table(runs, ahead, .3, .05))
 
 
+def some_steps(benchmarks: Sequence[str] = ('exam', 'other'),
+               n_models: int = 12,
+               n_steps: int = 40) -> TrainingSteps:
+    """Steps of a training; the first benchmark stops half-way."""
+    rng = np.random.default_rng(0)
+    shape = n_steps, len(benchmarks)
+    accuracies = rng.uniform(0.3, 0.9, (n_models, shape[1]))
+    accuracies[3, 1] = nan
+    noise = rng.normal(size=accuracies.shape)
+    shrinking = np.linspace(1, 0.1, n_steps)[:, None, None]
+    scores = np.exp(2 - accuracies + 0.3 * shrinking * noise)
+    scores[n_steps // 2:, :, 0] = nan
+    alpha = np.where(np.isnan(scores[:, 0]), nan, -1.0)
+    return TrainingSteps(
+        tuple(benchmarks), tuple(f'model-{m}' for m in range(n_models)),
+        np.array(['training', 'validation',
+                  'test'])[np.arange(n_models) % 3], accuracies, scores,
+        Curve(alpha, 3.5 + 0 * alpha, np.full(shape, 0.25)),
+        np.full(len(benchmarks), n_steps // 2) -
+        (np.arange(len(benchmarks)) == 0))
+
+
 def figures(names: Sequence[str]) -> dict[str, Figure]:
     """Every picture, of benchmarks, families, runs and models so named."""
     n = len(names)
@@ -115,5 +140,8 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
         'capability': capability_picture(points),
         'methods': methods_picture(
             replace(some_predictions(n), benchmarks=tuple(names))),
+        'steps': steps_picture(
+            some_steps(names, 15),
+            {f'model-{m}': family for m, family in enumerate(families)}),
         'trajectory': trajectory_picture(some_triage(names, names))
     }  # yapf: disable

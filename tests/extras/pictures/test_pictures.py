@@ -9,10 +9,11 @@ import pytest
 from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras import pictures
+from csv_plugin.lm.head.training_steps import SPLITS
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (FLOOR, HOSTILE, figures, name_of,
                                            some_points, some_predictions,
-                                           some_triage)
+                                           some_steps, some_triage)
 
 
 @pytest.mark.slow
@@ -53,6 +54,10 @@ def test_capability_points_and_curve():
     points.accuracies[3], points.exponents[4] = nan, nan
     none = replace(points, accuracies=np.full(30, nan))
     axes, empty = pictures.capability_picture([points, none]).axes
+    off = np.abs(accuracy_of(points.exponents, FLOOR) - points.accuracies)
+    error = 100 * np.nanmean(off[~points.fitted])
+    assert axes.get_title() == f'exam\nheld out: {error:.1f} points off'
+    assert empty.get_title() == 'exam'
     drawn = drawn_families(axes)
     for family in set(points.families):
         for fitted in (True, False):
@@ -64,16 +69,17 @@ def test_capability_points_and_curve():
             if rows:
                 np.testing.assert_array_equal(
                     drawn.pop((family, fitted)),
-                    np.stack([points.exponents, points.accuracies], 1)[rows])
+                    np.stack([points.exponents, 100 * points.accuracies],
+                             1)[rows])
     assert not drawn
     left, right = axes.get_xlim()
     assert left < np.nanmin(points.exponents)
     assert right > np.nanmax(points.exponents)
     chance, curve, beyond = axes.lines[:3]
-    assert set(chance.get_ydata()) == {0.25}
+    assert set(chance.get_ydata()) == {25}
     for line in (beyond, curve):
-        np.testing.assert_array_equal(line.get_ydata(),
-                                      accuracy_of(line.get_xdata(), FLOOR))
+        np.testing.assert_array_equal(
+            line.get_ydata(), 100 * accuracy_of(line.get_xdata(), FLOOR))
     # Of all models fitted on, whether they are among the points or not.
     assert (curve.get_xdata()[0], curve.get_xdata()[-1]) == (-3, 2)
     assert (beyond.get_linestyle(), curve.get_linestyle()) == ('--', '-')
@@ -90,17 +96,17 @@ def test_methods_picture():
     for p in range(3):
         for b in range(5):
             rows = [m for m in range(4, 12) if (m, b) != (7, 2)]
-            real, axes = predictions.real[rows, b], grid[p, b]
-            values, low, high = (
-                part[rows, b, p]
-                for part in (predictions.values, predictions.low,
-                             predictions.high))
+            real, axes = 100 * predictions.real[rows, b], grid[p, b]
+            values, low, high = (100 * part[rows, b, p]
+                                 for part in (predictions.values,
+                                              predictions.low,
+                                              predictions.high))
             np.testing.assert_array_equal(axes.lines[-1].get_xydata(),
                                           np.stack([real, values], 1))
             bars = np.array(axes.collections[0].get_segments())
             np.testing.assert_array_equal(bars[:, 0, 0], real)
             np.testing.assert_array_equal(bars[:, :, 1].T, [low, high])
-            error = 100 * np.abs(real - values).mean()
+            error = np.abs(real - values).mean()
             title = f'mean absolute error\n{error:.1f} points'
             assert axes.get_title() == (f'{name_of(b)}\n{title}'
                                         if p == 0 else title)
@@ -124,17 +130,16 @@ def test_trajectories_and_forecasts():
             predicted, ahead = axes.lines[r], dotted[r]
             np.testing.assert_array_equal(
                 predicted.get_xydata(),
-                np.stack([run.tokens, table.values[:, b, 0]], 1))
+                np.stack([run.tokens, 100 * table.values[:, b, 0]], 1))
             corners = axes.collections[r].get_paths()[0].vertices
-            assert {*table.low[:, b, 0],
-                    *table.high[:, b, 0]} == set(corners[:, 1])
+            assert {*(100 * table.low[:, b, 0]),
+                    *(100 * table.high[:, b, 0])} == set(corners[:, 1])
             assert ahead.get_color() == predicted.get_color()
-            assert ahead.get_ydata()[1] == 0.9
+            assert ahead.get_ydata()[1] == 90
             # The forecasts of one budget stand apart, around it.
             bar = axes.collections[2 + r].get_segments()[0]
-            np.testing.assert_allclose(bar,
-                                       [[(0.9875, 1.0125)[r] * 1e12, 0.6],
-                                        [(0.9875, 1.0125)[r] * 1e12, 0.95]])
+            np.testing.assert_allclose(bar, [[(0.9875, 1.0125)[r] * 1e12, 60],
+                                             [(0.9875, 1.0125)[r] * 1e12, 95]])
     assert axes.get_xscale() == 'log'
     finished = some_triage(tokens=(1e9, 2e9), budget=2e9)
     sizes = some_triage()
@@ -149,3 +154,47 @@ def test_trajectories_and_forecasts():
     assert words(figure) == [
         'run-0', 'run-1', 'predicted', 'its interval', 'forecast'
     ]
+
+
+def test_steps_picture():
+    """Models, curve and errors of three steps, and the error of all steps."""
+    steps = some_steps()
+    families = {model: f'family {model[-1]}' for model in steps.models}
+    figure = pictures.steps_picture(steps, families)
+    first, middle, chosen, errors = figure.axes[4:8]
+    assert chosen.get_title() == 'step 20: off by\n{:.1f} points'.format(
+        100 * np.sqrt(steps.mse('test')[20, 1]))
+    assert middle.get_title().startswith('step 2:')
+    for axes, step in ((first, 0), (middle, 2), (chosen, 20)):
+        points = np.concatenate([*drawn_families(axes).values()])
+        expected = np.stack(
+            [steps.scores[step, :, 1], 100 * steps.accuracies[:, 1]], 1)
+        known = ~np.isnan(expected[:, 1])
+        np.testing.assert_allclose(
+            sorted(map(tuple, points[~np.isnan(points[:, 1])])),
+            sorted(map(tuple, expected[known])))
+        # Better models stand to the right.
+        assert axes.get_xlim()[0] > axes.get_xlim()[1]
+        curve = axes.lines[-1]
+        np.testing.assert_allclose(
+            curve.get_ydata(),
+            100 * steps.curve[step, 1].accuracies(curve.get_xdata()))
+    for line, split in zip(errors.lines, SPLITS):
+        np.testing.assert_allclose(line.get_ydata(),
+                                   100 * np.sqrt(steps.mse(split)[:, 1]))
+    assert [*errors.lines[-1].get_xdata()] == [20, 20]
+
+
+def test_steps_are_judged_by_validation_models_where_there_is_no_test_model():
+    steps = some_steps()
+    kept = steps.splits != 'test'
+    steps = replace(
+        steps,
+        models=tuple(np.array(steps.models)[kept]),
+        splits=steps.splits[kept],
+        accuracies=steps.accuracies[kept],
+        scores=steps.scores[:, kept])
+    figure = pictures.steps_picture(steps, dict.fromkeys(steps.models, 'a'))
+    error = 100 * np.sqrt(steps.mse('validation')[0, 0])
+    assert figure.axes[0].get_title() == f'step 0: off by\n{error:.1f} points'
+    assert 'error of test models' not in words(figure)

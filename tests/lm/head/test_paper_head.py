@@ -75,14 +75,26 @@ def table_of(models=MODELS):
     return TARGETS.table({model: DUMPS[model].texts for model in models})
 
 
-def trained(states=STATES,
-            validation=VALIDATION,
-            settings=SETTINGS,
-            accuracies=ACCURACIES,
-            families=FAMILIES):
+def trained(*arguments, **options):
+    """The predictor of `training`."""
+    return training(*arguments, **options).predictor
+
+
+def training(states=STATES,
+             validation=VALIDATION,
+             settings=SETTINGS,
+             accuracies=ACCURACIES,
+             families=FAMILIES,
+             watched=()):
     return train_paper_head(
-        table_of(FITTED), TARGETS, states, accuracies.select(FITTED),
-        [families[model] for model in FITTED], validation, settings)
+        table_of(FITTED),
+        TARGETS,
+        states,
+        accuracies.select([*FITTED, *watched]),
+        [families[model] for model in FITTED],
+        validation,
+        settings,
+        watched=table_of(watched) if watched else None)
 
 
 @pytest.fixture(scope='module')
@@ -108,6 +120,42 @@ def heads():
         standardised(table), table,
         ACCURACIES.select(FITTED, ['exam', 'sparse']), FITTED[:12], VALIDATION,
         SETTINGS)
+
+
+def test_steps_are_those_of_all_models(head, heads):
+    """Test models are watched, and change nothing."""
+    watched = training(watched=OTHERS)
+    np.testing.assert_array_equal(
+        predicted(watched.predictor), predicted(head))
+    steps = watched.steps
+    assert steps.benchmarks == ('exam', 'sparse')
+    assert steps.models == (*FITTED, *OTHERS)
+    assert [*steps.splits
+            ] == [*['training'] * 12, *['validation'] * 8, *['test'] * 4]
+    np.testing.assert_array_equal(steps.best_step, heads.best_step)
+    table = table_of()
+    expected = heads.predict(standardised(table_of(FITTED)), table)
+    for b, best in enumerate(heads.best_step):
+        found = steps.predicted()[best, :, b]
+        np.testing.assert_allclose(found, expected[:, b], atol=1e-6)
+    observed = ACCURACIES.select(benchmarks=['exam', 'sparse']).values
+    for split, rows in (('training', range(12)), ('validation', range(12, 20)),
+                        ('test', range(20, 24))):
+        errors = (steps.predicted()[0] - observed)[[*rows]]
+        np.testing.assert_allclose(
+            steps.mse(split)[0], np.nanmean(errors**2, axis=0))
+    best = steps.best_step
+    chosen = steps.mse('validation')[best, [0, 1]]
+    assert (chosen <= np.nanmin(steps.mse('validation'), axis=0)).all()
+
+
+def test_steps_end_where_the_last_benchmark_stops():
+    settings = replace(SETTINGS, n_steps=60, patience=3)
+    steps = training(settings=settings).steps
+    ends = [int(np.isfinite(steps.curve.alpha[:, b]).sum()) for b in range(2)]
+    assert ends == [min(best + 4, 61) for best in steps.best_step]
+    assert len(steps.scores) == max(ends)
+    assert np.isnan(steps.mse('test')).all()
 
 
 def test_states_are_standardised_on_the_tokens_that_count():

@@ -205,7 +205,7 @@ class TokenStudy:
         predictor = train_paper_head(
             self.table.select(fold.train), self.targets, self.states,
             self.models.accuracies.select(fold.train), fold.groups,
-            fold.train[::4], HEAD)
+            fold.train[::4], HEAD).predictor
         return _predicted(predictor, self.table.select(fold.held_out))
 
 

@@ -1,0 +1,117 @@
+"""Accuracies and errors step by step of Algorithm 2 (the paper's Fig. 6)."""
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from csv_plugin.core.escaping import one_line
+from csv_plugin.extras.pictures.style import (COLOURS, Look, explain, handle,
+                                              looks, pad, panels, picture,
+                                              wrapped)
+from csv_plugin.lm.head.training_steps import (SPLITS, TEST, TRAINING,
+                                               VALIDATION, TrainingSteps)
+
+#: How errors on the models of each split are drawn.
+_ERRORS: dict[str, dict[str, Any]] = {
+    name: dict(color=colour, ls=line, lw=1.4)
+    for name, colour, line in zip(SPLITS, COLOURS, ('-', '--', '-.'))
+}
+_CURVE: dict[str, Any] = dict(color='black', lw=1.2)
+_CHOSEN: dict[str, Any] = dict(color='black', lw=0.9, ls=':')
+
+
+@picture
+def steps_picture(steps: TrainingSteps, families: Mapping[str, str]) -> Figure:
+    """Accuracy against capability score at three steps, then the errors.
+
+    One row per benchmark: the first step, one after a tenth of the way, and
+    the step that the validation models chose. Filled points are training
+    models, open ones are others; better models stand to the right. The last
+    panel has root mean squared errors at every step, and titles those of the
+    test models, or of the validation models if there are none.
+    """
+    look = looks(families[model] for model in steps.models)
+    judged = TEST if TEST in steps.splits else VALIDATION
+    figure, rows = panels(4, len(steps.benchmarks), (2.3, 2.1))
+    for b, row in enumerate(rows):
+        best = int(steps.best_step[b])
+        errors = 100 * np.sqrt(steps.mse(judged)[:, b])
+        for axes, step in zip(row, (0, best // 10, best)):
+            _draw_models(axes, steps, step, b, families, look)
+            axes.set_title(f'step {step}: off by\n{errors[step]:.1f} points')
+        row[0].set_ylabel(wrapped(steps.benchmarks[b]), fontweight='bold')
+        _draw_errors(row[3], steps, b)
+        row[3].set_title('error by step,\npoints')
+    rows[-1][3].set_xlabel('step')
+    explain(figure,
+            'capability score, nats per character (better to the right)',
+            'accuracy, %', _handles(look, steps))
+    return figure
+
+
+def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
+                 families: Mapping[str, str], look: Mapping[str,
+                                                            Look]) -> None:
+    """Draw the models of one step, and the curve that was fitted to them."""
+    scores, accuracies = steps.scores[step, :, b], steps.accuracies[:, b]
+    of_model = np.array([families[model] for model in steps.models], object)
+    fitted = steps.splits == TRAINING
+    for family in dict.fromkeys(of_model):
+        for is_fitted in (True, False):
+            chosen = (of_model == family) & (fitted == is_fitted)
+            if chosen.any():
+                axes.plot(
+                    scores[chosen],
+                    100 * accuracies[chosen],
+                    label=one_line(family),
+                    **_marker(look[family], is_fitted))
+    # Scores are sums of losses with weights above 0.
+    low, high = np.exp(pad(np.log(scores[~np.isnan(accuracies)])))
+    grid = np.geomspace(low, high, 200)
+    axes.plot(grid, 100 * steps.curve[step, b].accuracies(grid), **_CURVE)
+    axes.set(xscale='log', xlim=(high, low), ylim=pad(100 * accuracies))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=4))
+    axes.xaxis.set_major_formatter('{x:g}')
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _draw_errors(axes: Axes, steps: TrainingSteps, b: int) -> None:
+    for split, settings in _ERRORS.items():
+        errors = 100 * np.sqrt(steps.mse(split)[:, b])
+        if np.isfinite(errors).any():
+            axes.plot(errors, **settings)
+    axes.axvline(steps.best_step[b], **_CHOSEN)
+    # Linear up to the first step, then logarithmic.
+    axes.set_xscale('symlog', linthresh=1)
+    axes.xaxis.set_major_formatter('{x:g}')
+    axes.set(xlim=(0, len(steps.scores)), ylim=(0, None))
+
+
+def _marker(look: Look, fitted: bool) -> dict[str, Any]:
+    if fitted:
+        return look.points | dict(markersize=4)
+    return look.points | dict(
+        markersize=4,
+        markerfacecolor='white',
+        markeredgecolor=look.colour,
+        markeredgewidth=1,
+        zorder=3)
+
+
+def _handles(look: Mapping[str, Look], steps: TrainingSteps) -> list[Artist]:
+    """The families, then the meaning of fillings and lines."""
+    black = Look('black', 'o')
+    return [
+        *(handle(wrapped(family, 40), **_marker(own, True))
+          for family, own in look.items()),
+        handle('training models', **_marker(black, True)),
+        handle('other models', **_marker(black, False)),
+        handle('curve (Eq. 2)', **_CURVE),
+        *(handle(f'error of {split} models', **settings)
+          for split, settings in _ERRORS.items() if split in steps.splits),
+        handle('chosen step', **_CHOSEN)
+    ]

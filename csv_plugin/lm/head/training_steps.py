@@ -1,0 +1,54 @@
+"""What Algorithm 2 did at every step (the paper's Fig. 6)."""
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.scaling_law import Curve
+
+#: Kinds of models: fitted to, choosing the step, and only watched.
+TRAINING, VALIDATION, TEST = SPLITS = 'training', 'validation', 'test'
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSteps:
+    """Capability scores and curves of B benchmarks at each of S steps.
+
+    Step 0 has uniform weights. A benchmark that has stopped has NaN from there
+    on.
+
+    Args:
+        benchmarks (tuple[str, ...]): Those that have a head.
+        models (tuple[str, ...]): All M models.
+        splits (NDArray): One of `SPLITS` for each model, `(M,)`.
+        accuracies (NDArray): Observed, fractions, NaN where not run,
+            `(M, B)`.
+        scores (NDArray): Eq. 1, nats per character, `(S, M, B)`.
+        curve (Curve): Eq. 2 as fitted to the training models, `(S, B)`.
+        best_step (NDArray): The step that the validation models chose,
+            `(B,)`.
+    """
+    benchmarks: tuple[str, ...]
+    models: tuple[str, ...]
+    splits: NDArray
+    accuracies: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    curve: Curve
+    best_step: NDArray[np.int64]
+
+    def predicted(self) -> NDArray[np.float64]:
+        """Return predicted accuracies, fractions, `(S, M, B)`."""
+        by_benchmark = self.curve.accuracies(self.scores.swapaxes(1, 2))
+        return by_benchmark.swapaxes(1, 2)
+
+    def mse(self, split: str) -> NDArray[np.float64]:
+        """Return the mean squared error on the models of a split, `(S, B)`.
+
+        It is NaN where none of them has an accuracy.
+        """
+        of_split = self.splits == split
+        squares = (self.predicted() - self.accuracies)[:, of_split]**2
+        was_run = ~np.isnan(self.accuracies[of_split])
+        total = np.where(was_run, squares, 0).sum(axis=1)
+        n_models = was_run.sum(axis=0)
+        return np.where(n_models, total / np.maximum(n_models, 1), np.nan)
