@@ -103,8 +103,7 @@ def _exchanged(model: Mapping[str, Any]) -> dict[str, Any]:
         shown = f'{kind.__module__}.{kind.__name__}'
         given = {
             **_NEEDED,
-            **model, 'type':
-            shown if kind.__name__ == _BY_NAME else kind
+            **model, 'type': shown if kind.__name__ == _BY_NAME else kind
         }
         [found] = change_accelerator([given], 'vllm')
         if model.get('tokenizer_path'):

@@ -41,10 +41,7 @@ class FewTasksPartitioner(NaivePartitioner):
         **settings (Any): As in `NaivePartitioner`.
     """
 
-    def __init__(self,
-                 out_dir: str,
-                 n: int = 1000,
-                 **settings: Any) -> None:
+    def __init__(self, out_dir: str, n: int = 1000, **settings: Any) -> None:
         super().__init__(out_dir, n, **settings)
         self.n_tasks: Optional[int] = None
         self.before_models = Path(out_dir).name == 'predictions'

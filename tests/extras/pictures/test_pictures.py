@@ -145,7 +145,7 @@ def test_trajectories_and_forecasts():
     sizes = some_triage()
     sizes.runs, sizes.ends = (), sizes.ends[:1]
     alone = pictures.trajectory_picture(sizes).axes[0]
-    assert [line.get_ydata() for line in alone.lines[:1]] == [[.9]]
+    assert [line.get_ydata() for line in alone.lines[:1]] == [[90.]]
     assert len(alone.collections) == 1
     narrow = pictures.trajectory_picture(finished).axes[0]
     assert narrow.get_xscale() == 'linear' and len(narrow.lines) == 2
