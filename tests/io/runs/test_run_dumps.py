@@ -94,8 +94,8 @@ def test_the_reason_why_there_is_no_dump(tmp_path, part):
         read_run_dump(tmp_path, 'm', FINGERPRINT)
     assert str(caught.value) == (
         f'token losses: expected a dump of {dataset_abbr(FINGERPRINT)}, found '
-        'this error: ValueError: No space left. Run again with -r to try again.'
-    )
+        'this error: ValueError: No space left. Run again with -r to try '
+        'again.')
     # Partitioned in another way, the run was finished.
     if not part:
         write_losses(tmp_path, 'm', LOSSES, part='_0')
