@@ -1,7 +1,7 @@
 """A comparison of two models as tables to read, and as one line."""
 from shlex import quote
 
-from csv_plugin.core.comparing import (LOSS_MARGIN, MEAN, OF_RUNS, Comparison)
+from csv_plugin.core.comparing import LOSS_MARGIN, MEAN, OF_RUNS, Comparison
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.noise import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,

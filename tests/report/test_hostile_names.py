@@ -159,7 +159,8 @@ def test_triage(triage, tmp_path):
 @pytest.mark.parametrize('name', FEW)
 def test_comparison(name):
     grades = {name: {str(i): i % 2 for i in range(9)}}
-    found = replace(compare(answers=(grades, grades)), runs=((name, ), ('b', )))
+    found = replace(
+        compare(answers=(grades, grades)), runs=((name, ), ('b', )))
     check_screen(comparison_report.as_text(found))
     check_screen(comparison_report.as_line(found))
     check_screen(comparison_report.sentence(found))

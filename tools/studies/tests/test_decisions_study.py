@@ -9,7 +9,7 @@ from csv_plugin.core.noise import PREDICTOR, Noise
 from tests.tables import small_tables, write_tables
 from tools.studies import decisions_study as study
 
-TABLES = small_tables(24, n_families=8).only('easy', 'hard')
+TABLES = small_tables(48, n_families=16).only('easy', 'hard')
 
 
 @pytest.fixture(scope='module')

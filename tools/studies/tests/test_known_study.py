@@ -50,8 +50,7 @@ def cells_of(part, asked):
 
 
 @pytest.mark.parametrize(
-    'asked_of',
-    [known_study.OTHERS, known_study.BETWEEN, known_study.LATER])
+    'asked_of', [known_study.OTHERS, known_study.BETWEEN, known_study.LATER])
 def test_known_accuracies_help_where_they_know_more(part, asked_of):
     cells = cells_of(part, asked_of)
     # Benchmarks that are not main ones do not count.
