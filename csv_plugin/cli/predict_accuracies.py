@@ -75,9 +75,13 @@ def run(args: argparse.Namespace) -> None:
             for m, b in np.argwhere(~np.isnan(known.values))
         }
         remarks += notes
-    board = predict_columns({label: tables}, dict(zip(tables, tables)),
-                            {label: predictor}, {label: file}, real, remarks,
-                            known, families)
+    board = predict_columns({label: tables},
+                            dict(zip(tables, tables)), {label: predictor},
+                            {label: file},
+                            real,
+                            remarks,
+                            known,
+                            families=families)
     show_leaderboard(args, board)
 
 
