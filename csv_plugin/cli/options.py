@@ -166,7 +166,7 @@ def add_shared(group: Any, *names: str, needed: bool = True) -> None:
             continue
         metavar, text, *rest = option
         if not needed:
-            text = text.removesuffix(' (required)')
+            text = text.replace('(required)', '(default: none)')
         add_option(group, name, metavar, text, *rest)
 
 

@@ -55,8 +55,9 @@ from csv_plugin.triage.watching import TriageJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_option(parser, '--dumps', 'PLACE', 'losses of the runs to judge', str,
-               (), '+')
+    add_option(
+        parser, '--dumps', 'PLACE', 'losses of the runs to judge (these or '
+        '--losses are required)', str, (), '+')
     add_shared(parser, *FORECASTS, *TABLES, *SPLITS, needed=False)
     add_shared(parser, '--checkpoints')
     add_option(

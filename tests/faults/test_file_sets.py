@@ -174,7 +174,8 @@ WRITERS = (configs, fit, import_, losses, predict, report, texts, train,
 
 def test_all_verbs_that_write_are_here():
     names = {write.__name__.strip('_') for write in WRITERS}
-    assert names == salience.VERBS.keys() - {'compare', 'demo', 'status'}
+    assert names - {'triage_of_tables'
+                    } == salience.VERBS.keys() - {'compare', 'demo', 'status'}
 
 
 def writers(quick, long=()) -> list:
@@ -232,9 +233,10 @@ def one_of_two(folder: Path, write) -> tuple[dict[str, bytes], ...]:
     shutil.copytree(folder / 'out', folder / 'kept')
     write(folder, 1)
     later = whole_files(folder / 'out')
-    # Files are added to, or all replaced.
-    assert earlier.items() < later.items() or (earlier.items().isdisjoint(
-        later.items()))
+    # Files are added to, or all replaced, but for tables without a row.
+    kept = [text for name, text in earlier.items() if later.get(name) == text]
+    assert earlier.items() < later.items() or all(
+        text.count(b'\n') == 1 for text in kept)
     return earlier, later
 
 

@@ -10,7 +10,8 @@ from csv_plugin.cli.copy_configs import RUNS
 from csv_plugin.configs import few_processes
 
 #: What the command of the stage runs.
-SCRIPTS = dict(infer='openicl_infer.py', eval='openicl_eval.py')
+SCRIPTS = dict(
+    infer='run_task SteadyInferTask', eval='run_task SteadyEvalTask')
 
 
 @pytest.fixture
