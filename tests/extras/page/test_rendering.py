@@ -70,8 +70,8 @@ def test_means_and_ranks_stand_first():
     html = render(make_page(awkward_board()))
     assert html.index('id="means"') < html.index('id="scores"')
     # m0 was not run on b0, and m1 was not predicted there by the first: m2 is
-    # alone, and has no rank. The best mean stands first, a real one where there
-    # is no prediction.
+    # alone, and has no rank. The best mean stands first, a real one where
+    # there is no prediction.
     assert rows_of(html)[:3] == [
         'm2 52.0 – 57.5* – +5.5 40.0 – −12.0',
         'm1 51.0 – – – – 40.0 – −11.0',
