@@ -98,9 +98,10 @@ class Fitted:
         n, observed = len(self.noise), self.observed
         items = filled_items(observed.n_items)
         for b, (mean, worst) in enumerate(zip(self.means, self.worst)):
-            kernel = shared + self.kernel_of(
+            kernel = self.kernel_of(
                 parts_of_benchmark(self.place, self.place, mean, mean, worst,
                                    b))
+            kernel += shared
             part = Posterior(self.place, observed.accuracies[:, [b]],
                              items[[b]], self.floor[[b]], np.array([True]),
                              self.straight, self.settings)
@@ -112,9 +113,9 @@ class Fitted:
 
     def kernel_of(self, parts: dict[str, NDArray]) -> NDArray[np.float64]:
         """Return the sum of some parts of the kernel, with their amounts."""
-        total = np.zeros(())
+        total = np.zeros_like(next(iter(parts.values())))
         for name, part in parts.items():
-            total = total + self.amounts[name] * part
+            total += self.amounts[name] * part
         return total
 
     def cross_covariances(self, place: Place) -> Iterator[NDArray[np.float64]]:
@@ -125,9 +126,10 @@ class Fitted:
             shared_parts(place, self.place, settings.tilt, False))
         means = (place.means @ self.shares).T
         for b, (new, old) in enumerate(zip(means, self.means)):
-            kernel = shared + self.kernel_of(
+            kernel = self.kernel_of(
                 parts_of_benchmark(place, self.place, new, old, self.worst[b],
                                    b))
+            kernel += shared
             yield settings.level_width**2 + self.scales[b]**2 * kernel
 
     def prior_covariances(self, place: Place) -> Iterator[NDArray[np.float64]]:
@@ -139,6 +141,7 @@ class Fitted:
             shared_parts(place, place, settings.tilt, True))
         means = (place.means @ self.shares).T
         for b, mean in enumerate(means):
-            kernel = shared + self.kernel_of(
+            kernel = self.kernel_of(
                 parts_of_benchmark(place, place, mean, mean, self.worst[b], b))
+            kernel += shared
             yield settings.level_width**2 + self.scales[b]**2 * kernel

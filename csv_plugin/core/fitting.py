@@ -18,7 +18,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, mean_loss_model
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import FeatureTable, equal_rows
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictor import BenchmarkFit, Fit, Predictor, Units
 from csv_plugin.core.settings import Settings
@@ -105,20 +105,21 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     An `InputError` if equal rows have different families.
     """
     cells = np.hstack([losses[:, columns], np.nan_to_num(accuracies, nan=-1)])
-    _, first, group = np.unique(
-        cells, axis=0, return_index=True, return_inverse=True)
-    for row, twin in enumerate(first[group.ravel()]):
+    order, first = equal_rows(cells)
+    for row, twin in enumerate(first):
         # They would be predicted by themselves when families are left out.
         if known[row] and families[row] != families[twin]:
             raise InputError(
                 'families', 'one family for models with the same losses and '
                 'accuracies', f'{families[twin]!r} and {families[row]!r}',
                 'Give the model once, or both in one family.')
-    first = first[known[first]]
+    single = order[first[order] == order]
+    single = single[known[single]]
     # Sorted values, and sums, do not depend on the order of columns.
-    keys = np.sort(losses[first][:, columns], axis=1).T
-    order = np.lexsort((*keys[:3], losses[first][:, columns].sum(axis=1)))
-    return first[order]
+    part = cells[single, :len(columns)]
+    total = part.sum(axis=1)
+    part.partition(min(2, part.shape[1] - 1))
+    return single[np.lexsort((*part[:, :3].T, total))]
 
 
 def _predictor(features: FeatureTable, fit: Fit,

@@ -72,21 +72,37 @@ class Place:
 
     `means`, `(M, C)`, are mean losses, of which small ones are good: column 0
     is the mean of all units, then come those of groups of units, then those of
-    benchmarks' own answers. `units`, `(M, K)`, are deviations of units from
-    the mean of all. `answers`, `(M, T)`, are deviations of the tokens of a
-    benchmark's own answers from their mean, by the index of the benchmark.
-    `families`, `(M,)`, are numbers, equal in a family.
+    benchmarks' own answers. `answers`, `(M, T)`, are deviations of the tokens
+    of a benchmark's own answers from their mean, by the index of the
+    benchmark. `families`, `(M,)`, are numbers, equal in a family. `losses` are
+    those of the units, `(M, K)`, and `scale` is what standardised them.
     """
     means: NDArray[np.float64]
-    units: NDArray[np.float64]
     answers: dict[int, NDArray[np.float64]]
     families: NDArray[np.int64]
+    losses: NDArray[np.float64]
+    scale: 'Scale'
 
     def take(self, rows: NDArray) -> 'Place':
         """Some of the models."""
         answers = {b: part[rows] for b, part in self.answers.items()}
-        return Place(self.means[rows], self.units[rows], answers,
-                     self.families[rows])
+        return Place(self.means[rows], answers, self.families[rows],
+                     self.losses[rows], self.scale)
+
+    @property
+    def units(self) -> NDArray[np.float64]:
+        """Deviations of units from the mean of all, `(M, K)`.
+
+        They are as large as a table of losses, so they are not kept.
+        """
+        return self.scale.deviations(self.losses)
+
+    @cached_property
+    def products(self) -> NDArray[np.float64]:
+        """Inner products of the units' deviations of two models, `(M, M)`.
+        """
+        units = self.units
+        return units @ units.T
 
     def __len__(self) -> int:
         return len(self.means)
@@ -108,18 +124,18 @@ class Scale:
             # A first mean of all units, to leave out absurd models.
             values = self._values(losses.units)
             self.middle, self.width = middle_and_width(values.mean(axis=1))
-            noise = noise_of_units(values[self._sound(values)],
-                                   settings.reliable)
-            self.reliability = 1 / noise
+            values = values[self._sound(values)]
+            self.reliability = 1 / noise_of_units(values, settings.reliable)
+            del values
         values = self._values(losses.units)
         self.middle, self.width = middle_and_width(values.mean(axis=1))
         self.sound = self._sound(values)
         values = values[self.sound]
         self.centre = values.mean(axis=0)
-        self.size = _size(self._deviations(values))
         self.groups = self._groups(values, losses.sources)
         self.group_middle, self.group_width = middle_and_width(
             values @ self.groups)
+        self.size = _size(self._deviations(values))
         self.answers = {
             b: AnswerScale(part[self.sound], settings.knee)
             for b, part in losses.answers.items()
@@ -143,16 +159,25 @@ class Scale:
         of_answers = [mean for mean, _ in answers.values()]
         means = np.column_stack([all_units, groups, *of_answers])
         return Place(
-            rounded(means), rounded(self._deviations(values) / self.size), {
+            rounded(means), {
                 b: rounded(deviations)
                 for b, (_, deviations) in answers.items()
-            }, np.asarray(families))
+            }, np.asarray(families), losses.units, self)
+
+    def deviations(self, losses: NDArray) -> NDArray[np.float64]:
+        """Return the standardised deviations of units, `(M, K)`."""
+        deviations = self._deviations(self._values(losses))
+        deviations /= self.size
+        return rounded(deviations)
 
     def _values(self, losses: NDArray) -> NDArray:
-        ratios = np.maximum(losses / self.typical, self.settings.least)
+        # In place from here on: a table may take much memory.
+        values = losses / self.typical
+        np.maximum(values, self.settings.least, out=values)
         if self.logarithms:
-            ratios = np.log(ratios)
-        return ratios * self.reliability
+            np.log(values, out=values)
+        values *= self.reliability
+        return values
 
     def slope(self, losses: NDArray) -> NDArray[np.float64]:
         """Return the derivatives of values by losses of one model, `(K,)`."""
@@ -169,8 +194,10 @@ class Scale:
         return away <= self.settings.sound
 
     def _deviations(self, values: NDArray) -> NDArray:
-        centred = values - self.centre
-        return centred - centred.mean(axis=1, keepdims=True)
+        """Turn values into deviations, in place."""
+        values -= self.centre
+        values -= values.mean(axis=1, keepdims=True)
+        return values
 
     def _groups(self, values: NDArray, sources: NDArray) -> NDArray:
         """Weights of K units in the means of groups, `(K, C)`; sums are 1.
@@ -188,7 +215,8 @@ class Scale:
             # Of very many units, only some are clustered.
             part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
             part = np.unique(part.round().astype(int))
-            alike = self._deviations(values)[:, part]
+            shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
+            alike = values[:, part] - self.centre[part] - shift
             alike = alike / (alike.std(axis=0) + TINY)
             for members in clusters(alike.T):
                 if self.settings.cluster * len(part) <= len(members):
@@ -240,16 +268,20 @@ def _size(deviations: NDArray) -> float:
     Over it, deviations of a typical model have length 1, whatever the number
     of units, so that amounts mean the same on every table.
     """
-    return float(np.sqrt(max((deviations**2).sum(axis=1).mean(), TINY)))
+    total = np.einsum('mk,mk->', deviations, deviations)
+    return float(np.sqrt(max(total / len(deviations), TINY)))
 
 
 def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     """Return the median of each unit's losses `(M, K)` above 0, else 1."""
-    above = np.where(losses > 0, losses, np.nan)
-    found = np.ones(losses.shape[1])
-    some = (losses > 0).any(axis=0)
-    found[some] = np.nanmedian(above[:, some], axis=0)
-    return found
+    above = losses > 0
+    n_above = above.sum(axis=0)
+    ordered = np.where(above, losses, np.inf)
+    ordered.sort(axis=0)
+    every = np.arange(losses.shape[1])
+    middle = ordered[(n_above - 1) // 2, every] / 2
+    middle += ordered[np.minimum(n_above // 2, len(losses) - 1), every] / 2
+    return np.where(n_above > 0, middle, 1)
 
 
 def rounded(values: NDArray) -> NDArray[np.float64]:
@@ -281,14 +313,14 @@ def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
     includes `least` times the standard deviation of its values.
     """
     centred = values - values.mean(axis=0)
-    deviation = centred.std(axis=0) + 1e-9
+    variance = np.einsum('mk,mk->k', centred, centred) / len(centred)
+    deviation = np.sqrt(variance) + 1e-9
     loadings = 1 / deviation
     for _ in range(FACTOR_STEPS):
         factor = centred @ loadings
         factor /= factor.std() + TINY
         slopes = centred.T @ factor / len(factor)
-        rest = np.mean((centred - np.outer(factor, slopes))**2, axis=0)
-        rest += (least * deviation)**2
+        rest = np.maximum(variance - slopes**2, 0) + (least * deviation)**2
         loadings = slopes / rest
     return np.sqrt(rest)
 
@@ -301,8 +333,14 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     """
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    return low**2 * (3 * high - low) / 6
+    low, product = np.minimum(first, second), np.maximum(first, second)
+    # low^2 (3 high - low) / 6, in place.
+    product *= 3
+    product -= low
+    product *= low
+    product *= low
+    product /= 6
+    return product
 
 
 def shared_parts(new: Place, old: Place, tilt: float,
@@ -316,7 +354,7 @@ def shared_parts(new: Place, old: Place, tilt: float,
     tilted = 1 + tilt * np.outer(new.means[:, 0], old.means[:, 0])
     shape = len(new), len(old)
     return dict(
-        units=new.units @ old.units.T,
+        units=new.products if same else new.units @ old.units.T,
         family=related * tilted,
         own=np.eye(*shape) if same else np.zeros(shape))
 
@@ -368,8 +406,10 @@ def variances(new: Place, means: NDArray, worst: NDArray,
     for b, part in new.answers.items():
         answers[b] = (part**2).sum(axis=1)
     better = np.maximum(worst[:, None] - means, 0)
+    units = new.units
     return [
-        means**2, (new.units**2).sum(axis=1)[None], answers, better**3 / 3,
+        means**2,
+        np.einsum('mk,mk->m', units, units)[None], answers, better**3 / 3,
         (1 + tilt * new.means[:, 0]**2)[None],
         np.ones((1, len(new)))
     ]

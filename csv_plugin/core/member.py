@@ -40,8 +40,10 @@ class Member:
         rows = rows_to_learn_from(place.means[:, 0], observed.accuracies,
                                   settings.most)
         chance = observed.chance
+        every = len(rows) == len(place)
         part = Posterior(
-            place.take(rows), observed.accuracies[rows], observed.n_items,
+            place if every else place.take(rows), observed.accuracies[rows],
+            observed.n_items,
             settings.floors[0] * chance if floor is None else floor,
             observed.counts, form.straight, settings)
         part.follow(self._first_choice(part))
@@ -56,7 +58,7 @@ class Member:
         self.scores = part.accuracy_scores()
         #: Hyper-parameters, modes and the like as a file keeps them.
         self.found = dict(hyper=part.hyper, shares=part.shares)
-        if len(rows) == len(place):
+        if every:
             self.found.update(found=part.found, doubt=part.doubt)
         floor = part.floor
         # Its memory is free before that of all models is needed.

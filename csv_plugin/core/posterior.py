@@ -226,21 +226,26 @@ class Posterior:
         above = line.targets - self._prior_mean
         for b, rows in enumerate(self.rows):
             block = np.ix_(rows, rows)
-            matrix = (
-                self.settings.level_width**2 +
-                self.scales[b]**2 * kernel[b][block])
+            # A copy, which is changed in place: of many models it is large.
+            matrix = kernel[b][block]
+            matrix *= self.scales[b]**2
+            matrix += self.settings.level_width**2
             variance = (
                 self.noise[b] * self.item_variance[rows, b] +
                 self.doubt[rows, b])
             matrix[np.diag_indices(len(rows))] += (
                 variance / line.slopes[rows, b]**2)
-            factor = cho_factor(matrix, lower=True, check_finite=False)
+            # The transposed symmetric matrix is in the order of LAPACK.
+            factor = cho_factor(
+                matrix.T, lower=True, overwrite_a=True, check_finite=False)
             duals[b, rows] = cho_solve(factor, above[rows, b])
             evidence[b] -= np.log(np.diag(factor[0])).sum()
             evidence[b] -= .5 * above[rows, b] @ duals[b, rows]
             if inverse:
-                lower = np.tril(lapack.dpotri(factor[0], lower=1)[0])
-                inverses[b][block] = lower + np.tril(lower, -1).T
+                lower = np.tril(
+                    lapack.dpotri(factor[0], lower=1, overwrite_c=1)[0])
+                lower += np.tril(lower, -1).T
+                inverses[b][block] = lower
         return Solution(duals, inverses, evidence)
 
     # ---- hyper-parameters

@@ -12,7 +12,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_choice, check_unique
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
-from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
+from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
+                                      equal_rows)
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import Losses as UnitLosses
@@ -69,8 +70,8 @@ class Units:
 
         Units are put into an order that depends on their values alone.
         """
-        _, first = np.unique(
-            values[:, self.columns], axis=1, return_index=True)
+        order, first = equal_rows(values[:, self.columns].T)
+        first = order[first[order] == order]
         return replace(
             self, columns=self.columns[first], sources=self.sources[first])
 

@@ -14,8 +14,9 @@ docs/appendix/settings.md in Markdown. A cell has
     geometric mean over the trials, with its standard error in brackets, and
     the difference of coverage of the 90 % intervals in points
 
-`--only` names settings, `--groups` groups of trials. Figures of every variant
-are kept in `--out`; trials that are there are not run again.
+`--only` names settings, `--groups` groups of trials, and `--seconds` leaves
+out trials that take longer with the settings as they are. Figures of every
+variant are kept in `--out`; trials that are there are not run again.
 """
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -115,6 +116,7 @@ def main() -> None:
         '--groups', nargs='+', default=yard.GROUPS, choices=yard.GROUPS)
     parser.add_argument(
         '--only', nargs='+', default=NAMES, choices=NAMES, metavar='NAME')
+    parser.add_argument('--seconds', type=float, default=math.inf)
     parser.add_argument('--out', type=Path, default='outputs/settings')
     args = parser.parse_args()
     methods = {AS_IS: yard.one_model}
@@ -124,7 +126,8 @@ def main() -> None:
     yard.METHODS.update(methods)
     for seed in args.seed:
         draw = yard.Draw(args.shared, args.public, seed)
-        for row in yard.run(list(methods), draw, args.out, args.groups):
+        for row in yard.run(
+                list(methods), draw, args.out, args.groups, args.seconds):
             found[row.method].append(
                 row._replace(trial=f'{row.trial}, seed {seed}'))
     print(table(args.only, found))

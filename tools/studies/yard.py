@@ -652,9 +652,15 @@ def write(path: Path, rows: Sequence[Figures]) -> None:
 def run(methods: Sequence[str],
         draw: Draw,
         out: Path,
-        groups: Sequence[str] = GROUPS) -> list[Figures]:
-    """Run methods on the trials of one seed; those that are kept are read."""
-    trials = [trial for trial in draw.trials() if trial.group in groups]
+        groups: Sequence[str] = GROUPS,
+        seconds: float = np.inf) -> list[Figures]:
+    """Run methods on the trials of one seed; those that are kept are read.
+
+    Trials on which the first method took more CPU seconds than `seconds` are
+    left out.
+    """
+    trials = _unique(
+        [trial for trial in draw.trials() if trial.group in groups])
     found = []
     for method in methods:
         folder = KEPT if method == BEFORE else out
@@ -664,11 +670,17 @@ def run(methods: Sequence[str],
             found += [row for row in kept if row.group in groups]
             continue
         done = {(row.group, row.trial) for row in kept}
-        for trial in tqdm(_unique(trials), desc=f'{method}, {draw.seed}'):
+        for trial in tqdm(trials, desc=f'{method}, {draw.seed}'):
             if (trial.group, trial.name) not in done:
                 kept.append(figures(trial, method))
                 write(path, kept)
         found += [row for row in kept if row.group in groups]
+        if method == methods[0]:
+            found = [row for row in found if row.seconds <= seconds]
+            quick = {(row.group, row.trial) for row in found}
+            trials = [
+                trial for trial in trials if (trial.group, trial.name) in quick
+            ]
     return found
 
 
