@@ -2,6 +2,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def on_texts(losses: ModelLosses, texts: TextSet) -> ModelLosses:
         })
 
 
+@lru_cache
 def train(benchmarks: Sequence[str] = ('easy', 'hard'),
           texts: TextSet = TEXTS,
           shift: float = 0) -> Predictor:

@@ -57,7 +57,7 @@ def row_of(lines, name):
 
 
 def test_tables_end_with_a_sentence(folder, capsys):
-    save_predictor(train(['easy'], shift=99), 'chance.safetensors')
+    save_predictor(train(('easy', ), shift=99), 'chance.safetensors')
     assert call(*DUMPS, '--predictor', 'chance.safetensors') == 0
     assert '* easy: not predictable yet, so no' in capsys.readouterr().out
     assert call(*DUMPS, *ANSWERS, '--by', 'easy') == 0

@@ -242,7 +242,7 @@ def test_predicted_differences_are_views_of_the_joint_distribution(predictor):
         assert (part.low, part.high) == pytest.approx(
             (expected.low, expected.high))
         assert part.probability == pytest.approx(expected.positive, abs=1e-6)
-    one = compare(A, B, train(['easy']))
+    one = compare(A, B, train(('easy', )))
     assert [part.kind for part in one.differences] == ['loss', 'predicted']
 
 
@@ -332,7 +332,7 @@ def test_probabilities_agree_with_intervals(far_tables, level):
     (dict(at_chance=True), ['observed']),
 ])
 def test_the_mean_is_over_main_benchmarks_that_are_above_chance(change, kinds):
-    more = train(['easy', 'hard', 'side'])
+    more = train(('easy', 'hard', 'side'))
     *parts, side = more.benchmarks
     more = replace(more, benchmarks=(*parts, replace(side, **change)))
     answers = [{'side': part['easy']} for part in GRADES]

@@ -81,6 +81,7 @@ def test_a_file_is_on_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
     assert [call[0] for call in system.method_calls] == ['fsync', 'replace']
 
 
+@pytest.mark.slow
 def test_files_that_the_memory_cannot_hold_are_not_read(tmp_path):
     path = tmp_path / 'sparse.jsonl'
     path.touch()

@@ -124,7 +124,7 @@ def summarizer(*predictors, **settings):
 
 @pytest.fixture
 def predictor(tmp_path):
-    save_predictor(train(['exam']), tmp_path / 'p')
+    save_predictor(train(('exam', )), tmp_path / 'p')
     return 'predicted', str(tmp_path / 'p')
 
 

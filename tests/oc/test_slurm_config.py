@@ -27,6 +27,7 @@ def jobs(tmp_path, monkeypatch):
     return tmp_path / 'jobs'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('stage, folder', [('infer', 'predictions'),
                                            ('eval', 'results')])
 def test_every_task_is_a_job(jobs, tmp_path, stage, folder):

@@ -7,6 +7,8 @@ from csv_plugin.triage.judging import judge
 from csv_plugin.triage.result import OVERALL
 from tests.triage.run_worlds import STEPS, world
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope='module')
 def worlds():

@@ -127,6 +127,7 @@ def test_errors_grow_beyond_and_in_new_families():
     assert far > 1.1 * near and other > 1.1 * near
 
 
+@pytest.mark.slow
 def test_intervals_hold_accuracies_of_larger_models():
     """Of 12 worlds, with noise in their losses."""
     held, widths, errors = [], [], []
