@@ -33,9 +33,9 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
 
     Columns are `model`, `run`, `step` and optionally `tokens`, `budget` and
     `stage`. Tokens and budget have one unit in all rows and are empty where
-    unknown. With a stage, 1 by default, steps and tokens are counted since its
-    beginning, and it begins where the last checkpoint of the stage before
-    is; the budget is that of all stages.
+    unknown. If there is a column `stage`, 1 by default, steps and tokens count
+    from the beginning of that stage. A stage begins at the last checkpoint of
+    the previous one. The budget is that of all stages.
     """
     checkpoints, stages = {}, {}
     for row in read_rows(path, ('model', 'run', 'step')):
@@ -49,13 +49,17 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
             raise row.error('stage', 'a whole number, 1 or more',
                             'Number the stages of a run in their order.')
         for column, number in numbers.items():
-            if number < 0 or (number == 0 and column == 'budget'):
+            if column == 'budget' and number <= 0:
                 raise row.error(column, 'a positive number',
+                                'Count from the start of the training.')
+            if number < 0:
+                raise row.error(column, '0 or more',
                                 'Count from the start of the training.')
         model = row.cells['model']
         checkpoints[model] = Checkpoint(row.text('run'), **numbers)
         stages[model] = stage
     checkpoints = _from_the_start(checkpoints, stages)
+    # This refuses two models at one place of a run.
     return describe_checkpoints(checkpoints, checkpoints)
 
 
@@ -89,7 +93,8 @@ def describe_checkpoints(
 
     Raises:
         InputError: A name does not tell them, such as that of a later stage;
-            or two models have one step, or one number of tokens, of a run.
+            or two checkpoints of a run have the same step, or the same number
+            of tokens.
     """
     checkpoints: dict[str, Checkpoint] = {}
     names: dict[tuple[str, str], str] = {}
@@ -97,7 +102,7 @@ def describe_checkpoints(
         if table is not None and model in table:
             checkpoint = table[model]
         else:
-            checkpoint = _named(model)
+            checkpoint = _from_name(model)
         checkpoints[model] = checkpoint
         counts = [f'step {checkpoint.step:.15g}']
         if checkpoint.tokens > 0:
@@ -112,8 +117,8 @@ def describe_checkpoints(
     return checkpoints
 
 
-def _named(model: str) -> Checkpoint:
-    """The checkpoint that a name tells of."""
+def _from_name(model: str) -> Checkpoint:
+    """Read run, step and tokens from a name."""
     run, sign, name = model.rpartition('@')
     revision = read_revision(name) if run else None
     where = f'run {run!r}, checkpoint {name!r}' if sign else f'model {name!r}'
@@ -131,10 +136,10 @@ def _named(model: str) -> Checkpoint:
 
 def families_of(checkpoints: Mapping[str, Checkpoint],
                 families: Mapping[str, str]) -> list[str]:
-    """Return the families that errors of new runs are learned from.
+    """Return the family of each checkpoint, in order.
 
-    Those of the checkpoints, by name. If all are of a single family, which
-    leaves none to leave out, every run counts as one.
+    `families` has them by the name of the checkpoint. If all are of one
+    family, the run of each takes its place, since no family could be left out.
     """
     found = [families[name] for name in checkpoints]
     if len(set(found)) == 1:
@@ -145,7 +150,7 @@ def families_of(checkpoints: Mapping[str, Checkpoint],
 def last_checkpoints(
         models: Iterable[str],
         table: Optional[Mapping[str, Checkpoint]] = None) -> tuple[str, ...]:
-    """Return the last checkpoint of each run, and models that are none.
+    """Return the last checkpoint of each run, and models of no run.
 
     Checkpoints are described as in `describe_checkpoints`. A model whose name
     begins like those of a run has to be one of them.
@@ -159,10 +164,11 @@ def last_checkpoints(
     others = [model for model in models if model not in known]
     for model in others:
         if model.rpartition('@')[0] in runs:
-            describe_checkpoints([model])
+            # Raises the error that says what is wrong with the name.
+            _from_name(model)
     last = []
     for of_run in runs.values():
-        done = _done([known[model] for model in of_run])
+        done = _progress([known[model] for model in of_run])
         last.append(of_run[int(np.argmax(done))])
     return (*last, *others)
 
@@ -186,7 +192,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     return 'steps' if without else 'tokens'
 
 
-def _done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
+def _progress(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
     """Tokens of n checkpoints or, where they are not known, steps, `(n,)`."""
     if choose_measure(checkpoints) == 'tokens':
         return np.array([point.tokens for point in checkpoints], float)
@@ -194,9 +200,9 @@ def _done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
-    """Return budgets of runs, each known from one checkpoint or more.
+    """Return the budget of each run that has one, by name.
 
-    An `InputError` for a run with two.
+    An `InputError` for a run with two budgets.
     """
     budgets: dict[str, float] = {}
     for point in checkpoints:
@@ -217,7 +223,7 @@ def rows_by_run(
     Runs are sorted by name, their checkpoints by tokens, `(n,)` each.
     Checkpoints at 0 tokens are left out. Errors as in `choose_measure`.
     """
-    done = _done(checkpoints)
+    done = _progress(checkpoints)
     rows: dict[str, list[int]] = {}
     for row in np.argsort(done).tolist():
         if done[row] > 0:

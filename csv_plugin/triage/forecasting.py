@@ -1,15 +1,16 @@
 """Forecasts of the losses of pretraining runs, from earlier runs.
 
-A forecast is the state of a run at its last checkpoint, that is its level and
-the logarithms of its losses, plus a gain. The gain is a ridge regression on
-the state, fitted to what earlier runs gained from the same share of their
-budgets on: so runs whose losses are alike gain alike, and better ones may gain
-more, or catch up. The penalty is the one by which each family of earlier runs
-is best forecast from the others.
+A state is the level and the logarithms of the losses of a run. The forecast
+adds a gain to the state at the last checkpoint. The gain is predicted by ridge
+regression on that state. It is fitted to the differences between the states of
+earlier runs at their ends and their states at the same share of the budget: so
+runs whose losses are alike gain alike, and better runs may gain more, or catch
+up. The penalty is the one with the smallest error of the level when each
+family of earlier runs is forecast from the others.
 
-The same back-test says what forecasts are off by. For a run that is to end
-better than all earlier ones, errors are scaled up as they grow where better
-earlier runs are forecast from worse ones.
+The same errors say how far forecasts are off. If a run is forecast to end
+better than every earlier run, its errors are multiplied by a factor, which is
+measured by forecasting the better earlier runs from the worse ones.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -27,25 +28,26 @@ from csv_plugin.triage.runs import Run
 #: Fewest earlier runs that a forecast is made from: its error is known from
 #: one of them that is forecast from the others.
 LEAST_RUNS = 2
-#: Candidates for the penalty. With 1, what a typical run deviates by from the
-#: others counts as much as noise.
+#: Candidates for the penalty. With 1, the noise of gains has the same variance
+#: as the effect of a deviation of typical size.
 PENALTIES = (.03, .1, .3, 1., 3., 10., 100.)
-#: Variance of the constant gain, in the same unit: it is hardly pulled to 0.
+#: Prior variance of the constant gain, in units of the variance of deviations.
+#: It is large, so that the constant is hardly shrunk.
 CONSTANT = 100.
-#: Smaller mean squares count as this.
+#: Lower bound of mean squares, against divisions by 0.
 LEAST_SQUARE = 1e-12
 
 
 class GainLaw:
-    """What n earlier runs gain from a share of their budgets on.
+    """Ridge regression of gains between a share of the budget and the end.
 
-    States at the share (`now`) and at the end are `(n, 1 + K)`: level and
-    logarithms of losses, which have the same weight. `runs` and `families` are
-    names.
+    It is fitted to n earlier runs. Their states at the share (`now`) and at
+    the end are `(n, 1 + K)`: the level, and the logarithms of losses. Level
+    and losses have the same weight. `runs` and `families` are names.
 
     Attributes:
-        left_out: States at the end, each forecast from the runs of other
-            families, `(n, 1 + K)`.
+        cross_validated: States at the end, each forecast from the runs of
+            other families, `(n, 1 + K)`.
     """
 
     def __init__(self, runs: Sequence[str], families: Sequence[str],
@@ -54,7 +56,7 @@ class GainLaw:
         self.now, self.end = now, end
         self._middle = now.mean(axis=0)
         self._away = now - self._middle
-        square = (self._away**2).sum(axis=0) / len(now)
+        square = (self._away**2).mean(axis=0)
         # One over the mean square of a run: of its level, and of its logs.
         parts = np.maximum([square[0], square[1:].sum()], LEAST_SQUARE)
         self._weights = np.append(1 / parts[0],
@@ -65,6 +67,9 @@ class GainLaw:
         for penalty in PENALTIES:
             inverse = np.linalg.inv(kernel + penalty * np.eye(len(now)))
             dual = inverse @ gains
+            # With A = kernel + penalty, the errors of family f, forecast from
+            # the others, are inverse(inverse(A)_ff) (inverse(A) gains)_f. The
+            # weights and the middle of all runs are kept.
             errors = np.empty_like(gains)
             for family in np.unique(labels):
                 rows = np.flatnonzero(labels == family)
@@ -72,7 +77,8 @@ class GainLaw:
                                                dual[rows])
             cost = float((errors[:, 0]**2).sum())
             if cost < best:
-                best, self._dual, self.left_out = cost, dual, end - errors
+                best, self._dual = cost, dual
+                self.cross_validated = end - errors
 
     def _kernel(self, states: NDArray) -> NDArray[np.float64]:
         """Covariances of gains with those of the n runs, `(m, n)`."""
@@ -87,9 +93,11 @@ class GainLaw:
 
     @cached_property
     def growth(self) -> float:
-        """By how much errors of the level grow if better runs are forecast.
+        """Growth of errors of the level where better runs are forecast.
 
-        Each from worse runs; 1 or more.
+        This is the root mean square of errors when the best runs are forecast
+        from the worst, over the usual one; at least 1. Each run counts as a
+        family here, since few are left.
         """
         errors: list[float] = []
         for worse, better in worse_and_better(self.end[:, 0]):
@@ -97,7 +105,7 @@ class GainLaw:
             law = GainLaw(names, names, self.now[worse], self.end[worse])
             found = law.forecast(self.now[better])
             errors += (self.end[better] - found)[:, 0].tolist()
-        usual = np.mean((self.end - self.left_out)[:, 0]**2)
+        usual = np.mean((self.end - self.cross_validated)[:, 0]**2)
         ratio = np.mean(np.square(errors)) / max(usual, LEAST_SQUARE)
         return max(1.0, math.sqrt(ratio))
 
@@ -105,9 +113,10 @@ class GainLaw:
 class EarlierRuns:
     """Finished runs, from which other runs are forecast; perhaps none.
 
-    `families` has the families of some runs, by name. Any other run is one of
-    its own; so are all if they would be a single family, which leaves no
-    other. An `InputError` for a run that is not finished.
+    `families` has the families of some runs, by name. A run without an entry
+    is its own family. If all runs would be in one family, no family could be
+    left out, so every run becomes its own family. An `InputError` for a run
+    that is not finished.
     """
 
     def __init__(
@@ -159,5 +168,7 @@ class EarlierRuns:
         [state] = law.forecast(run.states[-1:])
         is_ahead = state[0] > law.end[:, 0].max()
         growth = law.growth if is_ahead else 1.0
-        errors = growth * (law.end - law.left_out)[:, 1:]
+        errors = growth * (law.end - law.cross_validated)[:, 1:]
+        # Growth multiplies variances by growth^2. What it adds, a share of
+        # 1 - growth^-2, counts as common to all runs, whose order it leaves.
         return LossForecast(state[1:], errors, 1 - growth**-2)

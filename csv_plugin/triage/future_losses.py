@@ -1,11 +1,11 @@
 """Losses that lie ahead, and what accuracies are off by because of them.
 
-The loss on every unit is forecast by its logarithm. The errors of a forecast
-are those that forecasts of the same kind made where the end is known, each a
-vector over all units, so that what units have in common stays together. Each
-error is one more place that the losses may be at. How far the exponents of
-Eq. 2 move to there widens their joint distribution, whose tails hold for all
-errors together.
+The loss on every unit is forecast by its logarithm. An error is a vector over
+all units, made by a forecast of the same kind whose end is known. Each error
+is added to the logarithms that are forecast, and the exponents of Eq. 2 are
+predicted there. The mean square of the changes of exponents is a further
+covariance of the joint distribution, whose tails hold for the sum of both
+errors.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from csv_plugin.core.predictor import Predictor
 
 #: Level of all intervals and ranges of ranks.
 LEVEL = 0.9
-#: Better models are forecast from these shares of all models, the worst.
+#: The worst of these shares of all models forecast the rest.
 WORSE = (1 / 2, 2 / 3, 5 / 6)
 #: Smallest loss of which there is a logarithm.
 TINY = 1e-150
@@ -31,9 +31,8 @@ class LossForecast:
     """Losses on K units that lie ahead.
 
     `logs`, `(K,)`, are expected logarithms of losses. `errors`, `(n, K)`, are
-    errors of n forecasts of the same kind. The share `common` of the variance
-    of errors is common to all models that are forecast, so that it does not
-    change their order.
+    errors of n forecasts of the same kind. The part `common` of the variance
+    of errors moves all models together, so it does not change their order.
     """
     logs: NDArray[np.float64]
     errors: NDArray[np.float64]
@@ -43,10 +42,9 @@ class LossForecast:
 def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
     """Return logarithms of losses `(M, K)`, as the predictor sees losses.
 
-    Losses that are too small to matter to the predictor, next to the typical
-    ones of the fitted models, count as the smallest that do. For single tokens
-    it is the logarithm of the loss plus the `knee` of the predictor, because
-    the loss of one token may be nearly 0.
+    Losses below the least share of the typical loss that the predictor tells
+    apart count as this share. Of single tokens, whose losses may be almost 0,
+    it is the logarithm of the loss plus the `knee` of the predictor.
     """
     settings, tokens = predictor.model.settings, predictor.fit.units.tokens
     least = settings.least * np.median(predictor.fit.losses, axis=0)
@@ -56,7 +54,10 @@ def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
 
 
 def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
-    """Return losses `(M, K)` of what `log_losses` returns."""
+    """Return losses `(M, K)`: the inverse of `log_losses`.
+
+    Losses that `log_losses` raised to the least one stay there.
+    """
     settings, tokens = predictor.model.settings, predictor.fit.units.tokens
     losses = np.exp(logs)
     losses[:, tokens] = np.maximum(losses[:, tokens] - settings.knee, 0)
@@ -83,7 +84,7 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
     `joint` is that of the losses of the table, of M models. Each has its
     forecast, or None if its losses are known.
     """
-    if not any(forecasts):
+    if all(forecast is None for forecast in forecasts):
         return joint
     n_models, n_benchmarks = joint.mean.shape
     covariance = np.zeros((n_models, n_benchmarks, n_benchmarks))
@@ -92,17 +93,17 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
         if forecast is None:
             continue
         logs = log_losses(predictor, table.values[m:m + 1])
-        places = losses_of(predictor, logs + forecast.errors)
-        moves = (
-            _exponents(predictor, table, places) -
+        possible = losses_of(predictor, logs + forecast.errors)
+        changes = (
+            _exponents(predictor, table, possible) -
             _exponents(predictor, table, table.values[m:m + 1]))
-        covariance[m] = moves.T @ moves / len(moves)
+        covariance[m] = changes.T @ changes / len(changes)
         common[m] = forecast.common
     return joint.with_errors(covariance, common)
 
 
 def _exponents(predictor: Predictor, table: FeatureTable,
                values: NDArray) -> NDArray[np.float64]:
-    """Exponents of n models with losses `(n, K)`, `(n, B)`."""
+    """Expected exponents, `(n, B)`, of n models with losses `(n, K)`."""
     names = tuple(map(str, range(len(values))))
     return predictor.joint(FeatureTable(names, table.columns, values)).mean

@@ -50,10 +50,10 @@ def judge_runs(predictor: Predictor,
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name has no step;
-            the tokens of only some checkpoints are known; a run is part of the
-            history too, beyond its budget or has two; an earlier run ends
-            before its budget; a benchmark is called `OVERALL`; or as in
-            `Predictor.features`.
+            the tokens of only some checkpoints are known; a run is in the
+            history, too; a run has a checkpoint beyond its budget, or two
+            budgets; an earlier run ends before its budget; a benchmark is
+            called `OVERALL`; or as in `Predictor.features`.
     """
     features = predictor.features(losses)
     chosen = describe_checkpoints(features.models, checkpoints)
@@ -77,14 +77,12 @@ def judge(
 ) -> Triage:  # yapf: disable
     """Judge runs by the features of their checkpoints, as `judge_runs` does.
 
-    Checkpoints at 0 tokens or without features are left out. `refused` maps
-    some of the latter to the reasons why; these become notes.
+    Checkpoints at 0 tokens or without features are left out. `refused` has the
+    reason why a dump could not be used, by checkpoint. Each becomes a note.
     """
     _check_apart(checkpoints, history)
-    chosen, past = ({
-        name: described[name]
-        for name in described if name in features.models
-    } for described in (checkpoints, history))
+    chosen = _with_features(checkpoints, features)
+    past = _with_features(history, features)
     earlier = EarlierRuns(
         runs_of(predictor, features, past), _families(predictor, past))
     if math.isnan(budget) and earlier.runs:
@@ -110,14 +108,21 @@ def judge(
     return _triage(predictor, features, runs, ends, measure, notes, known)
 
 
+def _with_features(described: Mapping[str, Checkpoint],
+                   features: FeatureTable) -> dict[str, Checkpoint]:
+    """Return the checkpoints that have features."""
+    known = set(features.models)
+    return {name: point for name, point in described.items() if name in known}
+
+
 def judge_sizes(predictor: Predictor, features: FeatureTable,
                 models: Mapping[str, ModelInfo],
                 targets: Mapping[str, ModelInfo]) -> Triage:
-    """Say what models of other sizes, the targets, would end at.
+    """Forecast accuracies of models that do not exist yet from their sizes.
 
     Features contain the models, whose sizes, tokens and losses are known. The
-    family of a target is one of the models', or `sizes.NEW`. A target whose
-    error nothing shows is named in a note, and not forecast.
+    family of a target is one of the models', or `sizes.NEW`. If no back-test
+    shows the error of a target, it gets a note in place of a forecast.
 
     Raises:
         InputError: As in `sizes.check_sizes`, or as in `judge_runs`.
@@ -130,7 +135,7 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
             notes.append(f'{name}: nothing is forecast, as the models of the '
                          'other families do not differ in size and tokens.')
         else:
-            ends.append(_Ahead(End(name, 0., row.tokens), name, forecast))
+            ends.append(_Ahead(End(name, 0., row.tokens), None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
 
 
@@ -157,29 +162,36 @@ def _families(predictor: Predictor,
 
 
 class _Ahead(NamedTuple):
-    """An end that is judged: its losses are a forecast, or, if this is None,
-    those of the checkpoint `last`.
+    """One end of training that is judged.
+
+    `losses` are forecast. They are None for a finished run, whose end is its
+    checkpoint `last`. `last` is None for a size that does not exist yet.
     """
     end: End
-    last: str
+    last: Optional[str]
     losses: Optional[LossForecast]
 
 
 def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             ends: Sequence[_Ahead], measure: str, notes: Sequence[str],
             known: Optional[AccuracyTable]) -> Triage:
-    """Predict checkpoints and ends, all by one joint distribution."""
+    """Predict checkpoints and ends together, so that errors are correlated.
+    """
     if OVERALL in predictor.names:
         raise InputError(
             'predictor', 'benchmarks with other names than that of the mean '
             'over them', repr(OVERALL), 'Fit it with another name.')
+    # Checkpoints and the end of a run share errors, as models of a family do.
     families = {name: run.name for run in runs for name in run.checkpoints}
     tables = [features.select(tuple(families))]
+    # The row of the table that an end is, by the end's name.
     rows = {}
     for end, last, losses in ends:
-        rows[end.name] = last
-        if losses is not None:
-            row = rows[end.name] = f'end of the training of {end.name}'
+        if losses is None and last is not None:
+            rows[end.name] = last
+        elif losses is not None:
+            row = f'end of the training of {end.name}'
+            rows[end.name] = row
             families[row] = end.name
             tables.append(
                 FeatureTable((row, ), features.columns,
@@ -191,8 +203,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         joint.take(np.array(places, int)), predictor,
         table.select(tuple(rows.values())), [part.losses for part in ends])
     uncertain = predictor.predictions(at_ends, tuple(rows), LEVEL)
-    # A forecast is far from the training models if its expected losses are:
-    # that losses are uncertain does not make them far.
+    # Marks, such as that of losses far from the training models, come from the
+    # expected losses: uncertain losses alone set no mark.
     marks = {mark: getattr(found.select(rows), mark) for mark in MARKS}
     forecasts = replace(uncertain, **marks)
     checkpoints = [name for run in runs for name in run.checkpoints]
@@ -206,8 +218,8 @@ def _notes_on_result(found: Predictions, forecasts: Predictions,
     """Yield notes on known accuracies, and on what means leave out."""
     if known is not None and np.isnan(
             known.spread(found.models, found.benchmarks).values).all():
-        yield ('The known accuracies are of no checkpoint to judge, or of '
-               'none of these benchmarks: none of them counts.')
+        yield ('None of the known accuracies was used: they belong to other '
+               'checkpoints or other benchmarks.')
     if forecasts.not_yet:
         yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
                'leave it out.')
@@ -227,7 +239,10 @@ def _check_apart(chosen: Mapping[str, Checkpoint],
 
 def _check_measures(chosen: Mapping[str, Checkpoint],
                     past: Mapping[str, Checkpoint]) -> None:
-    """Refuse a budget of earlier runs that are measured in another unit."""
+    """Refuse runs that need the budget of earlier runs in another unit.
+
+    One kind of runs counts training tokens then, the other steps.
+    """
     measures = [
         choose_measure([*part.values()]) for part in (chosen, past) if part
     ]
@@ -280,7 +295,8 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
     if math.isnan(share):
         yield ('nothing is forecast: the end of training is unknown. Give '
                'finished runs by --history.')
-    if not share < 1:
+        return
+    if run.finished:
         return
     when = f'after {100 * share:.3g} % of the training, '
     early = earlier.covering(share)
@@ -303,25 +319,29 @@ def _backtest_notes(predictor: Predictor, features: FeatureTable,
         law = earlier.law(share)
         if law is not None:
             forecast, now = backtest_errors(predictor, features, law)
-            yield (f'{len(law.runs)} earlier runs, forecast after '
-                   f'{100 * share:.3g} % of the training from those of other '
-                   f'families, end {100 * forecast:.1f} points away from the '
-                   'forecast in the mean over benchmarks, and '
-                   f'{100 * now:.1f} points away from the prediction at that '
-                   'time.')
+            others = 'families'
+            if len(set(law.families)) == len(law.runs):
+                others = 'runs'
+            yield (f'Back-test: {len(law.runs)} earlier runs were forecast '
+                   f'after {100 * share:.3g} % of the training from the other '
+                   f'{others}. The mean absolute error over runs and '
+                   f'benchmarks was {100 * forecast:.1f} points; without a '
+                   f'gain it is {100 * now:.1f} points.')
 
 
 def backtest_errors(predictor: Predictor, features: FeatureTable,
                     law: GainLaw) -> tuple[float, float]:
     """Return mean absolute errors of forecasts of earlier runs, fractions.
 
-    Those of the forecasts, and of predictions where they were made. They are
-    differences from the accuracies predicted at the ends of the runs.
+    The first error is that of the forecasts, the second that of predictions
+    from the losses at the time of the forecast. Both are differences from the
+    accuracies predicted at the ends of the runs.
     """
-    end, forecast, now = (
-        predictor.joint(
-            FeatureTable(law.runs, features.columns,
-                         losses_of(predictor, states[:, 1:]))).accuracies
-        for states in (law.end, law.left_out, law.now))
+    found = []
+    for states in (law.end, law.cross_validated, law.now):
+        losses = losses_of(predictor, states[:, 1:])
+        table = FeatureTable(law.runs, features.columns, losses)
+        found.append(predictor.joint(table).accuracies)
+    end, forecast, now = found
     return float(np.abs(end - forecast).mean()), float(
         np.abs(end - now).mean())

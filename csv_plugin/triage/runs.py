@@ -14,7 +14,8 @@ from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
                                            rows_by_run)
 from csv_plugin.triage.future_losses import log_losses
 
-#: A run is also looked up before its first checkpoint, by at most this factor.
+#: If the first checkpoint of a run is later than a share of its training by at
+#: most this factor, its state counts as that at the share.
 SLACK = 1.2
 
 
@@ -27,7 +28,7 @@ class Run:
     K)`, are levels of the checkpoints, and logarithms of their losses as in
     `future_losses.log_losses`. A level is the mean over benchmarks of the
     exponents that the predictor expects; a higher level is better.
-    `mean_loss` is `(n,)`.
+    `mean_loss`, `(n,)`, shows which checkpoints have identical losses.
 
     Raises:
         InputError: Two checkpoints have the same tokens, or the last one lies
@@ -75,6 +76,7 @@ class Run:
         States are linear in the logarithm of the share between checkpoints.
         Before the first checkpoint, the state is that of the first.
         """
+        # A fractional index of checkpoints.
         place = np.interp(
             np.log(share), np.log(self.shares), np.arange(len(self.shares)))
         before = int(place)

@@ -1,15 +1,16 @@
 """Losses of models that do not exist yet, from those of other sizes.
 
 The loss on each unit follows `log L = E + E_f + A N^-0.2 + B D^-0.2` with N
-parameters and D training tokens. E, A and B belong to the unit. E_f of a
-family is pulled to 0 as by one more model, so small families share the law.
+parameters and D training tokens. E, A and B belong to the unit. The offset E_f
+of a family has a ridge penalty of 1, which acts like one more model of the
+family whose offset is 0. So small families share the law.
 
-This is the simplest of the best forms on larger models of four collections
-(tools/studies/LOG.md).
+Several forms predicted the larger models of four collections equally well
+(tools/studies/LOG.md); this is the simplest of them.
 
-Errors of the law are vectors of logarithms of losses: models with less compute
-predict those with more, and the others predict each model (or each family).
-Those of the larger mean square count.
+Errors of the law are estimated in two ways: models with less compute predict
+those with more, and each model (or, for a new family, each family) is left
+out. The way with the larger mean squared error counts.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -25,15 +26,17 @@ from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 
 #: Power of parameters and of tokens.
 POWER = 0.2
-#: How many times more compute errors were measured for, on few models beyond.
+#: Errors were measured up to this many times the compute of the largest fitted
+#: model. Few models lie beyond.
 FAR = 30
 #: Fewest models for a law.
 LEAST_MODELS = 6
 #: Smaller standard deviations of log compute count as this one.
 LEAST_SPREAD = 0.5
-#: Family of a model that is like none of the others.
+#: Name of a family that no fitted model belongs to.
 NEW = ''
-#: It decides where all models have the same number of tokens per parameter.
+#: Small ridge penalty of A and B. It makes the solution unique where tokens
+#: are proportional to parameters.
 SLOPE_PENALTY = 1e-3
 
 
@@ -77,16 +80,16 @@ def forecast_sizes(
     """Forecast the losses of other models, the targets, from their sizes.
 
     `logs`, `(n, K)`, are logarithms of the losses of n models. The family of a
-    target is one of the models', or `NEW`. None for a target if nothing shows
-    the errors of the law.
+    target is one of the models', or `NEW`. The entry of a target is None if no
+    back-test is possible.
     """
     expected = LossLaw(models, logs).logs(targets)
     families = {row.family for row in models}
     are_new = [row.family not in families for row in targets]
     tests = {is_new: back_test(logs, models, is_new) for is_new in {*are_new}}
+    growths = _growth(targets, models)
     found: list[Optional[LossForecast]] = []
-    for row, is_new, growth in zip(expected, are_new, _growth(targets,
-                                                              models)):
+    for row, is_new, growth in zip(expected, are_new, growths):
         errors = growth * tests[is_new]
         found.append(LossForecast(row, errors) if len(errors) else None)
     return found
@@ -96,30 +99,34 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
               is_new: bool) -> NDArray[np.float64]:
     """Return errors of the law in logarithms of losses, `(S, K)`.
 
-    `logs` are those of n models, `(n, K)`. Errors are those within the range
-    of compute; there is none if nothing shows them. `is_new` is True for a
-    target of a new family: families are left out whole.
+    `logs` are those of n models, `(n, K)`. The S errors are divided by their
+    growth beyond the range of compute; S is 0 if no back-test is possible.
+    With `is_new`, for a target of a new family, families are left out whole.
     """
     rows = np.arange(len(models))
     groups = np.array([row.family for row in models]) if is_new else rows
-    left_out = [(rows[groups != group], rows[groups == group])
-                for group in np.unique(groups)]
-    larger = [*worse_and_better(log_compute(models))]
-    both = [
-        np.concatenate([
-            _errors(logs, models, kept, held_out, is_new)
-            for kept, held_out in splits
-        ]) for splits in (left_out, larger)
-    ]
-    known = [errors for errors in both if len(errors)]
-    return max(known, key=lambda errors: np.mean(errors**2), default=both[0])
+    by_group = []
+    for group in np.unique(groups):
+        is_held = groups == group
+        by_group.append(
+            _errors(logs, models, rows[~is_held], rows[is_held], is_new))
+    by_compute = []
+    for smaller, larger in worse_and_better(log_compute(models)):
+        by_compute.append(_errors(logs, models, smaller, larger, is_new))
+    left_out, beyond = np.concatenate(by_group), np.concatenate(by_compute)
+    if not len(left_out):
+        return beyond
+    if not len(beyond) or np.mean(left_out**2) >= np.mean(beyond**2):
+        return left_out
+    return beyond
 
 
 def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
             held_out: NDArray, is_new: bool) -> NDArray[np.float64]:
-    """Errors of a law on models that are held out; it is fitted to others.
+    """Errors of a law on models that are held out, fitted to those kept.
 
-    None if these have one size or one number of tokens.
+    Empty if those kept do not differ in size or in tokens. Errors are divided
+    by `_growth`, so that they hold within the range of compute.
     """
     fitted = [models[row] for row in kept]
     new = [models[row] for row in held_out]
@@ -163,7 +170,7 @@ def targets_of(models: Mapping[str, ModelInfo], params_b: float,
                tokens: float) -> dict[str, ModelInfo]:
     """Return a model of one size by family, and one of a new family.
 
-    Families have models of two sizes or more.
+    Families with models of a single size get no target of their own.
     """
     sizes: dict[str, set[float]] = {}
     for row in models.values():

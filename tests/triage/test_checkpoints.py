@@ -138,10 +138,10 @@ def test_two_names_for_one_step(tmp_path):
 
 @pytest.mark.parametrize('text, expected', [
     ('model,run\nm,a\n', "column 'step'"),
-    ('model,run,step\nm,a,-1\n', "column 'step'.*positive"),
+    ('model,run,step\nm,a,-1\n', "column 'step'.*0 or more"),
     ('model,run,step,stage\nm,a,1,0\n', "column 'stage'.*1 or more"),
     ('model,run,step,stage\nm,a,1,1.5\n', "column 'stage'.*whole"),
-    ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*positive"),
+    ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*0 or more"),
     ('model,run,step,budget\nm,a,1,0\n', "column 'budget'.*positive"),
     ('model,run,step\nm,a,1\nn,a,1\n', "'a', step 1: .*'m' and 'n'"),
 ])

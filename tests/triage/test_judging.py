@@ -60,12 +60,14 @@ def test_notes_have_the_errors_of_the_backtest(predictor, history, early):
     found, end = (
         predictor.predict(
             replace(features, models=tuple(EARLIER), values=losses)).values
-        for losses in (losses_of(predictor, law.left_out[:, 1:]),
+        for losses in (losses_of(predictor, law.cross_validated[:, 1:]),
                        losses_of(predictor, law.end[:, 1:])))
     error = 100 * np.abs(end - found).mean()
-    [note] = [note for note in early.notes if 'earlier runs, forecast' in note]
-    assert note.startswith('4 earlier runs, forecast after 35 %')
-    assert f'end {error:.1f} points away from the forecast' in note
+    [note] = [note for note in early.notes if 'Back-test' in note]
+    assert note.startswith(
+        'Back-test: 4 earlier runs were forecast after 35 %')
+    assert 'from the other runs.' in note
+    assert f'benchmarks was {error:.1f} points' in note
 
 
 def test_a_finished_run_has_one_number_and_one_interval(predictor, history):
@@ -114,7 +116,7 @@ def test_known_accuracies_of_others_are_named(predictor, history):
     known = AccuracyTable(('god@35', ), ('easy', ), np.full((1, 1), .5),
                           np.zeros(1), np.zeros(1, int))
     triage = judge_runs(predictor, run_dumps(NEW, 3), history, known=known)
-    assert triage.notes[-1].startswith('The known accuracies are of no check')
+    assert triage.notes[-1].startswith('None of the known accuracies was used')
 
 
 def test_tokens_and_budgets(predictor):
