@@ -119,7 +119,7 @@ def pruned_clone(tmp_path):
             json.dumps({
                 base: {
                     'perplexity': {
-                        way: len(base) + place
+                        way: 10 * len(base) + place
                         for place, way in enumerate(ways)
                     },
                     'zero_shot': {
