@@ -443,6 +443,18 @@ def table(found: dict[str, dict[str, Summary]]) -> str:
     return tabulate(rows, header, tablefmt='pipe', floatfmt=digits)
 
 
+def judge(everything: Sequence[Protocol], methods: Sequence[str],
+          out: Path) -> None:
+    """Run methods on protocols, keep their figures and print the tables."""
+    found = {
+        method: summaries(run(method, everything, out))
+        for method in methods
+    }
+    if len(found) > 1:
+        print(comparison(found), end='\n\n')
+    print(table(found))
+
+
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('--shared', type=Path, default='../shared/real')
@@ -464,12 +476,7 @@ def main() -> None:
         protocol for protocol in protocols(args.shared, args.public)
         if protocol.name.startswith(tuple(args.only))
     ]
-    found = {}
-    for method in args.methods:
-        found[method] = summaries(run(method, everything, args.out))
-    if len(found) > 1:
-        print(comparison(found), end='\n\n')
-    print(table(found))
+    judge(everything, args.methods, args.out)
 
 
 if __name__ == '__main__':

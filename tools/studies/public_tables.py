@@ -15,12 +15,22 @@ overtrained  mlfoundations/scaling: 104 models of 11 million to 7 billion
              arXiv 2403.08540)
 mixtures     KempnerInstitute/loss-to-loss-notebooks: 535 models of six
              mixtures of texts (Brandfonbrener et al., arXiv 2411.12925)
+pythia       EleutherAI/pythia: checkpoints of 16 runs of 70 million to 12
+             billion parameters, OPT and BLOOM, no examples in the prompts
+             (Biderman et al., arXiv 2304.01373)
+pythia_five_shot
+             the same with five examples in the prompts: 21 runs of Pythia
+pruned       tweizy/wanda-prunning-experiment: two models of 7 and 8 billion
+             parameters, as they are and pruned in six ways each
 
 The split `test` is the largest models, and `validation` is, in the ladder,
-the runs of 3 billion parameters.
+the runs of 3 billion parameters; among pruned models, `test` is those that
+kept most of their weights. `pythia` and `pruned` come with a fifth table,
+wrong.csv: what was left out of the source, and why.
 """
 import csv
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +47,9 @@ Row = Mapping[str, str]
 
 #: Checkpoints that `ladder` takes of each run.
 CHECKPOINTS = 12
+
+#: First step of `pythia` that counts: before it, models are hardly trained.
+FIRST_STEP = 1000
 
 
 class Benchmark(NamedTuple):
@@ -69,17 +82,56 @@ class Tables:
     Args:
         benchmarks (Mapping[str, Benchmark]): Those that `described` does not
             know, or knows otherwise.
+
+    Attributes:
+        wrong (list[tuple[str, str, str]]): Model, cell and reason of what
+            `add_checked` left out.
     """
     benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
     losses: dict[str, dict[str, float]] = field(default_factory=dict)
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    wrong: list[tuple[str, str, str]] = field(default_factory=list)
 
     def add(self, name: str, model: Model, losses: dict[str, float],
             scores: dict[str, float]) -> None:
         self.models[name] = model
         self.losses[name] = losses
         self.scores[name] = scores
+
+    def add_checked(self, name: str, model: Model, losses: dict[str, float],
+                    scores: dict[str, float]) -> None:
+        """Add a model, and leave out what cannot be right.
+
+        A model without a finite positive loss on every text is left out, and
+        so is one whose losses are those of another model in all digits. An
+        accuracy is left out that is no fraction, or no whole number of items
+        over the number of items.
+        """
+        bad = [
+            text for text, loss in losses.items()
+            if not (math.isfinite(loss) and loss > 0)
+        ]
+        for text in bad:
+            self.wrong.append((name, f'loss of {text}', f'is {losses[text]}'))
+        if bad:
+            return
+        for other in self.models:
+            if self.losses[other] == losses:
+                self.wrong.append((name, 'all', f'same losses as {other}'))
+                return
+        kept = {}
+        for benchmark, score in scores.items():
+            n_items = self.benchmarks[benchmark].n_items
+            items = score * n_items
+            if not 0 <= score <= 1:
+                self.wrong.append((name, benchmark, f'{score} is no fraction'))
+            elif abs(items - round(items)) > 1e-3:
+                self.wrong.append(
+                    (name, benchmark, f'{score} is not of {n_items} items'))
+            else:
+                kept[benchmark] = score
+        self.add(name, model, losses, kept)
 
 
 #: Numbers of items of splits of benchmarks. Those of MMLU are what all scores
@@ -241,6 +293,120 @@ def read_mixtures(clone: Path) -> Tables:
     return tables
 
 
+#: Of the LM evaluation harness, by its names. MMLU is the mean of its 57
+#: subjects with equal weights, which is no share of its items.
+HARNESS = {
+    'arc_challenge': Benchmark(0.25, 1172),
+    'arc_easy': Benchmark(0.25, 2376),
+    'boolq': Benchmark(0.5, 3270),
+    'hellaswag': Benchmark(0.25, 10042),
+    'lambada_openai': Benchmark(0, 5153),
+    'logiqa': Benchmark(0.25, 651),
+    'mmlu': Benchmark(0.25),
+    'piqa': Benchmark(0.5, 1838),
+    'rte': Benchmark(0.5, 277),
+    'sciq': Benchmark(0.25, 1000),
+    'winogrande': Benchmark(0.5, 1267),
+    'wsc': Benchmark(0.5, 104),
+}
+#: Tokens that others' models were trained on, by family.
+TOKENS = {
+    'opt': 180e9,
+    'bloom': 341e9,
+    'Llama-2-7b-hf': 2e12,
+    'Llama-3.1-8B': 15e12,
+}
+
+
+def read_pythia(clone: Path, examples: int) -> Tables:
+    """The loss is in nats per last word of a passage of LAMBADA.
+
+    The two runs of a size, and those with other batch sizes, are one family,
+    and so are OPT and BLOOM. The accuracy of MMLU is the mean of its subjects.
+    """
+    tables = Tables(HARNESS)
+    folder = clone / 'evals'
+    paths = [
+        path for path in sorted((folder / 'pythia-v1').rglob('*.json'))
+        # Runs that continue on other texts.
+        if path.parent.name not in ('baseline', 'intervention')
+    ]
+    for path in paths + sorted(folder.glob('opt/*.json')) + sorted(
+            folder.glob('bloom/*.json')):
+        found = json.loads(path.read_text())
+        name, model = _pythia_model(path.relative_to(folder))
+        trained = model.step >= FIRST_STEP or model.family in TOKENS
+        if trained and found['config']['num_fewshot'] == examples:
+            results = found['results']
+            tables.add_checked(
+                name, model._replace(step=0),
+                {'lambada': math.log(results['lambada_openai']['ppl'])},
+                _harness_scores(results))
+    return tables
+
+
+def _pythia_model(path: Path) -> tuple[str, Model]:
+    """A model by the path of its results, such as `opt/opt-1.3b.json`."""
+    series = path.parts[0]
+    if series in TOKENS:
+        params_b = _billions(path.stem.split('-')[1])
+        return path.stem, Model(series, _by_size(params_b), params_b,
+                                TOKENS[series])
+    run = path.parts[1]
+    size = run.split('-')[1]
+    params_b = _billions(size)
+    step = int(path.stem.rpartition('_step')[2])
+    batch = re.search(r'-([\d.]+)MtokBS', run)
+    tokens = step * 2**20 * (float(batch[1]) if batch else 2)
+    return f'{run}@{step}', Model(
+        f'pythia-{size}', _by_size(params_b), params_b, tokens, step=step)
+
+
+def _by_size(params_b: float) -> str:
+    return 'test' if params_b > 1 else 'train'
+
+
+def _billions(size: str) -> float:
+    """Billions of parameters of a size such as `70m`, `8B` or `7b1`."""
+    if size.endswith('m'):
+        return float(size[:-1]) / 1000
+    return float(re.sub(r'b(?=\d)', '.', size.lower()).rstrip('b'))
+
+
+def _harness_scores(results: Mapping[str, Mapping[str, float]]) -> dict:
+    """Accuracies by benchmark, those of the subjects of MMLU as a mean."""
+    scores = {
+        name: result['acc']
+        for name, result in results.items() if name in HARNESS
+    }
+    subjects = [
+        result['acc'] for name, result in results.items()
+        if name.startswith('hendrycksTest-')
+    ]
+    return {**scores, 'mmlu': float(np.mean(subjects))}
+
+
+def read_pruned(clone: Path) -> Tables:
+    """The loss is in nats per token of WikiText-2, of two tokenizers.
+
+    A family is a model and what was pruned from it. Models that lost at most
+    30 % of their weights are for `test`.
+    """
+    tables = Tables(HARNESS)
+    for path in sorted(clone.glob('results_*/results_complete.json')):
+        for base, found in json.loads(path.read_text()).items():
+            params_b = _billions(base.removesuffix('-hf').split('-')[-1])
+            for way, perplexity in found['perplexity'].items():
+                percent = int(way.partition('_')[2] or 0)
+                scores = dict(found['zero_shot'][way])
+                del scores['average']
+                split = 'test' if percent <= 30 else 'train'
+                tables.add_checked(f'{base} {way}',
+                                   Model(base, split, params_b, TOKENS[base]),
+                                   {'wikitext2': math.log(perplexity)}, scores)
+    return tables
+
+
 def write_tables(tables: Tables, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     _write_matrix(out / 'losses.csv', tables.losses)
@@ -254,6 +420,8 @@ def write_tables(tables: Tables, out: Path) -> None:
     write_csv(out / 'models.csv', ['model', *fields],
               [[name, *model[:len(fields)]]
                for name, model in tables.models.items()])
+    if tables.wrong:
+        write_csv(out / 'wrong.csv', ['model', 'cell', 'reason'], tables.wrong)
 
 
 def _write_matrix(path: Path, rows: Mapping[str, Mapping[str, float]]) -> None:
@@ -273,6 +441,9 @@ READERS: dict[str, Callable[[Path], Tables]] = {
     'dense_ladder': partial(read_ladder, checkpoints=None),
     'overtrained': read_overtrained,
     'mixtures': read_mixtures,
+    'pythia': partial(read_pythia, examples=0),
+    'pythia_five_shot': partial(read_pythia, examples=5),
+    'pruned': read_pruned,
 }
 
 

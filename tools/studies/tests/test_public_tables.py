@@ -1,10 +1,15 @@
 """Tables from clones of public repositories, and what is measured on them."""
+import csv
 import json
+import math
+
+import numpy as np
+import pytest
 
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import read_checkpoints
-from tools.studies import public_tables
+from tools.studies import public_tables, unseen_collections
 
 
 def write_ladder_run(folder, name, steps, tokens=True):
@@ -61,10 +66,80 @@ def overtrained_clone(tmp_path):
             json.dumps({'eval_metrics': scores}))
 
 
+def write_harness(path, model, perplexity, examples=0, piqa=.5):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps({
+            'results': {
+                'lambada_openai': {
+                    'acc': 0,
+                    'ppl': perplexity
+                },
+                'piqa': {
+                    'acc': piqa,
+                    'acc_norm': .9
+                },
+                'hendrycksTest-anatomy': {
+                    'acc': .2
+                },
+                'hendrycksTest-virology': {
+                    'acc': .4
+                }
+            },
+            'config': {
+                'model_args': model,
+                'num_fewshot': examples
+            }
+        }))
+
+
+def pythia_clone(tmp_path):
+    evals = tmp_path / 'evals'
+    runs = evals / 'pythia-v1'
+    for run, step, perplexity in [('1b-deduped', 512, 90), ('1b', 1000, 80),
+                                  ('1b-deduped', 1000, 80),
+                                  ('1b-deduped', 3000, 70),
+                                  ('12b', 1000, math.nan), ('12b', 3000, 9)]:
+        write_harness(runs / f'pythia-{run}/zero-shot/{run}_step{step}.json',
+                      run, perplexity)
+    write_harness(runs / 'pythia-70m-0.5MtokBS/70m-0.5MtokBS_step4000.json',
+                  '70m', 60, 5)
+    write_harness(runs / 'pythia-1b-deduped/intervention/long_step4000.json',
+                  '1b', 50)
+    write_harness(evals / 'bloom/bloom-7b1.json', 'bloom', 8, piqa=.6001)
+    write_harness(evals / 'opt/opt-125m.json', 'opt', 85)
+
+
+def pruned_clone(tmp_path):
+    ways = ['dense', 'wanda_30', 'wanda_50', 'wanda_70']
+    for base in ('Llama-2-7b-hf', 'Llama-3.1-8B'):
+        folder = tmp_path / f'results_{base}'
+        folder.mkdir()
+        (folder / 'results_complete.json').write_text(
+            json.dumps({
+                base: {
+                    'perplexity': {
+                        way: 10 * len(base) + place
+                        for place, way in enumerate(ways)
+                    },
+                    'zero_shot': {
+                        way: {
+                            'piqa': .5,
+                            'average': .5
+                        }
+                        for way in ways
+                    }
+                }
+            }))
+
+
 CLONES = {
     'ladder': ladder_clone,
     'dense_ladder': ladder_clone,
     'overtrained': overtrained_clone,
+    'pythia': pythia_clone,
+    'pythia_five_shot': pythia_clone,
+    'pruned': pruned_clone,
 }
 
 
@@ -104,3 +179,45 @@ def test_overtrained_models_of_the_largest_sizes_are_for_test(tmp_path):
     assert tables.accuracies.benchmarks == ('arc_challenge', 'piqa')
     assert tables.accuracies.n_items.tolist() == [1172, 1838]
     assert tables.accuracies.chance.tolist() == [0.25, 0.5]
+
+
+def test_pythia_is_trained_models_without_copies(tmp_path):
+    tables = tables_of('pythia', tmp_path)
+    assert tables.features.models == ('pythia-12b@3000', 'pythia-1b@1000',
+                                      'pythia-1b-deduped@3000', 'opt-125m',
+                                      'bloom-7b1')
+    assert tables.features.values[:, 0] == pytest.approx(
+        np.log([9, 80, 70, 85, 8]))
+    assert tables.families['pythia-1b-deduped@3000'] == 'pythia-1b'
+    assert tables.models_in('test') == ('pythia-12b@3000', 'bloom-7b1')
+    assert tables.info['bloom-7b1'].params_b == 7.1
+    assert tables.info['pythia-1b@1000'].tokens == 1000 * 2**21
+    first = tables.accuracies.select(['pythia-1b@1000'])
+    assert first.benchmarks == ('lambada_openai', 'mmlu', 'piqa')
+    assert first.values[0] == pytest.approx([0, .3, .5])
+    with (tmp_path / 'out/wrong.csv').open(newline='') as file:
+        wrong = {(row['model'], row['cell']) for row in csv.DictReader(file)}
+    assert wrong == {('pythia-1b-deduped@1000', 'all'),
+                     ('pythia-12b@1000', 'loss of lambada'),
+                     ('bloom-7b1', 'piqa')}
+
+
+def test_pythia_with_examples_has_other_batches(tmp_path):
+    tables = tables_of('pythia_five_shot', tmp_path)
+    assert tables.features.models == ('pythia-70m-0.5MtokBS@4000', )
+    assert tables.info['pythia-70m-0.5MtokBS@4000'].tokens == 4000 * 2**19
+
+
+def test_protocols_of_unseen_collections(tmp_path, monkeypatch):
+    """Less pruned models are predicted from those that are pruned more."""
+    monkeypatch.setattr(unseen_collections, 'COLLECTIONS',
+                        {'out': 'less pruned'})
+    tables_of('pruned', tmp_path)
+    families, split = unseen_collections.protocols(tmp_path)
+    assert len(families.fits) == 2
+    fitted, predicted = split.fits[0]
+    assert split.names(predicted) == [
+        f'{base} {way}' for base in ('Llama-2-7b-hf', 'Llama-3.1-8B')
+        for way in ('dense', 'wanda_30')
+    ]
+    assert fitted.sum() == 4
