@@ -36,8 +36,8 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     limit = context_length(model)
     tokenized = tokenize_all(tokenizer, texts)
     offsets = np.cumsum([0, *(len(tokens.ids) for tokens in tokenized)])
-    # The state at a token is where the next one is predicted from, so the
-    # last token gets a follower.
+    # Windows have states where a next token is predicted. A copy of the last
+    # token is appended, so that the last token has a next one.
     windows = [
         window
         for index, tokens in enumerate(tokenized) for window in cut_windows(
@@ -53,8 +53,7 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
             for window, rows in zip(part, np.split(states, bounds)):
                 check_finite('hidden states', str(model.name_or_path),
                              texts[window.text], rows)
-                # Target t stands behind token t - 1; the first, behind the
-                # prefix.
+                # The first row of the first window belongs to the prefix.
                 skip = int(window.first == 0)
                 start = offsets[window.text] + window.first + skip - 1
                 result[start:start + len(rows) - skip] = rows[skip:]

@@ -1,10 +1,12 @@
 """Models and tokenizers from folders or the hub; their code is refused.
 
-Each of these ran, or was asked for, under transformers 4.57: classes that a
-config or a tokenizer names (`auto_map`), which `trust_remote_code=False`
-refuses; `custom_generate/generate.py` in a folder, which always runs; and an
-attention kernel of the hub that a config names, which the package `kernels`
-would download and run.
+Code that comes with a model can run in three ways under transformers 4.57:
+
+* classes that a config or a tokenizer names (`auto_map`), which
+  `trust_remote_code=False` refuses;
+* `custom_generate/generate.py` in a folder, which always runs;
+* an attention kernel of the hub that a config names, which the package
+  `kernels` would download and run.
 """
 import json
 import os
@@ -32,7 +34,8 @@ from csv_plugin.lm.newer_files import (check_read, newer_writer,
 _PICKLES = ['*.bin', '*.bin.index.json']
 _UNUSED = ['*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf',
            'original/*']  # yapf: disable
-#: Microseconds of processors in each period of so many, of a container.
+#: File with the limit of a container: microseconds of CPU time in each period,
+#: and the microseconds of a period.
 _QUOTA = Path('/sys/fs/cgroup/cpu.max')
 #: Start of the remedy where code was refused.
 READ_IT = 'Read the code and, if you trust it,'
@@ -40,8 +43,8 @@ _TRUST = f'{READ_IT} give --trust-remote-code.'
 
 
 @contextmanager
-def _in_words(what: str, path: FilePath) -> Iterator[None]:
-    """Turn errors of loading into one line."""
+def _as_input_error(what: str, path: FilePath) -> Iterator[None]:
+    """Turn errors of loading into an `InputError` of one line."""
     if os.path.isfile(path):
         raise InputError(
             f'{what} {os.fspath(path)!r}', 'a folder or a name on the hub',
@@ -148,7 +151,7 @@ def revision_folder(model: str, revision: str) -> Path:
             f'model {model!r}', f'a folder {revision!r} in it', 'none',
             'Give each revision a folder; git worktree add makes one of a '
             'clone.')
-    with _in_words(f'revision {revision!r} of', model):
+    with _as_input_error(f'revision {revision!r} of', model):
         found = Path(
             snapshot_download(
                 model,
@@ -174,9 +177,11 @@ def load_tokenizer(path: FilePath,
         InputError: There is no such tokenizer, it cannot be loaded, or it
             needs code that may not run.
     """
-    with _in_words('tokenizer', path), _needed_code_refused(path, remedy):
+    with _as_input_error('tokenizer',
+                         path), _needed_code_refused(path, remedy):
         settings = unread_tokenizer_settings(path)
         kind: Any = AutoTokenizer
+        # It is there if the class that the files name is unknown.
         if settings.pop('tokenizer_class', None):
             kind = PreTrainedTokenizerFast
         return kind.from_pretrained(
@@ -184,10 +189,11 @@ def load_tokenizer(path: FilePath,
 
 
 def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
-    """Refuse files that a program which loads them would read in part.
+    """Refuse files that the installed transformers would read only partly.
 
-    The path of a model is a folder or a name on the hub; no more is looked at
-    than what is on this machine. The tokenizer may lie in another folder.
+    The path of a model is a folder or a name on the hub, of which only the
+    files on this machine are looked at. The tokenizer may lie in another
+    folder.
 
     Raises:
         InputError: A newer transformers wrote files that the installed one
@@ -238,8 +244,9 @@ def load_causal_lm(path: FilePath,
     given = {'dtype': getattr(torch, name), **settings}
     if on_gpu:
         given.setdefault('device_map', 'auto')
-    with _in_words('model', path), own_code_refused(path, _TRUST,
-                                                    trust_remote_code):
+    with _as_input_error('model',
+                         path), own_code_refused(path, _TRUST,
+                                                 trust_remote_code):
         code = {'trust_remote_code': trust_remote_code}
         config = AutoConfig.from_pretrained(path, **code)
         read_as_written(config)

@@ -49,28 +49,30 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
                   benchmarks: Sequence[str]) -> tuple[TokenColumns, Units]:
     """Return the columns of token losses, and what they are.
 
-    One for each text, its loss per character; then, of each benchmark that a
-    source of texts is named after, one for each token of its right answers, in
-    nats. Scored: the tokens that every model scored.
+    There is one column per text: its loss per character. For each benchmark
+    that is also the name of a source of texts, there follows one column per
+    token of its right answers, in nats. Scored: the tokens that every model
+    scored.
     """
     of_texts = text_columns(table)
     sources = dict(zip(table.text_ids, (text.source for text in texts)))
     n_texts = len(of_texts.columns.units)
     units, answers = list(of_texts.columns.units), {}
-    places: list[int] = []
+    token_indices: list[int] = []
     for name, mask in answers_by_source(table, texts, targets).items():
         if name in benchmarks:
             tokens = np.flatnonzero(mask)
-            first = n_texts + len(places)
+            first = n_texts + len(token_indices)
             answers[name] = np.arange(first, first + len(tokens))
-            places += tokens.tolist()
+            token_indices += tokens.tolist()
             units += [f'answers of {name}: token {t}' for t in tokens]
     single = scipy.sparse.csc_array(
-        (np.ones(len(places)), (places, np.arange(len(places)))),
-        shape=(len(table.scored), len(places)))
+        (np.ones(len(token_indices)),
+         (token_indices, np.arange(len(token_indices)))),
+        shape=(len(table.scored), len(token_indices)))
     matrix = scipy.sparse.csc_array(
         scipy.sparse.hstack([of_texts.matrix, single]))
-    uniform = np.append(of_texts.columns.uniform, np.zeros(len(places)))
+    uniform = np.append(of_texts.columns.uniform, np.zeros(len(token_indices)))
     columns = Columns(
         tuple(units), uniform, table.fingerprint, of_texts.columns.scored)
     kinds = Units(
@@ -99,7 +101,7 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
 def fit(losses: Union[ModelLosses, FeatureTable],
         accuracies: AccuracyTable,
         families: Mapping[str, str],
-        method: Optional[str] = None,
+        method: str = ONE_MODEL,
         scoring_lm: Optional[tuple[Any, Any]] = None,
         validation: Sequence[str] = (),
         settings: Optional['HeadSettings'] = None,
@@ -113,12 +115,13 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             perhaps others, which are not used.
         accuracies (AccuracyTable): Accuracies of the training models,
             fractions. Benchmarks that none of them was run on are left out.
-        families (Mapping[str, str]): Family of each training model; what its
-            models lie off by together says how far models of new families do.
-        method (Optional[str]): One of `METHODS`, by default 'one-model'.
+        families (Mapping[str, str]): Family of each training model. Errors
+            that the models of a family have in common show how large errors of
+            new families are.
+        method (str): One of `METHODS`.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
-            tokenizer, whose tokens get the weights; without one, the tokens
-            of the first model do.
+            tokenizer. Its tokens are the units that get weights; by default
+            these are the tokens of the first model.
         validation (Sequence[str]): Models that choose the step, for the
             method 'paper'.
         settings (Optional[HeadSettings]): Those of the method 'paper', by
@@ -137,16 +140,20 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             `fit_predictor` and `train_paper_head`.
     """
     _check_models(accuracies, families)
-    method = method or ONE_MODEL
     check_choice('method', method, METHODS)
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     groups = [families[model] for model in accuracies.models]
+    if method != PAPER and (validation or settings is not None):
+        raise InputError(f'fit by {method!r}',
+                         'neither validation models nor settings of '
+                         'a head', 'one of them',
+                         "Only the method 'paper' uses them.")
     if isinstance(losses, FeatureTable):
-        if scoring_lm is not None or validation or method == PAPER:
-            raise InputError(
-                'fit on a table of losses', 'neither a scoring LM nor '
-                "validation models nor the method 'paper'", 'one of them',
-                'Leave it out: these are for token losses.')
+        if scoring_lm is not None or method == PAPER:
+            raise InputError('fit on a table of losses',
+                             'neither a scoring LM nor the '
+                             "method 'paper'", 'one of them',
+                             'Leave it out: these are for token losses.')
         if method == MEAN_LOSS:
             return fit_mean_loss_predictor(losses, accuracies, groups)
         return fit_predictor(losses, accuracies, groups)
@@ -157,8 +164,6 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     if method == PAPER:
         return train_paper(losses, accuracies, families, scoring_lm,
                            validation, (), settings, progress).predictor
-    if validation:
-        check_validation(validation, accuracies.models)
     losses = losses.select(accuracies.models)
     targets = _target_tokens(losses, scoring_lm)
     table = _table(targets, losses)

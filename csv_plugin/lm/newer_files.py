@@ -1,9 +1,10 @@
 """Files that a newer transformers wrote, and what the installed one reads.
 
 transformers 5 writes all about rotary positions as `rope_parameters`, which
-transformers 4 keeps as an attribute that no model uses: it takes the defaults
-of the class, and other losses come out without an error. Other settings that a
-class of the installed version does not have are unread, too. All translations
+transformers 4 keeps as an attribute that no model uses. Its models then use
+the default positions of their class, and losses are wrong without any error.
+Other settings that a class of the installed version does not have are unread,
+too. All translations
 were compared with transformers 5.24 on random models of 40 architectures.
 """
 import inspect
@@ -47,8 +48,8 @@ _SCALING: dict[str, set[str]] = {
         'original_max_position_embeddings'
     },
 }
-#: Settings that change no loss of a text, and one that the code of every class
-#: reads.
+#: Settings that change no loss of a text, and `quantization_config`, which is
+#: no attribute of any class, but is read by the code that loads all models.
 _HARMLESS = {
     'original_max_position_embeddings', 'architectures', 'auto_map',
     'eod_token_id', 'num_local_experts', 'num_nextn_predict_layers',
@@ -74,13 +75,13 @@ def check_read(config: PretrainedConfig) -> None:
     """
     needed: dict[str, Any] = {}
     for name, part in _parts(config):
-        if settings := unread_settings(part, config):
+        if settings := translated_settings(part, config):
             needed |= {name: settings} if name else settings
     if needed:
         raise _unread(
             config, _ROPE, 'Write these settings into its config.json, beside '
             'what is there: both versions then read the same.',
-            f', without {json.dumps(needed)[1:-1]}')
+            f', as it lacks {json.dumps(needed)[1:-1]}')
 
 
 def read_as_written(config: PretrainedConfig) -> None:
@@ -91,10 +92,11 @@ def read_as_written(config: PretrainedConfig) -> None:
     """
     written = getattr(config, 'transformers_version', None)
     if written and not _is_newer(written):
-        # The writer has not read them either.
+        # An older version wrote this file, and reads no `rope_parameters`
+        # either, so they were added by hand: what is meant is not certain.
         check_read(config)
     for _, part in _parts(config):
-        for key, value in unread_settings(part, config).items():
+        for key, value in translated_settings(part, config).items():
             setattr(part, key, value)
 
 
@@ -166,15 +168,15 @@ def _parts(config: PretrainedConfig) -> Iterator[tuple[str, PretrainedConfig]]:
             yield name, part
 
 
-def unread_settings(part: PretrainedConfig,
-                    whole: PretrainedConfig) -> dict[str, Any]:
-    """Settings that make the installed class mean what `rope_parameters` say.
+def translated_settings(part: PretrainedConfig,
+                        whole: PretrainedConfig) -> dict[str, Any]:
+    """Return settings of transformers 4 with the effect of `rope_parameters`.
 
     Empty if the class reads all that changes losses. `part` is the config or
     one inside it.
 
     Raises:
-        InputError: There are no such settings.
+        InputError: A setting that changes losses has no translation.
     """
     unknown = [key for key in vars(part) if not _reads(part, key)]
     # What an older version wrote was unread when it was written, too.
@@ -223,8 +225,14 @@ def _default(kind: Any) -> PretrainedConfig:
 
 def _changes_losses(key: str, value: Any) -> bool:
     """Return whether a setting that is unread may change losses."""
+    if key in _HARMLESS:
+        return False
     # Such as the version of a program that trained the model.
-    if key in _HARMLESS or 'version' in key or not value:
+    if 'version' in key:
+        return False
+    # What is off, 0 or empty asks for nothing. We know of no class that lacks
+    # a setting and computes as if it was on.
+    if not value:
         return False
     if key == 'layer_types':
         return set(value) != {_FULL}
@@ -246,7 +254,8 @@ def _rope_settings(config: PretrainedConfig) -> Optional[dict[str, Any]]:
         return None
     theta = sliding.get('rope_theta')
     is_plain = sliding == {'rope_type': 'default', 'rope_theta': theta}
-    # The first two never scale layers with a window, others scale all.
+    # Gemma 3, which reads `rope_local_base_freq`, and OLMo 3 never scale the
+    # positions of layers with a window; other architectures scale all layers.
     if _reads(config, 'rope_local_base_freq'):
         settings['rope_local_base_freq'] = theta
         return settings if is_plain else None
@@ -312,10 +321,10 @@ def _scaling_settings(config: PretrainedConfig, kind: str,
 def _unread(config: PretrainedConfig,
             found: str,
             remedy: str,
-            lacking: str = '') -> InputError:
+            what_it_lacks: str = '') -> InputError:
     written = getattr(config, 'transformers_version', None)
     writer = f' of transformers {written}' if written else ''
     return InputError(
         f'model {config.name_or_path!r}', 'a config.json that transformers '
         f'{transformers.__version__} reads in full',
-        f'{found}{writer}, which it does not read{lacking}', remedy)
+        f'{found}{writer}, which it does not read{what_it_lacks}', remedy)

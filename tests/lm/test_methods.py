@@ -192,7 +192,17 @@ def test_the_papers_method_needs_models_of_both_kinds(validation):
 def test_validation_models_are_checked_before_the_texts_are_read():
     reader = object(), object()
     with pytest.raises(InputError, match="m11, found 'nobody'"):
-        fit(DUMPS, TO_FIT, FAMILIES, None, reader, validation=['nobody'])
+        fit(DUMPS, TO_FIT, FAMILIES, 'paper', reader, validation=['nobody'])
+
+
+@pytest.mark.parametrize('more', [
+    dict(validation=['m1']),
+    dict(settings=HeadSettings()),
+])
+def test_what_only_the_papers_method_uses_is_refused_elsewhere(more):
+    for method in ('one-model', 'mean-loss'):
+        with pytest.raises(InputError, match="Only the method 'paper'"):
+            fit(DUMPS, TO_FIT, FAMILIES, method, **more)
 
 
 # ---- fit
@@ -235,15 +245,13 @@ def test_fit_notes_models_from_different_engines():
         assert any('vllm' in note for note in notes) == (model in FITTED)
 
 
-@pytest.mark.parametrize('method', [None, *METHODS])
+@pytest.mark.parametrize('method', METHODS)
 def test_fit_to_a_table(method):
     tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
     to_fit = tables.accuracies.select(tables.models[:7])
     arguments = tables.features, to_fit, tables.families, method
-    for more in (dict(scoring_lm=('model', 'tokenizer')),
-                 dict(validation='a')):
-        with pytest.raises(InputError, match='these are for token losses'):
-            fit(*arguments, **more)
+    with pytest.raises(InputError, match='these are for token losses'):
+        fit(*arguments, scoring_lm=('model', 'tokenizer'))
     if method == 'paper':
         with pytest.raises(InputError, match='these are for token losses'):
             fit(*arguments)
@@ -273,15 +281,15 @@ TABLES = small_tables()
 @pytest.mark.parametrize('losses, accuracies, families, method, message', [
     (TABLES.features, TABLES.accuracies, TABLES.families, 'ridge',
      "method: expected one of one-model, mean-loss, paper, found 'ridge'"),
-    (DUMPS, TO_FIT, {'m0': 'f'}, None,
+    (DUMPS, TO_FIT, {'m0': 'f'}, 'one-model',
      "the family of every model, found None of 'm1'"),
-    (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, None, "nan of 'm1'"),
-    (DUMPS, TO_FIT.to_dict(), FAMILIES, None,
+    (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'one-model', "nan of 'm1'"),
+    (DUMPS, TO_FIT.to_dict(), FAMILIES, 'one-model',
      'an AccuracyTable, found a dict'),
-    (DUMPS.select(FITTED[:-1]), TO_FIT, FAMILIES, None,
+    (DUMPS.select(FITTED[:-1]), TO_FIT, FAMILIES, 'one-model',
      "losses of every model, found none of 'm11'"),
     (TABLES.features.select(TABLES.models[1:]), TABLES.accuracies,
-     TABLES.families, None,
+     TABLES.families, 'one-model',
      "features of every model, found none of 'org/model-0'"),
 ])  # yapf: disable
 def test_what_fit_refuses(losses, accuracies, families, method, message):

@@ -52,7 +52,7 @@ def test_the_remedy_cures(name, tmp_path):
         check_files(new)
     assert f'of transformers {VERSION}, which it does not' in str(error.value)
     file = new / 'config.json'
-    said = re.search(r'does not read, without (.*)\. Write', str(error.value))
+    said = re.search(r'does not read, as it lacks (.*)\. Write', str(error.value))
     file.write_text(
         json.dumps(
             json.loads(file.read_text()) | json.loads(f'{{{said[1]}}}')))
@@ -143,7 +143,7 @@ def test_a_file_that_contradicts_itself_is_refused(llama):
         rope_theta=1e4,
         rope_parameters=dict(rope_type='default', rope_theta=5e5),
         transformers_version=transformers.__version__)
-    with pytest.raises(InputError, match='without "rope_theta": 500000.0'):
+    with pytest.raises(InputError, match='lacks "rope_theta": 500000.0'):
         load_causal_lm(llama)
 
 
