@@ -149,7 +149,7 @@ _SHARED: dict[str, Any] = {
     'work_dir': ('WORK_DIR', 'time-stamped folder of the run (required)',
                  Path),
     '--wide': 'print tables with all their columns side by side (default: '
-              'what fits into 100 columns)',
+              'as wide as the terminal or 100 columns)',
     '--json': 'print JSON and nothing else (default: a table)',
 }  # yapf: disable
 

@@ -7,6 +7,7 @@ A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them.
 """
 import argparse
+import math
 import shlex
 from pathlib import Path
 from typing import Optional
@@ -31,7 +32,9 @@ from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.io.tables import check_names_in, read_models
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             predict_columns, write_leaderboard)
-from csv_plugin.report.screen import full_width
+from csv_plugin.report.notes import DIFFERENCES
+from csv_plugin.report.overview import overview
+from csv_plugin.report.screen import shown_path, terminal_width, wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,13 +95,29 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
         return
-    print(as_text(board, full_width(args.wide)))
+    print('\n\n'.join(filter(None, _shown(args, board))))
     n_models = counted(len(board.predictions.models), 'model')
     print(f'\nPredicted {n_models}.')
     if args.out:
         print_end(args.out)
     else:
         print_next(*shlex.split(args.command), '--out', 'outputs/predictions')
+
+
+def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
+    """Table, what it leaves out, and notes."""
+    if args.wide:
+        return [as_text(board, math.inf)]
+    width = terminal_width()
+    table, left_out = overview(board, width)
+    where = ('--wide prints them, and --out writes them to files'
+             if args.out is None else
+             f'they are in {shown_path(args.out)}/leaderboard.txt and .csv')
+    if left_out:
+        left_out = wrapped([f'Not shown: {left_out}; {where}.'], width)
+    # The table has no differences.
+    notes = [note for note in board.notes if note != DIFFERENCES]
+    return [table, left_out, wrapped(notes, width)]
 
 
 def _families(path: str, tables: ModelColumns) -> dict[str, str]:

@@ -144,6 +144,18 @@ class Overall:
         """Return ranks of `ranked` models by the predicted means, `(M, P)`."""
         return ranks(np.where(self.ranked[:, None], self.values, np.nan))
 
+    def order(self) -> list[int]:
+        """Return the places of the models, the largest mean first.
+
+        Means are those by the first method or, without one, the real ones.
+        Models without a mean are last.
+        """
+        means = self.real
+        if self.methods:
+            predicted = self.values[:, 0]
+            means = np.where(np.isnan(predicted), self.real, predicted)
+        return np.argsort(-means, kind='stable').tolist()
+
     def differences(self) -> NDArray[np.float64]:
         """Return predicted minus real means, NaN without either, `(M, P)`."""
         return self.values - self.real[:, None]

@@ -280,16 +280,24 @@ class Predictions:
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         chance = self.chance.get(benchmark, 0.0)
-        cells = []
-        for m in range(len(self.models)):
-            marks = [
-                mark for part, mark in MARKS.items()
-                if getattr(self, part)[m, b, p]
-            ]
-            cells.append(
-                predicted_cell(self.values[m, b, p], self.low[m, b, p],
-                               self.high[m, b, p], chance, ''.join(marks)))
-        return cells
+        return [
+            predicted_cell(self.values[m, b, p], self.low[m, b, p],
+                           self.high[m, b, p], chance, marks)
+            for m, marks in enumerate(self.marks(benchmark, method))
+        ]
+
+    def marks(self, benchmark: str, method: Optional[str] = None) -> list[str]:
+        """Return the marks of all models, such as '*' or '>+'.
+
+        The method is the first by default.
+        """
+        b = self._place('benchmarks', benchmark)
+        p = 0 if method is None else self._place('methods', method)
+        found = [''] * len(self.models)
+        for part, mark in MARKS.items():
+            for m in np.flatnonzero(getattr(self, part)[:, b, p]):
+                found[m] += mark
+        return found
 
     @property
     def not_yet(self) -> tuple[str, ...]:

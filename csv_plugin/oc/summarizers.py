@@ -39,8 +39,8 @@ from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       with_common_groups)
 from csv_plugin.report.leaderboards import (as_short_text, known_in_run,
                                             predict_run, write_leaderboard)
-from csv_plugin.report.screen import (next_line, shown_path, terminal_width,
-                                      wrapped)
+from csv_plugin.report.screen import (WIDTH, next_line, shown_path,
+                                      terminal_width, wrapped)
 
 #: Mode of the rows of losses.
 LOSS_MODE = 'loss'
@@ -116,7 +116,7 @@ class PredictedSummarizer(DefaultSummarizer):
         if not self.leaderboard.predictions.benchmarks:
             # Without a predictor, the accuracies are all that there is.
             print(printed.getvalue().partition(_SECOND_TABLE)[0].rstrip())
-        width = terminal_width()
+        width = min(terminal_width(), WIDTH)
         files = (f'Written to {shown_path(self.folder)}: summary_*.txt has '
                  'all metrics, leaderboard_*.txt all predictions and marks.')
         print(

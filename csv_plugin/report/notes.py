@@ -30,6 +30,10 @@ _ENOUGH = 9
 _WOULD_DO = (f'{_ENOUGH} models of 3 families would do, some dozens are '
              'better')
 
+#: Meaning of the differences in tables with real accuracies.
+DIFFERENCES = ('diff is predicted minus real; '
+               f'{MEAN_ERROR} leaves out models marked *.')
+
 _Key = TypeVar('_Key', bound=Hashable)
 
 _DIFFER = ('differ only in letter case, invisible characters or letters that '
@@ -65,8 +69,7 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
     if np.isfinite(predictions.values).any():
         legend = predictions.legend()
         if predictions.has_real():
-            legend.append('diff is predicted minus real; '
-                          f'{MEAN_ERROR} leaves out models marked *.')
+            legend.append(DIFFERENCES)
     return [
         *legend, *reasons(predictions), *findings(predictions, overall),
         *outside_notes(predictions)
@@ -160,10 +163,16 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     some = len(overall.benchmarks) < len(predictions.main)
-    yield 'Rank 1 is the largest mean.' + (
-        f' Means are over {first(overall.benchmarks)}; on other benchmarks, '
-        'too many scores or predictions are missing, or nothing is '
-        'predictable yet.' if some else '')
+    sentences = []
+    if overall.ranked.any():
+        sentences.append('Rank 1 is the largest mean.')
+    if some:
+        sentences.append(
+            f'Means are over {first(overall.benchmarks)}; on other '
+            'benchmarks, too many scores or predictions are missing, or '
+            'nothing is predictable yet.')
+    if sentences:
+        yield ' '.join(sentences)
     means = overall.values
     if not np.isnan(overall.real).all():
         means = np.column_stack([overall.real, means])

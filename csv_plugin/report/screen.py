@@ -1,4 +1,4 @@
-"""Tables, notes and paths: for the terminal, at most 100 columns wide."""
+"""Tables, notes and paths for the terminal."""
 import math
 import os
 import re
@@ -13,7 +13,7 @@ from tabulate import tabulate
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.io.files import FilePath
 
-#: Columns of a terminal that tables and notes take.
+#: Most columns of notes, and of tables that are written to files.
 WIDTH = 100
 #: Longest cell, in characters; the middle of longer ones is left out.
 _CELL = 40
@@ -79,7 +79,7 @@ def _shown(column: Iterable[str], width: float) -> list[str]:
         cell if len(cell) <= _CELL else f'{cell[:_CELL - 16]}...{cell[-13:]}'
         for cell in cells
     ]
-    is_cut = width <= WIDTH and len(set(short)) == len(set(cells))
+    is_cut = math.isfinite(width) and len(set(short)) == len(set(cells))
     return short if is_cut else cells
 
 
@@ -108,8 +108,18 @@ def _ruled(columns: Sequence[Sequence[str]], n_headers: int) -> str:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal that are used, 80 if it is none."""
-    return min(shutil.get_terminal_size((80, 24)).columns, WIDTH)
+    """Return the columns of the terminal, 80 if it is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def columns_that_fit(columns: Sequence[Sequence[str]], width: float) -> int:
+    """Return how many of the first columns `text_table` fits into a width."""
+    room = width + 2
+    for n_columns, column in enumerate(columns):
+        room -= 2 + _width(_shown(column, width))
+        if room < 0:
+            return n_columns
+    return len(columns)
 
 
 def next_line(*command: FilePath) -> str:
@@ -121,7 +131,8 @@ def next_line(*command: FilePath) -> str:
 
 
 def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
-    """Return notes in lines that fit; a note goes on with an indent."""
+    """Return notes in lines of at most `WIDTH`; they go on with an indent."""
+    width = min(width, WIDTH)
     return '\n'.join(
         textwrap.fill(
             one_line(note),

@@ -66,6 +66,23 @@ def test_a_table_in_the_place_of_dumps(folder, capsys, table):
         assert f'--losses {shlex.quote(table)}`' in error
 
 
+def test_the_table_fits_the_terminal_and_names_the_files(
+        folder, capsys, monkeypatch):
+    monkeypatch.setenv('COLUMNS', '40')
+    call = 'predict --predictor p.safetensors dumps'.split()
+    assert main(call) == 0
+    shown = capsys.readouterr().out
+    table, left_out = shown.split('\n\n')[:2]
+    assert max(map(len, table.splitlines())) <= 40
+    assert 'strong' in table.splitlines()[2]
+    assert '--out' in left_out
+    assert main([*call, '--out', 'out']) == 0
+    left_out = capsys.readouterr().out.split('\n\n')[1]
+    assert 'out/leaderboard.txt' in left_out
+    assert main([*call, '--wide']) == 0
+    assert '(' in capsys.readouterr().out.splitlines()[3]
+
+
 def test_the_same_call_with_files_is_next(folder, capsys):
     assert main('predict --predictor p.safetensors dumps'.split()) == 0
     shown = capsys.readouterr().out

@@ -109,7 +109,6 @@ def test_all_reasons_are_given():
         'real of m1 on bench-1: not run',
         'predicted, mean-loss of m0, m2 on all 2 benchmarks: no dump',
         'mean-loss of m1 on bench-0: unknown',
-        'Rank 1 is the largest mean.',
         'No mean where a number on one of the benchmarks is missing; ranks '
         'count only models that have a real and a predicted one.',
     ]

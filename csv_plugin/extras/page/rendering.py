@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
-from csv_plugin.core.overall import MEAN_ERROR, Overall
+from csv_plugin.core.overall import MEAN_ERROR
 from csv_plugin.core.predictions import Missing, Outlier, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
@@ -124,7 +124,7 @@ def render(page: Page) -> str:
             label: rank_cells(overall, label)
             for label in overall.methods
         },
-        order=_by_mean(overall),
+        order=overall.order(),
         comparisons=comparisons,
         style=style,
         style_hash=_hash(style),
@@ -162,13 +162,6 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     if errors['n_judged']:
         found += f', {errors["n_inside"]} of {errors["n_judged"]} inside'
     return found
-
-
-def _by_mean(overall: Overall) -> list[int]:
-    """Places of the models, the best predicted or real mean first."""
-    means = np.column_stack([overall.values, overall.real])[:, 0]
-    means = np.where(np.isnan(means), overall.real, means)
-    return np.argsort(-means, kind='stable').tolist()
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
