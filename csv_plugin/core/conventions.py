@@ -35,6 +35,16 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
                          f'{remedy}')
 
 
+class PublicNames:
+    """Objects whose tab completion offers no private names."""
+
+    def __dir__(self) -> list[str]:
+        return [
+            name for name in super().__dir__()
+            if name[:1] != '_' or name[:2] == '__'
+        ]
+
+
 #: Most characters of an error, but for the words that join its parts, and of
 #: each part but `found`, which has the rest.
 _ALL, _PART = 950, 230

@@ -8,7 +8,7 @@ from csv_plugin.core.conventions import InputError
 
 #: Losses up to this count as 0.
 _NOTHING = 1e-9
-#: With fewer units some losses may be alike by chance, or all by rounding.
+#: With fewer units some losses may be alike by accident, or all by rounding.
 MANY, FEW = 10, 5
 #: Units at either end of which a few may differ from all others.
 _ENDS = 0.05

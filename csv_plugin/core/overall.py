@@ -1,6 +1,6 @@
 """Means over benchmarks, and ranks of models by these means.
 
-Intervals, ranges of ranks and chances to be best are views of the joint
+Intervals, ranges of ranks and probabilities to be best are views of the joint
 distribution of the accuracies (core.joint).
 """
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable, places, position
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, PublicNames, check_unique
 from csv_plugin.core.curve import item_variance
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
@@ -96,7 +96,7 @@ def _everywhere(value: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(PublicNames):
     """Accuracies of M models on B benchmarks, predicted by P methods.
 
     All accuracies are fractions. An array of shape `()` stands for the same
@@ -409,9 +409,14 @@ class Predictions:
         return {'level': level, 'predictions': list(self.records())}
 
     def to_frame(self) -> Any:
-        """Return a pandas table of the records; pandas must be installed."""
+        """Return a pandas table of the records, accuracies and ends first.
+
+        pandas must be installed.
+        """
         import pandas
-        return pandas.DataFrame(list(self.records()))
+        table = pandas.DataFrame(list(self.records()))
+        first = ['model', 'benchmark', 'predicted', 'low', 'high']
+        return table[first + [name for name in table if name not in first]]
 
     def _place(self, axis: str, name: str) -> int:
         return position(axis, name, getattr(self, axis))

@@ -9,7 +9,8 @@ import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_choice, check_unique
+from csv_plugin.core.conventions import (InputError, PublicNames, check_choice,
+                                         check_unique)
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
@@ -125,7 +126,7 @@ class BenchmarkFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class Predictor(PublicNames):
     """Predicts the accuracies of models from their losses.
 
     `columns` are the K feature columns, and the texts. `model` is the model of

@@ -22,7 +22,7 @@ _NAMED = 8
 _OUTSIDE = 4
 #: Most models that a note names as perhaps the best, and their least
 #: probability.
-_LIKELY, _CHANCE = 3, .01
+_LIKELY, _LEAST_LIKELY = 3, .01
 #: With fewer models a note says that there are few.
 _ENOUGH = 9
 #: Advice where models or families are too few; one family leaves nothing to
@@ -114,7 +114,7 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         narrow = ((predictions.low[:, :, 0] > 0) |
                   (predictions.high[:, :, 0] < 1))
         n_cells = (predictions.held_out(method) & narrow).sum()
-        by_chance = (1 - predictions.level) * n_cells
+        expected = (1 - predictions.level) * n_cells
         named = [
             f'{cell.model} on {cell.benchmark} ({percent(cell.observed):.1f}, '
             f'interval {percent(cell.low):.1f}-{percent(cell.high):.1f})'
@@ -122,7 +122,7 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         ]
         yield (
             f'{method}: {len(far)} of {n_cells} real scores lie outside of '
-            f'their interval, where about {by_chance:.0f} would by chance: ' +
+            f'their interval, where about {expected:.0f} are expected to: ' +
             first(named, _OUTSIDE))
 
 
@@ -187,7 +187,7 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
                 f'{method} {spearman:.2f} ({n_models} held-out models)')
     if agreements:
         yield ('Rank agreement of predicted and real means (Spearman, 1 is '
-               f'the same order, 0 is chance): {", ".join(agreements)}.')
+               f'the same order, 0 is no relation): {", ".join(agreements)}.')
 
 
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
@@ -206,7 +206,7 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         likely = np.argsort(-view.best, kind='stable')[:_LIKELY]
         named = [
             f'{overall.models[m]} ({view.best[m]:.0%})' for m in likely
-            if view.best[m] >= _CHANCE
+            if view.best[m] >= _LEAST_LIKELY
         ]
         yield (f'{method}: the largest mean is probably that of '
                f'{", ".join(named)}')

@@ -239,7 +239,12 @@ def test_records_are_the_cells_in_their_order():
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain == {'level': .9, 'predictions': records}
     pytest.importorskip('pandas')
-    assert table.to_frame().model.tolist() == [r['model'] for r in records]
+    frame = table.to_frame()
+    assert frame.model.tolist() == [r['model'] for r in records]
+    assert frame.columns.tolist()[:5] == [
+        'model', 'benchmark', 'predicted', 'low', 'high'
+    ]
+    assert {*frame.columns} == {*records[0]}
 
 
 def test_cells_in_the_order_of_the_models():
