@@ -58,13 +58,15 @@ def fit_predictor(
     return _predictor(features, fit, model)
 
 
-def fit_mean_loss_predictor(features: FeatureTable, accuracies: AccuracyTable,
-                            families: Sequence[str]) -> Predictor:
+def fit_mean_loss_predictor(features: FeatureTable,
+                            accuracies: AccuracyTable,
+                            families: Sequence[str],
+                            units: Optional[Units] = None) -> Predictor:
     """Fit the baseline: the mean loss with a learned floor.
 
     Arguments and errors as for `fit_predictor`.
     """
-    fit = _prepared(features, accuracies, families, None)
+    fit = _prepared(features, accuracies, families, units)
     model = mean_loss_model(fit.losses @ features.columns.uniform,
                             fit.observed)
     return _predictor(features, fit, model)

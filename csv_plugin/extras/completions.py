@@ -16,7 +16,7 @@ from urllib3.util import Url, parse_url
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.json_files import parse_json
-from csv_plugin.lm.engines.protocol import EngineFacts
+from csv_plugin.lm.engines.protocol import EngineFacts, EngineOptions
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
 #: Environment variable with the key of the server, if it asks for one.
@@ -295,3 +295,13 @@ def _session(concurrency: int, key: Optional[str]) -> requests.Session:
     for scheme in ('http://', 'https://'):
         session.mount(scheme, HTTPAdapter(pool_maxsize=concurrency))
     return session
+
+
+def open_server(model: str, options: EngineOptions) -> CompletionsEngine:
+    """Connect to a server, which calls the model by this name."""
+    assert options.url is not None
+    return CompletionsEngine(
+        options.url,
+        model,
+        dtype=options.dtype or 'unknown',
+        **options.settings)

@@ -36,10 +36,11 @@ def _of_one_model(board: Leaderboard) -> list[list[str]]:
     view = overall.views.get(predictions.methods[0])
     if len(overall.benchmarks) > 1 and view is not None:
         mark = '*' if overall.in_sample[0, 0] else ''
-        ends = interval(view.low[0], view.high[0])
         mean, = percents(overall.values[0, :1])
-        rows.append(
-            [f'mean of {len(overall.benchmarks)}', mean, mark, ends, '', ''])
+        rows.append([
+            f'mean of {len(overall.benchmarks)}', mean, mark,
+            interval(view.low[0], view.high[0]), '', ''
+        ])
         observed += percents(overall.real)
     observed += percents(predictions.real[0])
     for b, name in enumerate(predictions.benchmarks):
