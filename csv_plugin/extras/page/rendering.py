@@ -109,6 +109,7 @@ def render(page: Page) -> str:
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
+        has_real=predictions.has_real(),
         rows={
             (row['predictor'], row['model'], row['benchmark']): row
             for row in page.board.rows()
@@ -220,6 +221,9 @@ def heat_sections(
         predictor: Predictor,
         texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
     """Return heat maps of every benchmark, or why there are none."""
+    if predictor.targets is None:
+        return Missing('The predictor was fitted to a table of losses, which '
+                       'has no tokens.')
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')
