@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.calibration import LARGEST_ERROR, MOST_CORRELATED, LeftOut
-
-#: Added to sums before anything is divided by them.
-TINY = 1e-12
+from csv_plugin.core.kernels import TINY
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,

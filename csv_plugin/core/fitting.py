@@ -19,12 +19,9 @@ from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, mean_loss_model
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.observed import Observed
+from csv_plugin.core.observed import LEAST_MODELS, Observed
 from csv_plugin.core.predictor import BenchmarkFit, Fit, Predictor, Units
 from csv_plugin.core.settings import Settings
-
-#: Fewest models for a fit.
-LEAST_MODELS = 3
 
 
 def fit_predictor(

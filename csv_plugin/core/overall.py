@@ -17,11 +17,6 @@ from csv_plugin.core.accuracies import places
 from csv_plugin.core.joint import DRAWS, Joint
 from csv_plugin.core.predictions import Predictions
 
-#: Fewest models that the agreement of two orders is computed from.
-LEAST_MODELS = 5
-#: Ranks that are drawn for all models together, and the fewest for each, so
-#: that a thousand models take seconds.
-RANKS_DRAWN, LEAST_DRAWS = 400_000, 500
 #: What tables call mean absolute differences on held-out models.
 MEAN_ERROR = 'mean abs. error'
 
@@ -117,7 +112,10 @@ class Overall:
         view.high[known] = np.clip(high, 0, 1)[rows[known]]
         ranked = known & self.ranked
         if ranked.any():
-            n_draws = max(min(DRAWS, RANKS_DRAWN // ranked.sum()), LEAST_DRAWS)
+            # Ranks that are drawn for all models together, and the fewest for
+            # each, so that a thousand models take seconds.
+            ranks_drawn, least_draws = 400_000, 500
+            n_draws = max(min(DRAWS, ranks_drawn // ranked.sum()), least_draws)
             drawn = named.joint.take(rows[ranked]).draws(n_draws)
             drawn = drawn[:, :, columns]
             order = order_of(drawn.mean(axis=2), level)
@@ -165,16 +163,16 @@ class Overall:
         return [metrics.mae(self._held_out(p), column)
                 for p, column in enumerate(self.values.T)]  # yapf: disable
 
-    def agreement(self, method: str) -> tuple[float, int]:
+    def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
         """Return Spearman's rank correlation and the number of its models.
 
         These are held-out models with both means; the correlation is NaN with
-        fewer than `LEAST_MODELS`.
+        fewer than `least`.
         """
         p = self.methods.index(method)
         real, predicted = self._held_out(p), self.values[:, p]
         n_models = int(np.isfinite(real + predicted).sum())
-        if n_models < LEAST_MODELS:
+        if n_models < least:
             return float('nan'), n_models
         return metrics.spearman(real, predicted), n_models
 

@@ -43,8 +43,6 @@ NOT_YET = ('not predictable yet, because all training models are at chance. '
            'its losses.')
 
 _NAN = np.array(np.nan)
-#: Most rows that `print` shows.
-_PRINTED = 20
 
 
 def check_labels(where: str, labels: Sequence[str]) -> None:
@@ -151,11 +149,13 @@ class Predictions(PublicNames):
     def __str__(self) -> str:
         """A table of the first accuracies in percent, with intervals."""
         known = self.has_real()
+        # Most rows that `print` shows.
+        n_printed = 20
         places = product(enumerate(self.models), enumerate(self.benchmarks))
         rows = [[
             model, benchmark, *[number(percent(self.real[m, b]))] * known,
             *(self.cells(benchmark, method)[m] for method in self.methods)
-        ] for (m, model), (b, benchmark) in islice(places, _PRINTED)]
+        ] for (m, model), (b, benchmark) in islice(places, n_printed)]
         header = ['model', 'benchmark', *[REAL] * known, *self.methods]
         table = tabulate(rows, header, disable_numparse=True)
         more = self.real.size - len(rows)

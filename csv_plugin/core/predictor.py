@@ -35,10 +35,6 @@ NOT_RUN = Missing('the benchmark was not run')
 NO_OTHER_FAMILY = Missing(
     'no model of another family was run on the benchmark')
 
-#: A prediction is extrapolated if its exponent's deviation is more than this
-#: multiple of that of fitted models without their family. A convention.
-FAR = 1.5
-
 
 @dataclass(frozen=True, eq=False)
 class Units:
@@ -444,13 +440,17 @@ class Predictor(PublicNames):
         if not 0 < level < 1:
             raise InputError('level of intervals', 'a number in (0, 1)',
                              f'{level!r}', 'Give 0.9 for 90 % intervals.')
+        # A prediction is extrapolated if its exponent's deviation is more than
+        # this multiple of that of fitted models without their family: a
+        # convention.
+        far = 1.5
         low, high = joint.intervals(level)
         shape = joint.mean.shape
         cubes: dict[str, Any] = dict(
             values=joint.accuracies,
             low=low,
             high=high,
-            extrapolated=np.sqrt(joint.variance) > FAR * self._usual,
+            extrapolated=np.sqrt(joint.variance) > far * self._usual,
             in_sample=np.stack(
                 [np.isin(models, part.fit_models) for part in self.benchmarks],
                 axis=1),

@@ -11,9 +11,6 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_accuracy_columns, scores_alone
 
-#: Most characters of the names that a note lists.
-_NAMED = 100
-
 
 def read_known(path: FilePath, models: Collection[str],
                benchmarks: Collection[str]) -> tuple[AccuracyTable, list[str]]:
@@ -43,8 +40,10 @@ def read_known(path: FilePath, models: Collection[str],
         ('of models without losses', models_of,
          models), ('on benchmarks that are not among those of the predictor',
                    table.benchmarks, benchmarks)):
+        # Most characters of the names that a note lists.
+        n_characters = 100
         rest = [name for name in names if name not in wanted]
         if rest:
             notes.append(f'{file}: known accuracies {what} do not count: '
-                         f'{shortened(", ".join(rest), _NAMED)}')
+                         f'{shortened(", ".join(rest), n_characters)}')
     return known, notes

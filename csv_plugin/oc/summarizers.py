@@ -48,8 +48,6 @@ LOSS_MODE = 'loss'
 TEXTS_METRIC = 'bits_per_byte'
 #: What OpenCompass prints between its table and the same in Markdown.
 _SECOND_TABLE = 'The markdown format results is as below:'
-#: Most characters of an error of OpenCompass that a reason quotes.
-_REASON = 240
 
 
 class _Place(NamedTuple):
@@ -361,7 +359,9 @@ class PredictedSummarizer(DefaultSummarizer):
                 f'no metric {place.metric!r} but {", ".join(scores)}')
         error = ' '.join(str(raw.get(place.abbr, {}).get('error', '')).split())
         if error:
-            return Missing(shortened(error, _REASON))
+            # Most characters of an error of OpenCompass that a reason quotes.
+            n_characters = 240
+            return Missing(shortened(error, n_characters))
         # Of a group none of whose datasets has a result, the first one's.
         failures = (
             failure_of(self.work_dir, folder, dataset_abbr_from_cfg(dataset))

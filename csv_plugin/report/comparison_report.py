@@ -16,8 +16,6 @@ _SENTENCES = {
     WORSE: 'B is worse than A',
     SAME: 'B and A do not differ beyond noise',
 }
-#: Most characters of the names of benchmarks in a line of the legend.
-_NAMED = 200
 
 
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
@@ -127,12 +125,14 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
         'By items: what both models run on the benchmark would show, if '
         'their answers are not paired.'
     ]
+    # Most characters of the names of benchmarks in a line of the legend.
+    n_characters = 200
     if finer:
         lines.append('Running it shows smaller differences than losses do: '
-                     f'{shortened(", ".join(finer), _NAMED)}.')
+                     f'{shortened(", ".join(finer), n_characters)}.')
     if rest:
         lines.append('Losses show as small differences as running it: '
-                     f'{shortened(", ".join(rest), _NAMED)}.')
+                     f'{shortened(", ".join(rest), n_characters)}.')
     return lines
 
 

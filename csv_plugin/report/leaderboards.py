@@ -37,8 +37,6 @@ from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
           'with_scores', 'at_chance', 'expected_error')
-#: Most lines of what came out, and why cells are empty, on a screen.
-_SHOWN = 6
 
 #: Numbers of items by model and benchmark.
 Items = Mapping[tuple[str, str], int]
@@ -239,9 +237,11 @@ def as_short_text(board: Leaderboard, width: int) -> str:
     foot = ['error'] * predictions.has_real()
     table = side_by_side(['', 'model', *predictions.models, *foot],
                          _short_groups(board), 2, width)
+    # Most lines of what came out, and of reasons for empty cells.
+    most = 6
     notes = [*outcome(predictions), *reasons(predictions)]
-    if len(notes) > _SHOWN:
-        notes[_SHOWN:] = [f'... and {len(notes) - _SHOWN} more such lines.']
+    if len(notes) > most:
+        notes[most:] = [f'... and {len(notes) - most} more such lines.']
     notes += [*item_notes(predictions, board.items),
               *outside_notes(predictions)]  # yapf: disable
     return f'{table}\n\n{wrapped(notes, width)}'

@@ -16,13 +16,6 @@ from csv_plugin.core.predictions import (NOT_YET, REAL, Missing, Predictions,
                                          outliers)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
-#: Most models or benchmarks that a line names.
-_NAMED = 8
-#: Most single predictions that a line names.
-_OUTSIDE = 4
-#: Most models that a note names as perhaps the best, and their least
-#: probability.
-_LIKELY, _LEAST_LIKELY = 3, .01
 #: With fewer models a note says that there are few.
 _ENOUGH = 9
 #: Advice where models or families are too few; one family leaves nothing to
@@ -54,7 +47,7 @@ def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
     return first(names)
 
 
-def first(names: Sequence[str], most: int = _NAMED) -> str:
+def first(names: Sequence[str], most: int = 8) -> str:
     """Names in a line, and how many more there are."""
     more = len(names) - most
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
@@ -114,6 +107,8 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         narrow = ((predictions.low[:, :, 0] > 0) |
                   (predictions.high[:, :, 0] < 1))
         n_cells = (predictions.held_out(method) & narrow).sum()
+        # Most single predictions that a line names.
+        most = 4
         expected = (1 - predictions.level) * n_cells
         named = [
             f'{cell.model} on {cell.benchmark} ({percent(cell.observed):.1f}, '
@@ -123,7 +118,7 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         yield (
             f'{method}: {len(far)} of {n_cells} real scores lie outside of '
             f'their interval, where about {expected:.0f} are expected to: ' +
-            first(named, _OUTSIDE))
+            first(named, most))
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -198,15 +193,18 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
     """
     if len(overall.benchmarks) < 2:
         return
+    # Most models that are named as perhaps the best, and their least
+    # probability.
+    n_likely, least_likely = 3, .01
     uncertain = False
     for method, view in overall.views.items():
         uncertain |= bool((view.first < view.last).any())
         if (view.last == 1).any() or (~np.isnan(view.best)).sum() < 2:
             continue
-        likely = np.argsort(-view.best, kind='stable')[:_LIKELY]
+        likely = np.argsort(-view.best, kind='stable')[:n_likely]
         named = [
             f'{overall.models[m]} ({view.best[m]:.0%})' for m in likely
-            if view.best[m] >= _LEAST_LIKELY
+            if view.best[m] >= least_likely
         ]
         yield (f'{method}: the largest mean is probably that of '
                f'{", ".join(named)}')

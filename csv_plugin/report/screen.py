@@ -15,8 +15,6 @@ from csv_plugin.io.files import FilePath
 
 #: Most columns of notes, and of tables that are written to files.
 WIDTH = 100
-#: Longest cell, in characters; the middle of longer ones is left out.
-_CELL = 40
 
 
 def full_width(wide: bool) -> float:
@@ -74,9 +72,12 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _shown(column: Iterable[str], width: float) -> list[str]:
     """The cells, shorter in a finite width if no two become equal."""
+    # Longest cell, in characters; the middle of longer ones is left out.
+    longest = 40
     cells = list(map(one_line, column))
     short = [
-        cell if len(cell) <= _CELL else f'{cell[:_CELL - 16]}...{cell[-13:]}'
+        cell
+        if len(cell) <= longest else f'{cell[:longest - 16]}...{cell[-13:]}'
         for cell in cells
     ]
     is_cut = math.isfinite(width) and len(set(short)) == len(set(cells))

@@ -27,11 +27,6 @@ from csv_plugin.triage.runs import Run
 #: Fewest earlier runs that a forecast is made from: its error is known from
 #: one of them that is forecast from the others.
 LEAST_RUNS = 2
-#: Candidates for the penalty. With 1, what a typical run deviates by from the
-#: others counts as much as noise.
-PENALTIES = (.03, .1, .3, 1., 3., 10., 100.)
-#: Variance of the constant gain, in the same unit: it is hardly pulled to 0.
-CONSTANT = 100.
 #: Smaller mean squares count as this.
 LEAST_SQUARE = 1e-12
 
@@ -62,7 +57,10 @@ class GainLaw:
         kernel, gains = self._kernel(now), end - now
         labels = np.array(self.families)
         best = math.inf
-        for penalty in PENALTIES:
+        # Candidates for the penalty. With 1, what a typical run deviates by
+        # from the others counts as much as noise.
+        penalties = (.03, .1, .3, 1., 3., 10., 100.)
+        for penalty in penalties:
             inverse = np.linalg.inv(kernel + penalty * np.eye(len(now)))
             dual = inverse @ gains
             errors = np.empty_like(gains)
@@ -77,7 +75,10 @@ class GainLaw:
     def _kernel(self, states: NDArray) -> NDArray[np.float64]:
         """Covariances of gains with those of the n runs, `(m, n)`."""
         away = self._weights * (states - self._middle)
-        covariances: NDArray = CONSTANT + away @ self._away.T
+        # Variance of the constant gain, in the same unit: it is hardly pulled
+        # to 0.
+        constant = 100.
+        covariances: NDArray = constant + away @ self._away.T
         return covariances
 
     def forecast(self, states: NDArray) -> NDArray[np.float64]:

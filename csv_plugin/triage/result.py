@@ -19,8 +19,6 @@ OVERALL = 'mean'
 #: A run is stopped if it ends within `MARGIN` of the best one with a smaller
 #: probability.
 LEAST_PROBABILITY = 0.05
-#: Runs up to this many times as long count as runs of one budget.
-LONGER = 1.05
 #: Verdicts about a run, and about a size.
 GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
 
@@ -297,7 +295,9 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
 
 def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
     """Rows of the ends that one with this budget is compared with."""
-    return np.flatnonzero(budgets <= LONGER * budget)
+    # Runs up to this many times as long count as runs of one budget.
+    longer = 1.05
+    return np.flatnonzero(budgets <= longer * budget)
 
 
 def _verdicts(ends: Sequence[End],

@@ -22,8 +22,6 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard, mean_cells, rank_cells
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
-#: Texts that are shown of each benchmark.
-N_TEXTS = 3
 #: Steps of colour between no weight and full weight.
 N_LEVELS = 8
 
@@ -227,9 +225,11 @@ def heat_sections(
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')
+    # Texts that are shown of each benchmark.
+    n_texts = 3
     return [
         HeatSection(part.benchmark,
                     full_weight(predictor.token_weights(part.benchmark)),
-                    strongest_maps(predictor, part.benchmark, texts, N_TEXTS))
+                    strongest_maps(predictor, part.benchmark, texts, n_texts))
         for part in predictor.benchmarks
     ]
