@@ -100,7 +100,9 @@ class LivePredictions(PublicNames):
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
         self._logs = logs
-        self._job = TriageJob(predictor, [], history or (), budget=budget)
+        # Accuracies may be there before the losses of their readings.
+        self._job = TriageJob(
+            predictor, [], history or (), budget=budget, may_come=True)
         self._known = Path(known) if known else None
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '
