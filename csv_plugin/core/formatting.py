@@ -5,8 +5,6 @@ from dataclasses import fields
 from textwrap import shorten
 from typing import Any
 
-from tabulate import tabulate
-
 #: Stands for an interval that leaves no accuracy out but those below chance.
 ANY = 'any'
 
@@ -60,6 +58,7 @@ def number(value: float, digits: str = '.1f') -> str:
 def plain_tables(
         tables: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> list[str]:
     """Return tables, a header and rows each, below their headings."""
+    from tabulate import tabulate
     return [
         heading + '\n\n' + tabulate(rows, 'firstrow', disable_numparse=True)
         for heading, rows in tables

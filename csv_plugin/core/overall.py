@@ -240,7 +240,5 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
 
     Equal values share the better rank.
     """
-    from scipy.stats import rankdata
-    return np.asarray(
-        rankdata(-np.asarray(values), method='min', axis=0, nan_policy='omit'),
-        np.float64)
+    columns = np.asarray(values, np.float64)
+    return np.apply_along_axis(metrics.best_ranks, 0, columns)

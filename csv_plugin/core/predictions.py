@@ -9,7 +9,6 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable, places, position
 from csv_plugin.core.conventions import InputError, PublicNames, check_unique
@@ -148,6 +147,7 @@ class Predictions(PublicNames):
 
     def __str__(self) -> str:
         """A table of the first accuracies in percent, with intervals."""
+        from tabulate import tabulate
         known = self.has_real()
         # Most rows that `print` shows.
         n_printed = 20

@@ -7,8 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-from tabulate import tabulate
+from unicodedata import combining, east_asian_width
 
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.io.files import FilePath
@@ -61,6 +60,7 @@ def text_table(rows: Sequence[Sequence[str]], width: float = WIDTH) -> str:
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Return a header and rows as a table in Markdown."""
+    from tabulate import tabulate
     header, *rest = [list(map(markdown, row)) for row in rows]
     return tabulate(
         rest,
@@ -85,7 +85,15 @@ def _shown(column: Iterable[str], width: float) -> list[str]:
 
 
 def _width(column: Sequence[str]) -> int:
-    return max(map(len, column))
+    return max(map(_columns_of, column))
+
+
+def _columns_of(cell: str) -> int:
+    """Columns of the terminal that a text takes."""
+    if cell.isascii():
+        return len(cell)
+    wide = sum(east_asian_width(letter) in 'WF' for letter in cell)
+    return len(cell) + wide - sum(map(bool, map(combining, cell)))
 
 
 def _total(columns: Sequence[Sequence[str]]) -> int:
@@ -93,19 +101,22 @@ def _total(columns: Sequence[Sequence[str]]) -> int:
 
 
 def _ruled(columns: Sequence[Sequence[str]], n_headers: int) -> str:
-    ruled = [[*column[:n_headers], '-' * _width(column), *column[n_headers:]]
-             for column in columns]
-    # Words stand on the left, numbers and marks on the right.
-    align = [
-        'left' if any(
-            re.match(r'[^\W\d]', cell)
-            for cell in column[n_headers:]) else 'right' for column in columns
-    ]
-    return tabulate(
-        list(zip(*ruled)),
-        tablefmt='plain',
-        colalign=['left', *align[1:]],
-        disable_numparse=True)
+    """Columns side by side, with a rule below the headers."""
+    padded = []
+    for k, column in enumerate(columns):
+        width = _width(column)
+        # Words stand on the left, numbers and marks on the right.
+        has_words = any(
+            re.match(r'[^\W\d]', cell) for cell in column[n_headers:])
+        is_left = k == 0 or has_words
+        ruled = [*column[:n_headers], '-' * width, *column[n_headers:]]
+        padded.append([_padded(cell, width, is_left) for cell in ruled])
+    return '\n'.join('  '.join(row).rstrip() for row in zip(*padded))
+
+
+def _padded(cell: str, width: int, is_left: bool) -> str:
+    blanks = ' ' * (width - _columns_of(cell))
+    return cell + blanks if is_left else blanks + cell
 
 
 def terminal_width() -> int:

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from csv_plugin.core.overall import NamedJoint, Overall, ranks
 from csv_plugin.core.predictions import NOT_YET, Predictions
@@ -100,6 +101,13 @@ def test_equal_means_share_a_rank():
     for method in found.methods:
         value, n_models = found.agreement(method)
         assert np.isnan(value) and n_models == 6
+
+
+def test_equal_values_share_the_better_rank():
+    values = np.random.default_rng(0).integers(0, 5, (20, 3)).astype(float)
+    np.testing.assert_array_equal(
+        ranks(values), stats.rankdata(-values, method='min', axis=0))
+    assert ranks([.3, NAN, .5, .3]).tolist()[::2] == [2, 1]
 
 
 def test_predicted_ranks_count_models_with_a_real_mean():
