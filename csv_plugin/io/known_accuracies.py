@@ -67,6 +67,6 @@ def _unused(file: str, kind: str, names: Collection[str],
     # Most characters of the names that a note lists.
     n_characters = 100
     return [
-        f'{file}: known accuracies do not count of what is not among the '
-        f'{kind}: {shortened(", ".join(unused), n_characters)}'
+        f'{file}: names that are not among the {kind} do not count: '
+        f'{shortened(", ".join(unused), n_characters)}'
     ]
