@@ -17,7 +17,7 @@ __version__ = '0.2.0'
 _PUBLIC = {
     'AccuracyTable': ('core.accuracies', 'AccuracyTable'),
     'Collection': ('io.collection', 'Collection'),
-    'Comparison': ('core.comparing', 'Comparison'),
+    'Comparison': ('core.comparison', 'Comparison'),
     'DumpInfo': ('core.model_losses', 'DumpInfo'),
     'FeatureTable': ('core.features', 'FeatureTable'),
     'InputError': ('core.conventions', 'InputError'),
@@ -72,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

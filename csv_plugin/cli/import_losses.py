@@ -26,8 +26,9 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.measured import check_weights
+from csv_plugin.core.plugins import IMPORTERS, plugin_names
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
-from csv_plugin.extras.importers.importing import SOURCES, import_losses
+from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.lm_eval_results import read_lm_eval_accuracies
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_paths import named_path, paths_by_model
@@ -45,7 +46,8 @@ _TABLES = 'losses.csv', SCORES, BENCHMARKS
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_choice(
-        parser, 'source', (*SOURCES, RECORDS), 'the program that measured '
+        parser, 'source', (*plugin_names(IMPORTERS), RECORDS),
+        'the program that measured '
         f'the losses; accuracies alone come from {RECORDS} (required)')
     add_option(
         parser, 'paths', 'PATH', 'file or folder of each model, or NAME=PATH; '

@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
-from tqdm import tqdm
-
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import PREDICTED
 from csv_plugin.core.progress import Progress
@@ -149,7 +147,7 @@ _SHARED: dict[str, Any] = {
     'work_dir': ('WORK_DIR', 'time-stamped folder of the run (required)',
                  Path),
     '--wide': 'print tables with all their columns side by side (default: '
-              'what fits into 100 columns)',
+              'as wide as the terminal or 100 columns)',
     '--json': 'print JSON and nothing else (default: a table)',
 }  # yapf: disable
 
@@ -192,4 +190,5 @@ def models_of(args: argparse.Namespace,
 
 def bar(label: str) -> Progress:
     """Return a bar that shows the progress of a loop of some seconds."""
+    from tqdm import tqdm
     return partial(tqdm, desc=label, delay=2)

@@ -7,14 +7,15 @@ A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them.
 """
 import argparse
+import math
 import shlex
 from pathlib import Path
 from typing import Optional
 
 import numpy as np
 
-from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
-                                      print_next)
+from csv_plugin.cli.arguments import (check_folder, into_folder, print_end,
+                                      print_json, print_next, refuse)
 from csv_plugin.cli.options import add_option, add_shared, bar
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
@@ -24,14 +25,18 @@ from csv_plugin.core.predicting import (ModelColumns, RealScores,
                                         collect_features)
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.files import check_target
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.io.tables import check_names_in, read_models
+from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             predict_columns, write_leaderboard)
-from csv_plugin.report.screen import full_width
+from csv_plugin.report.notes import DIFFERENCES
+from csv_plugin.report.overview import overview
+from csv_plugin.report.screen import shown_path, terminal_width, wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)
+    add_option(
+        parser, '--page', 'PATH', 'write a page to read in a browser, a file '
+        '.html or a folder for predictions.html (default: none)', Path)
+    add_option(
+        parser, '--texts', 'JSONL', 'validation set of the predictor, whose '
+        'tokens the page shows (default: no tokens)')
     add_shared(parser, '--predictor', '--wide', '--json')
 
 
@@ -60,6 +71,10 @@ def run(args: argparse.Namespace) -> None:
         raise InputError('PLACE or --losses', 'one of them',
                          'both' if args.losses else 'none',
                          'Say where the losses of the models are.')
+    if args.page:
+        args.page = _page_file(args.page)
+    else:
+        refuse(args, 'no --page', 'texts')
     label, file = args.predictor
     predictor = load_predictor(file)
     tables, remarks = (
@@ -82,7 +97,36 @@ def run(args: argparse.Namespace) -> None:
                             remarks,
                             known,
                             families=families)
+    if args.page:
+        _write_page(args, board, predictor, tables, families or {})
     show_leaderboard(args, board)
+
+
+def _page_file(path: Path) -> Path:
+    """The file of the page; it must be possible to write it."""
+    if path.suffix != '.html':
+        check_folder(path)
+        path.mkdir(parents=True, exist_ok=True)
+        path /= 'predictions.html'
+    check_target(path)
+    return path
+
+
+def _write_page(args: argparse.Namespace, board: Leaderboard,
+                predictor: Predictor, columns: ModelColumns,
+                families: dict[str, str]) -> None:
+    # matplotlib and jinja2 take longer than a prediction.
+    from csv_plugin.extras.page.rendering import (PredictorFile, heat_sections,
+                                                  write_page)
+    from csv_plugin.extras.page.run_pages import page_of
+    label, file = args.predictor
+    source = PredictorFile(label, file, predictor)
+    texts = read_texts(args.texts) if args.texts else None
+    title = Path(args.losses).name if args.losses else 'Predictions'
+    write_page(
+        args.page,
+        page_of(title, board, [source], columns,
+                heat_sections(predictor, texts), families))
 
 
 def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
@@ -92,13 +136,30 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
         return
-    print(as_text(board, full_width(args.wide)))
+    print('\n\n'.join(filter(None, _shown(args, board))))
     n_models = counted(len(board.predictions.models), 'model')
     print(f'\nPredicted {n_models}.')
-    if args.out:
-        print_end(args.out)
-    else:
+    places = [place for place in (args.page, args.out) if place]
+    for place in places:
+        print_end(place)
+    if not places:
         print_next(*shlex.split(args.command), '--out', 'outputs/predictions')
+
+
+def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
+    """Table, what it leaves out, and notes."""
+    if args.wide:
+        return [as_text(board, math.inf)]
+    width = terminal_width()
+    table, left_out = overview(board, width)
+    where = ('--wide prints them, and --out writes them to files'
+             if args.out is None else
+             f'they are in {shown_path(args.out)}/leaderboard.txt and .csv')
+    if left_out:
+        left_out = wrapped([f'Not shown: {left_out}; {where}.'], width)
+    # The table has no differences.
+    notes = [note for note in board.notes if note != DIFFERENCES]
+    return [table, left_out, wrapped(notes, width)]
 
 
 def _families(path: str, tables: ModelColumns) -> dict[str, str]:

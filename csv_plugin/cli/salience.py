@@ -42,7 +42,8 @@ VERBS = {
                    'and accuracies', 'lm,report'),
     'fit': _Verb('fit_from_tables',
                  'train a predictor on tables of losses and accuracies'),
-    'predict': _Verb('predict_accuracies', 'predict accuracies from losses'),
+    'predict': _Verb('predict_accuracies', 'predict accuracies from losses',
+                     'report'),
     'compare': _Verb('compare_models',
                      'decide between two models by their losses'),
     'watch': _Verb('watch_checkpoints', 'predict a model while it trains, by '

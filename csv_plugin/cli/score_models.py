@@ -23,7 +23,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.plugins import ENGINES, load_plugin, plugin_names
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names, sole_writer
@@ -50,6 +51,8 @@ from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 #: for code.
 _ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
               'hf_config_path')
+#: End of the names of engines that take the address of a server.
+_SERVER = '-server'
 
 
 def numbered_part(text: str) -> tuple[int, int]:
@@ -97,7 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--tasks', 'NAME', 'names or patterns of tasks in --requests, '
         "such as 'arc_*/rc_5shot' (default: all)", str, (), '+')
-    add_choice(parser, '--engine', ENGINES, 'the program that runs the models '
+    add_choice(parser, '--engine', plugin_names(ENGINES),
+               'the program that runs the models '
                '(default transformers)', 'transformers')
     add_option(parser, '--url', 'URL',
                'address of a server; required with one')
@@ -273,47 +277,9 @@ def _mark(model: str, args: argparse.Namespace) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _transformers(model: str, args: argparse.Namespace) -> Any:
-    from csv_plugin.lm.engines.transformers_engine import TransformersEngine
-    from csv_plugin.lm.loading import load_causal_lm
-    return TransformersEngine(
-        load_causal_lm(model, args.trust_remote_code, args.dtype,
-                       **args.setting))
-
-
-def _vllm(model: str, args: argparse.Namespace) -> Any:
-    from csv_plugin.lm.engines.protocol import optional_package
-    from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-    from csv_plugin.lm.loading import READ_IT, check_files, own_code_refused
-    llm = optional_package('vllm', '--engine vllm').LLM
-    with own_code_refused(model, f'{READ_IT} give --trust-remote-code.',
-                          args.trust_remote_code):
-        check_files(model)
-        return VLLMEngine(
-            llm(model,
-                dtype=args.dtype or 'auto',
-                trust_remote_code=args.trust_remote_code,
-                **args.setting))
-
-
-def _server(model: str, args: argparse.Namespace) -> Any:
-    from csv_plugin.extras.completions import CompletionsEngine
-    return CompletionsEngine(
-        args.url, model, dtype=args.dtype or 'unknown', **args.setting)
-
-
-#: What opens a model, by path or name, with the options of a call. Dumps
-#: record these names, with blanks for hyphens.
-ENGINES: dict[str, Callable[[str, argparse.Namespace], Any]] = {
-    'transformers': _transformers,
-    'vllm': _vllm,
-    'vllm-server': _server,
-}
-
-
 def _check_engine(args: argparse.Namespace, n_models: int) -> None:
     where = f'--engine {args.engine}'
-    if ENGINES[args.engine] is not _server:
+    if not args.engine.endswith(_SERVER):
         refuse(args, where, 'url')
     elif not (args.url and args.tokenizer):
         raise InputError(where, '--url and --tokenizer beside it', 'fewer',
@@ -332,10 +298,14 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
 
 
 def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
+    from csv_plugin.lm.engines.protocol import EngineOptions
     from csv_plugin.lm.loading import load_tokenizer
     tokenizer = load_tokenizer(args.tokenizer or model, args.trust_remote_code)
     try:
-        return ENGINES[args.engine](model, args), tokenizer
+        open_engine = load_plugin(ENGINES, args.engine)
+        options = EngineOptions(args.dtype, args.trust_remote_code, args.url,
+                                args.setting)
+        return open_engine(model, options), tokenizer
     except InputError:
         raise
     # The packages of engines raise errors of any kind.

@@ -30,7 +30,8 @@ from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.methods import (MEAN_LOSS, ONE_MODEL, PAPER,
-                                   check_validation, fit, train_paper)
+                                   check_validation, fit, method_names,
+                                   train_paper)
 from csv_plugin.report.notes import family_notes, shortage_notes
 
 
@@ -81,8 +82,10 @@ def _add_training(group: Any) -> None:
         '(default: the tokens of the first model)')
     add_shared(group, *LOADING)
     add_choice(
-        group, '--method', (ONE_MODEL, PAPER), 'one model of all accuracies, '
-        f'or Algorithm 2 (default {ONE_MODEL})', ONE_MODEL)
+        group, '--method',
+        [name for name in method_names() if name != MEAN_LOSS],
+        'one model of all accuracies, Algorithm 2, or a method of another '
+        f'package (default {ONE_MODEL})', ONE_MODEL)
     add_option(
         group, '--learning-rate', 'RATE', 'step per gradient of --method '
         f'paper (default {HeadSettings.learning_rate:g})', float)
@@ -112,9 +115,9 @@ def run(args: argparse.Namespace) -> None:
                                      scoring_lm, validation, others, settings,
                                      bar('steps'))
     else:
-        trained = fit(*data, scoring_lm=scoring_lm)
+        trained = fit(*data, args.method, scoring_lm)
     predictors = {
-        PAPER if settings else METHOD: trained,
+        METHOD if args.method == ONE_MODEL else args.method: trained,
         BASELINE: fit(*data, MEAN_LOSS, scoring_lm)
     }
     # It loads matplotlib, which takes seconds.

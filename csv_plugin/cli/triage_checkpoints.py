@@ -39,8 +39,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import file_set
-from csv_plugin.io.model_tables import (ModelTables, read_accuracy_columns,
-                                        read_model_tables, scores_alone)
+from csv_plugin.io.known_accuracies import read_known
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import ModelInfo, check_names_in, read_models
 from csv_plugin.report.notes import shortage_notes
@@ -146,17 +146,15 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
     points = describe_checkpoints(tables.features.models, table)
     history = {model: points[model] for model in past}
     new = {model: points[model] for model in tables.models_in(*args.predict)}
-    known = None
-    if args.known:
-        known = scores_alone(*read_accuracy_columns(args.known))
     families = families_of(history, tables.families)
-    return judge(
-        _fitted(tables, past, families),
-        tables.features,
-        new,
-        history,
-        args.budget,
-        known=known)
+    predictor = _fitted(tables, past, families)
+    known, notes = None, list[str]()
+    if args.known:
+        known, notes = read_known(args.known, tables.features.models,
+                                  predictor.names)
+    triage = judge(
+        predictor, tables.features, new, history, args.budget, known=known)
+    return replace(triage, notes=(*triage.notes, *notes))
 
 
 def _fitted(tables: ModelTables, models: Sequence[str],

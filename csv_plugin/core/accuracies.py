@@ -7,12 +7,13 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.conventions import InputError, check_list, check_unique
+from csv_plugin.core.conventions import (InputError, PublicNames, check_list,
+                                         check_unique)
 from csv_plugin.core.measured import Measured
 
 
 @dataclass(frozen=True, eq=False)
-class AccuracyTable:
+class AccuracyTable(PublicNames):
     """Observed accuracies of M models on B benchmarks.
 
     Lists may take the place of tuples and arrays; names are unique. `values`,

@@ -18,28 +18,9 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 
-#: Standard deviation of an accuracy about the curve, as a fraction, in the
-#: first fit; later ones add that of its residuals.
-NOISE = 0.02
-#: Errors of more than so many standard deviations count by their size.
-LARGE = 5.0
-#: Standard deviation of a normal distribution by its median absolute error.
-BY_MEDIAN = 1.4826
-#: Floor of the first fit, as a share of the chance level.
-FIRST_SHARE = 0.8
 #: Means and standard deviations of the normal priors of the level and of the
 #: logarithm of the slope.
 PRIOR, PRIOR_DEVIATION = np.array([-1.0, -0.4]), np.array([3.0, 1.5])
-#: Floors that are tried, as shares of the chance level. Models may stay below
-#: chance, as where likely wrong answers are offered.
-FLOOR_SHARES = 1.0, 0.95, 0.8, 0.5, 0.0
-#: Negative logarithm of the prior of the floor 0, relative to that of chance.
-#: Between them it is linear in the share.
-FLOOR_COST = 3.0
-#: Quartiles of a normal distribution are so many standard deviations apart.
-QUARTILES_APART = 1.349
-#: Logarithms of slopes above this are those of a step.
-STEEPEST = 30.0
 
 
 def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
@@ -63,15 +44,30 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     if not spread:
         return Curve.constant(accuracy.mean())
     position = (typical - loss) / spread
-    line, _ = _fit_line(position, accuracy, FIRST_SHARE * chance, NOISE, PRIOR)
+    # Standard deviation of an accuracy about the curve, as a fraction, in the
+    # first fit; later ones add that of its residuals.
+    usual_noise = 0.02
+    # Floor of the first fit, as a share of the chance level.
+    first_share = 0.8
+    line, _ = _fit_line(position, accuracy, first_share * chance, usual_noise,
+                        PRIOR)
     fitted = accuracy_at(line[0] + np.exp(line[1]) * position,
-                         FIRST_SHARE * chance)
-    noise = np.hypot(NOISE, BY_MEDIAN * np.median(np.abs(fitted - accuracy)))
+                         first_share * chance)
+    # Standard deviation of a normal distribution by its median absolute error.
+    by_median = 1.4826
+    noise = np.hypot(usual_noise,
+                     by_median * np.median(np.abs(fitted - accuracy)))
+    # Floors that are tried, as shares of the chance level. Models may stay
+    # below chance, as where likely wrong answers are offered.
+    floor_shares = 1.0, 0.95, 0.8, 0.5, 0.0
+    # Negative logarithm of the prior of the floor 0, relative to that of
+    # chance. Between them it is linear in the share.
+    floor_cost = 3.0
     least, floor = np.inf, chance
-    for share in FLOOR_SHARES if chance else (1.0, ):
+    for share in floor_shares if chance else (1.0, ):
         # The last line is near the next one.
         line, cost = _fit_line(position, accuracy, share * chance, noise, line)
-        cost += FLOOR_COST * (1 - share)
+        cost += floor_cost * (1 - share)
         if cost < least:
             best, least, floor = line, cost, share * chance
     level, slope = best[0], np.exp(best[1])
@@ -83,8 +79,10 @@ def _spread(loss: NDArray) -> float:
     """Standard deviation by quartiles; 0 if losses differ by rounding only."""
     rounding = 1e-12 * np.abs(loss).max()
     low, high = np.quantile(loss, [0.25, 0.75])
+    # Quartiles of a normal distribution are so many standard deviations apart.
+    quartiles_apart = 1.349
     # Half of the models may have one loss.
-    for spread in ((high - low) / QUARTILES_APART, loss.std()):
+    for spread in ((high - low) / quartiles_apart, loss.std()):
         if spread > rounding:
             return float(spread)
     return 0.0
@@ -99,23 +97,28 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
     """
     from scipy.optimize import least_squares
 
+    # Errors of more than so many standard deviations count by their size.
+    large = 5.0
+
     def predict(line: NDArray) -> tuple[NDArray, float]:
         """Accuracies, `(n,)`, and the slope."""
-        slope = np.exp(min(line[1], STEEPEST))
+        # Logarithms of slopes above this are those of a step.
+        steepest = 30.0
+        slope = np.exp(min(line[1], steepest))
         return accuracy_at(line[0] + slope * position, floor), slope
 
     def residuals(line: NDArray) -> NDArray:
         """Roots of twice the parts of the cost, `(n + 2,)`."""
         error = (predict(line)[0] - accuracy) / noise
-        excess = np.hypot(1, error / LARGE) - 1
-        damped = np.copysign(LARGE * np.sqrt(2 * excess), error)
+        excess = np.hypot(1, error / large) - 1
+        damped = np.copysign(large * np.sqrt(2 * excess), error)
         return np.append(damped, (line - PRIOR) / PRIOR_DEVIATION)
 
     def derivatives(line: NDArray) -> NDArray:
         """Derivatives of the residuals in the line, `(n + 2, 2)`."""
         fitted, slope = predict(line)
         error = (fitted - accuracy) / noise
-        size = np.hypot(1, error / LARGE)
+        size = np.hypot(1, error / large)
         # The derivative of the damped error, which is 1 where there is none.
         damping = np.sqrt((size + 1) / 2) / size
         rise = damping * (fitted - floor) * (1 - fitted) / (1 - floor) / noise

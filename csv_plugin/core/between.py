@@ -4,16 +4,14 @@ The mean correlation over all pairs comes from `core.calibration`. Benchmarks
 that need alike skills go together more than others, and errors of families
 left out show by how much. Few families show it badly. So the correlation of a
 pair is shrunk toward the mean of all pairs, the more, the less is known of it
-(empirical Bayes; Morris, JASA 78(381), 1983). What its variance is by chance
-comes from the scatter of families.
+(empirical Bayes; Morris, JASA 78(381), 1983). How much of its variance is
+noise comes from the scatter of families.
 """
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.calibration import LARGEST_ERROR, MOST_CORRELATED, LeftOut
-
-#: Added to sums before anything is divided by them.
-TINY = 1e-12
+from csv_plugin.core.kernels import TINY
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
@@ -50,12 +48,12 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     else:
         weights = total[pairs] / total[pairs].sum()
         away = found - weights @ found[pairs]
-        # By chance, the variance of a pair falls with what is known of it.
-        chance = (scatter * total)[pairs].mean() / total
+        # Noise falls with what is known of a pair.
+        by_noise = (scatter * total)[pairs].mean() / total
         squares = total[pairs]**2
         genuine = squares @ (away**2 - scatter)[pairs] / squares.sum()
         genuine = max(float(genuine), 0.)
-        shift = genuine / (genuine + chance + TINY) * away
+        shift = genuine / (genuine + by_noise + TINY) * away
     matrix = np.clip(between + shift, -MOST_CORRELATED, MOST_CORRELATED)
     matrix[np.diag_indices(len(matrix))] = 1
     return matrix

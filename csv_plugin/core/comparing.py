@@ -5,14 +5,14 @@ their seed. Several runs show the noise of runs, and then the verdict is about
 recipes.
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Optional, Union
+from dataclasses import replace
+from typing import NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
-from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.comparison import MEAN, Comparison
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable, counted_losses
 from csv_plugin.core.formatting import shortened
@@ -34,111 +34,9 @@ Runs = Union[Losses, Sequence[Losses]]
 #: Grades of one model in 0..1, by benchmark and item.
 Answers = Mapping[str, Mapping[str, float]]
 
-#: Name of the mean over the benchmarks.
-MEAN = 'mean'
 #: Smallest differences that matter unless others are given: of accuracies,
 #: and of losses as a share of the mean loss of A.
 MARGIN, LOSS_MARGIN = 0.01, 0.001
-#: What a verdict is about.
-OF_RUNS, OF_RECIPES = 'runs', 'recipes'
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What losses, predictions and accuracies show about B beside A.
-
-    Args:
-        runs (tuple[tuple[str, ...], tuple[str, ...]]): Names of the runs of A
-            and of B.
-        level (float): Level of the intervals.
-        differences (tuple[Difference, ...]): By kind and benchmark.
-        answers (tuple[PairedAnswers, ...]): By benchmark; empty without.
-        decisive (Difference): The one whose verdict counts.
-        notes (tuple[str, ...]): Remarks for readers.
-    """
-    runs: tuple[tuple[str, ...], tuple[str, ...]]
-    level: float
-    differences: tuple[Difference, ...]
-    answers: tuple[PairedAnswers, ...]
-    decisive: Difference
-    notes: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        a, b = self.models
-        return (f'Comparison({b} beside {a}: {self.verdict}, '
-                f'P(better) {self.decisive.probability:.3f})')
-
-    def __str__(self) -> str:
-        """A table of the differences; accuracies are in points."""
-        rows = []
-        for part in self.differences:
-            scale, form = (1, '+.5f') if part.of_losses else (100, '+.2f')
-            value, low, high = (
-                format(scale * number, form)
-                for number in (part.value, part.low, part.high))
-            rows.append([
-                part.kind, part.benchmark, value, f'{low} to {high}',
-                f'{part.probability:.3f}', part.verdict
-            ])
-        table = tabulate(
-            rows, ('', '', 'B - A', 'interval', 'P(better)', 'verdict'),
-            disable_numparse=True)
-        a, b = self.models
-        return f'A: {a}\nB: {b}\n{table}\n{self!r}'
-
-    @property
-    def models(self) -> tuple[str, str]:
-        """Names of A and of B, of several runs in a row."""
-        a, b = (', '.join(names) for names in self.runs)
-        return a, b
-
-    @property
-    def verdict(self) -> str:
-        """'better', 'worse', 'no difference' or 'cannot tell', of B."""
-        return self.decisive.verdict
-
-    @property
-    def about(self) -> str:
-        """'recipes' if the noise of runs is known, else 'runs'."""
-        return OF_RECIPES if RUNS in self.decisive.noises else OF_RUNS
-
-    def of_kind(self, kind: str) -> list[Difference]:
-        """Return the differences of a kind, such as 'predicted'."""
-        return [part for part in self.differences if part.kind == kind]
-
-    def items(self) -> list[dict[str, Any]]:
-        """Return what the answers show by benchmark, as plain values.
-
-        'needed' items would make the margin detectable, 'worth' items would
-        be as exact as the prediction; None without one.
-        """
-        parts = {(p.kind, p.benchmark): p for p in self.differences}
-        rows = []
-        for pair in self.answers:
-            name, error = pair.benchmark, pair.noise.error
-            alone = replace(parts[OBSERVED, name], noises={ITEMS: pair.noise})
-            predicted = parts.get((PREDICTED, name))
-            # Errors fall with the square root of the number of items.
-            needed = (alone.size_to_detect / alone.margin)**2
-            worth = predicted and (error / predicted.errors[PREDICTOR])**2
-            rows.append({
-                **vars(pair), 'noise': error,
-                'needed': pair.n_items * needed,
-                'worth': worth and pair.n_items * worth
-            })  # yapf: disable
-        return rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; accuracies are fractions."""
-        return {
-            **dict(zip('ab', self.models)), 'level': self.level,
-            'runs': dict(zip('ab', map(list, self.runs))),
-            'verdict': self.verdict, 'about': self.about,
-            'decisive': self.decisive.to_dict(),
-            'differences': [part.to_dict() for part in self.differences],
-            'answers': self.items(),
-            'notes': [*self.notes]
-        }  # yapf: disable
 
 
 def compare(a: Optional[Runs] = None,

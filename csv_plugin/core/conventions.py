@@ -27,17 +27,25 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
 
     def __init__(self, where: str | os.PathLike[str], expected: str,
                  found: str, remedy: str) -> None:
+        # Most characters of an error, but for the words that join its parts,
+        # and of each part but `found`, which has the rest.
+        most_in_all, most_in_part = 950, 230
         place, expected, remedy = (
-            _line(part, _PART)
+            _line(part, most_in_part)
             for part in (os.fspath(where), expected, remedy))
-        found = _line(found, _ALL - len(place + expected + remedy))
+        found = _line(found, most_in_all - len(place + expected + remedy))
         super().__init__(f'{place}: expected {expected}, found {found}. '
                          f'{remedy}')
 
 
-#: Most characters of an error, but for the words that join its parts, and of
-#: each part but `found`, which has the rest.
-_ALL, _PART = 950, 230
+class PublicNames:
+    """Objects whose tab completion offers no private names."""
+
+    def __dir__(self) -> list[str]:
+        return [
+            name for name in super().__dir__()
+            if name[:1] != '_' or name[:2] == '__'
+        ]
 
 
 def _line(text: str, width: int) -> str:

@@ -21,9 +21,6 @@ from csv_plugin.core.kernels import TINY, families_by_number, numbers_of
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.settings import Settings
 
-#: Least standard deviation of an exponent.
-LEAST_DEVIATION = 0.01
-
 
 @dataclass(frozen=True, eq=False)
 class Exponents:
@@ -81,7 +78,9 @@ class CurveModel:
         square = np.nansum(errors**2 - noise, axis=0) / n_seen
         slope = np.nansum(np.where(seen, slopes, np.nan)**2, axis=0) / n_seen
         variance = square / np.maximum(slope, TINY)
-        self.variance = np.maximum(variance, LEAST_DEVIATION**2)
+        # Least standard deviation of an exponent.
+        least_deviation = 0.01
+        self.variance = np.maximum(variance, least_deviation**2)
         self.usual_deviations = np.sqrt(self.variance)
         exponents = np.log(share / (1 - share))
         families = families_by_number(observed.families)

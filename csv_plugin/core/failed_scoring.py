@@ -6,19 +6,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 
-#: Losses up to this count as 0.
-_NOTHING = 1e-9
-#: With fewer units some losses may be alike by chance, or all by rounding.
+#: With fewer units some losses may be alike by accident, or all by rounding.
 MANY, FEW = 10, 5
-#: Units at either end of which a few may differ from all others.
-_ENDS = 0.05
-#: Least spread of losses of many units, as a share. The least of 335 public
-#: models and checkpoints is 0.14.
-_LEAST_SPREAD = 1e-4
-#: Factor by which no mean loss differs from those of most other models.
-FAR = 100
-#: Mean losses of models in any unit, from bits per byte to sums of documents.
-USUAL = 0.01, 1e4
 _REMEDY = 'Its scoring failed: score it again, or leave the model out.'
 
 
@@ -33,18 +22,25 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
         InputError: Those of a model are 0 on all units, or on most of at least
             `MANY`, or the same on 9 in 10 of at least `FEW`.
     """
+    # Losses up to this count as 0.
+    nothing = 1e-9
+    # Units at either end of which a few may differ from all others.
+    ends = 0.05
+    # Least spread of losses of many units, as a share. The least of 335 public
+    # models and checkpoints is 0.14.
+    least_spread = 1e-4
     for model, row in zip(models, losses):
         row = np.sort(row[~np.isnan(row)])
-        n_units, zeros = len(row), np.count_nonzero(row <= _NOTHING)
+        n_units, zeros = len(row), np.count_nonzero(row <= nothing)
         if n_units < least:
             continue
         if zeros == n_units or 2 * zeros > n_units >= MANY:
             raise InputError(f'{where}, model {model!r}',
                              'losses above 0 on most units',
                              f'0 on {zeros} of {n_units}', _REMEDY)
-        end = int(_ENDS * n_units)
+        end = int(ends * n_units)
         low, high = row[end], row[-1 - end]
-        if n_units >= FEW and high - low <= _LEAST_SPREAD * high:
+        if n_units >= FEW and high - low <= least_spread * high:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',
                              f'{low:g} on nearly all of {n_units} units',
@@ -56,11 +52,13 @@ def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
     """Refuse mean losses `(M,)` that are far outside of usual ones.
 
     Raises:
-        InputError: One is `FAR` times less than the least usual one, `low`, or
+        InputError: One is 100 times less than the least usual one, `low`, or
             greater than the greatest, `high`.
     """
+    # Factor by which no mean loss differs from those of most other models.
+    far = 100
     for model, mean in zip(models, means):
-        if mean < low / FAR or mean > high * FAR:
+        if mean < low / far or mean > high * far:
             raise InputError(
                 f'{where}, model {model!r}',
                 f'a mean loss like that of other models, {low:.3g} to '
@@ -75,13 +73,16 @@ def check_models(where: str,
     """Check each model by itself, and four or more by each other.
 
     Args and errors as in `check_spread` and `check_means`. The middle half of
-    the models has usual means; of fewer models with many units, `USUAL` has.
+    the models has usual means; with fewer models and many units, mean losses
+    from 0.01 to 1e4 are usual.
     """
     check_spread(where, models, losses, least)
     n_units = (~np.isnan(losses)).sum(axis=1)
     scored = n_units.astype(bool)
     means = np.nanmean(losses[scored], axis=1)
-    low, high = USUAL
+    # Mean losses of models in any unit, from bits per byte to sums of
+    # documents.
+    low, high = 0.01, 1e4
     if len(means) >= 4:
         low, high = np.quantile(means, (.25, .75))
     elif n_units.min(initial=MANY) < MANY:

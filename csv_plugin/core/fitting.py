@@ -19,12 +19,9 @@ from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, mean_loss_model
 from csv_plugin.core.features import FeatureTable, equal_rows
-from csv_plugin.core.observed import Observed
+from csv_plugin.core.observed import LEAST_MODELS, Observed
 from csv_plugin.core.predictor import BenchmarkFit, Fit, Predictor, Units
 from csv_plugin.core.settings import Settings
-
-#: Fewest models for a fit.
-LEAST_MODELS = 3
 
 
 def fit_predictor(
@@ -58,13 +55,15 @@ def fit_predictor(
     return _predictor(features, fit, model)
 
 
-def fit_mean_loss_predictor(features: FeatureTable, accuracies: AccuracyTable,
-                            families: Sequence[str]) -> Predictor:
+def fit_mean_loss_predictor(features: FeatureTable,
+                            accuracies: AccuracyTable,
+                            families: Sequence[str],
+                            units: Optional[Units] = None) -> Predictor:
     """Fit the baseline: the mean loss with a learned floor.
 
     Arguments and errors as for `fit_predictor`.
     """
-    fit = _prepared(features, accuracies, families, None)
+    fit = _prepared(features, accuracies, families, units)
     model = mean_loss_model(fit.losses @ features.columns.uniform,
                             fit.observed)
     return _predictor(features, fit, model)

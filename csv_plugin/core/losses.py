@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, check_known, check_unique
+from csv_plugin.core.conventions import (InputError, PublicNames, check_known,
+                                         check_unique)
 from csv_plugin.core.failed_scoring import MANY, check_models
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.mapping import map_losses
@@ -255,7 +256,7 @@ def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class TargetTokens:
+class TargetTokens(PublicNames):
     """One tokenization of a validation set, without the texts themselves.
 
     Args:

@@ -2,8 +2,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from csv_plugin.core.conventions import (InputError, check_known, check_unique,
-                                         utf8_bytes)
+from csv_plugin.core.conventions import (InputError, PublicNames, check_known,
+                                         check_unique, utf8_bytes)
 from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
 from csv_plugin.core.texts import TextSet
@@ -119,7 +119,7 @@ class TokenLossDump:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelLosses(Mapping[str, TokenLossDump]):
+class ModelLosses(PublicNames, Mapping[str, TokenLossDump]):
     """Dumps of M models on all texts of one validation set, by model.
 
     Each has all texts in the order of the set.

@@ -28,16 +28,6 @@ PREDICTED, OBSERVED, COMBINED = 'predicted', 'observed', 'combined'
 #: Origins of noise.
 TEXTS, ITEMS, RUNS, PREDICTOR = 'texts', 'items', 'runs', 'predictor'
 
-#: Resamples of a bootstrap.
-N_RESAMPLES = 1000
-#: Probability with which the smallest detectable difference is found.
-POWER = 0.8
-#: Probabilities are not stated more exactly.
-MOST_PROBABLE = 1 - 1e-12
-#: Degrees of freedom of a single run's deviation from its recipe: a few runs
-#: end far from the others.
-MOST_FREEDOM = 5
-
 
 class Noise(NamedTuple):
     """Standard errors of a difference, below and above it.
@@ -133,7 +123,7 @@ class Difference:
 
     @property
     def detectable(self) -> Optional[float]:
-        """Smallest difference that is found with probability `POWER`.
+        """Smallest difference that is found with a probability of 80 %.
 
         None if accuracies, which differ by 1 at most, cannot differ as much.
         """
@@ -143,8 +133,10 @@ class Difference:
     @property
     def size_to_detect(self) -> float:
         """As `detectable`, also where accuracies cannot differ as much."""
+        # Probability with which the smallest detectable difference is found.
+        power = 0.8
         return (self._reach(self._inner, (1 + self.level) / 2) +
-                self._reach(self._inner, POWER))
+                self._reach(self._inner, power))
 
     @property
     def probability(self) -> float:
@@ -158,7 +150,9 @@ class Difference:
         # Without any noise, the sign is certain.
         if not self.error:
             return float(np.heaviside(gain, 0.5))
-        side, ends = self._inner, (0.5, MOST_PROBABLE)
+        # Probabilities are not stated more exactly.
+        most_probable = 1 - 1e-12
+        side, ends = self._inner, (0.5, most_probable)
         least, most = (self._reach(side, end) for end in ends)
         size = np.clip(abs(gain), least, most)
         likelier = bisect(lambda p: self._reach(side, p) - size, *ends)
@@ -221,7 +215,9 @@ def text_noise(contributions: NDArray, shares: NDArray,
     begins, counts = np.repeat([first, sizes], sizes - 1, axis=1)
     scale = np.repeat(sizes / (sizes - 1), sizes)
     rng = np.random.default_rng(0)
-    sums = np.empty((N_RESAMPLES, 2))
+    # Resamples of a bootstrap.
+    n_resamples = 1000
+    sums = np.empty((n_resamples, 2))
     for row in sums:
         drawn = begins + (rng.random(freedom) * counts).astype(int)
         row[:] = scale * np.bincount(drawn, minlength=len(order)) @ columns
@@ -270,7 +266,10 @@ def run_noise(recipes: Sequence[ArrayLike],
                          'Give runs that differ in their seed alone.')
     known = sum(len(values) - 1 for values in several)
     squares = sum(len(values) * values.var() for values in several)
-    tails = 4 + min(n_runs) * (MOST_FREEDOM - 4)
+    # Degrees of freedom of a single run's deviation from its recipe: a few
+    # runs end far from the others.
+    most_freedom = 5
+    tails = 4 + min(n_runs) * (most_freedom - 4)
     freedom = 1 / (1 / known + 1 / tails)
     share = 1 / n_runs[0] + 1 / n_runs[1]
     return Noise.even(float(np.sqrt(share * squares / known)), freedom)

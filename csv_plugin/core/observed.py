@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln
 
-#: Level of the test whether the models of a benchmark are better than chance.
-AT_CHANCE_LEVEL = 0.01
+#: Fewest models for a fit, of the whole model or of one curve.
+LEAST_MODELS = 3
 #: Items of a benchmark, where no number of items is known.
 USUAL_ITEMS = 1000
 
@@ -65,6 +65,8 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
         chance (float): Accuracy of guessing, a fraction.
         n_items (int): Number of items, 0 if unknown.
     """
+    # Level of the test whether the models are better than chance.
+    test_level = 0.01
     n, n_items = len(accuracy), n_items or USUAL_ITEMS
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
     above = np.maximum(accuracy - chance, 0)
@@ -74,7 +76,7 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
         gammaln(n + 1) - gammaln(degrees + 1) - gammaln(n - degrees + 1) -
         n * np.log(2))
     likely = weight @ chdtrc(degrees, squares)
-    return bool(likely >= AT_CHANCE_LEVEL or squares == 0)
+    return bool(likely >= test_level or squares == 0)
 
 
 def filled_items(n_items: NDArray) -> NDArray[np.float64]:

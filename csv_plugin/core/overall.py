@@ -1,6 +1,6 @@
 """Means over benchmarks, and ranks of models by these means.
 
-Intervals, ranges of ranks and chances to be best are views of the joint
+Intervals, ranges of ranks and probabilities to be best are views of the joint
 distribution of the accuracies (core.joint).
 """
 from collections.abc import Mapping
@@ -17,11 +17,6 @@ from csv_plugin.core.accuracies import places
 from csv_plugin.core.joint import DRAWS, Joint
 from csv_plugin.core.predictions import Predictions
 
-#: Fewest models that the agreement of two orders is computed from.
-LEAST_MODELS = 5
-#: Ranks that are drawn for all models together, and the fewest for each, so
-#: that a thousand models take seconds.
-RANKS_DRAWN, LEAST_DRAWS = 400_000, 500
 #: What tables call mean absolute differences on held-out models.
 MEAN_ERROR = 'mean abs. error'
 
@@ -117,7 +112,10 @@ class Overall:
         view.high[known] = np.clip(high, 0, 1)[rows[known]]
         ranked = known & self.ranked
         if ranked.any():
-            n_draws = max(min(DRAWS, RANKS_DRAWN // ranked.sum()), LEAST_DRAWS)
+            # Ranks that are drawn for all models together, and the fewest for
+            # each, so that a thousand models take seconds.
+            ranks_drawn, least_draws = 400_000, 500
+            n_draws = max(min(DRAWS, ranks_drawn // ranked.sum()), least_draws)
             drawn = named.joint.take(rows[ranked]).draws(n_draws)
             drawn = drawn[:, :, columns]
             order = order_of(drawn.mean(axis=2), level)
@@ -144,6 +142,18 @@ class Overall:
         """Return ranks of `ranked` models by the predicted means, `(M, P)`."""
         return ranks(np.where(self.ranked[:, None], self.values, np.nan))
 
+    def order(self) -> list[int]:
+        """Return the places of the models, the largest mean first.
+
+        Means are those by the first method or, without one, the real ones.
+        Models without a mean are last.
+        """
+        means = self.real
+        if self.methods:
+            predicted = self.values[:, 0]
+            means = np.where(np.isnan(predicted), self.real, predicted)
+        return np.argsort(-means, kind='stable').tolist()
+
     def differences(self) -> NDArray[np.float64]:
         """Return predicted minus real means, NaN without either, `(M, P)`."""
         return self.values - self.real[:, None]
@@ -153,16 +163,16 @@ class Overall:
         return [metrics.mae(self._held_out(p), column)
                 for p, column in enumerate(self.values.T)]  # yapf: disable
 
-    def agreement(self, method: str) -> tuple[float, int]:
+    def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
         """Return Spearman's rank correlation and the number of its models.
 
         These are held-out models with both means; the correlation is NaN with
-        fewer than `LEAST_MODELS`.
+        fewer than `least`.
         """
         p = self.methods.index(method)
         real, predicted = self._held_out(p), self.values[:, p]
         n_models = int(np.isfinite(real + predicted).sum())
-        if n_models < LEAST_MODELS:
+        if n_models < least:
             return float('nan'), n_models
         return metrics.spearman(real, predicted), n_models
 
@@ -230,7 +240,5 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
 
     Equal values share the better rank.
     """
-    from scipy.stats import rankdata
-    return np.asarray(
-        rankdata(-np.asarray(values), method='min', axis=0, nan_policy='omit'),
-        np.float64)
+    columns = np.asarray(values, np.float64)
+    return np.apply_along_axis(metrics.best_ranks, 0, columns)

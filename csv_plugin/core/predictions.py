@@ -9,10 +9,9 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable, places, position
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, PublicNames, check_unique
 from csv_plugin.core.curve import item_variance
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
@@ -43,8 +42,6 @@ NOT_YET = ('not predictable yet, because all training models are at chance. '
            'its losses.')
 
 _NAN = np.array(np.nan)
-#: Most rows that `print` shows.
-_PRINTED = 20
 
 
 def check_labels(where: str, labels: Sequence[str]) -> None:
@@ -96,7 +93,7 @@ def _everywhere(value: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(PublicNames):
     """Accuracies of M models on B benchmarks, predicted by P methods.
 
     All accuracies are fractions. An array of shape `()` stands for the same
@@ -150,12 +147,15 @@ class Predictions:
 
     def __str__(self) -> str:
         """A table of the first accuracies in percent, with intervals."""
+        from tabulate import tabulate
         known = self.has_real()
+        # Most rows that `print` shows.
+        n_printed = 20
         places = product(enumerate(self.models), enumerate(self.benchmarks))
         rows = [[
             model, benchmark, *[number(percent(self.real[m, b]))] * known,
             *(self.cells(benchmark, method)[m] for method in self.methods)
-        ] for (m, model), (b, benchmark) in islice(places, _PRINTED)]
+        ] for (m, model), (b, benchmark) in islice(places, n_printed)]
         header = ['model', 'benchmark', *[REAL] * known, *self.methods]
         table = tabulate(rows, header, disable_numparse=True)
         more = self.real.size - len(rows)
@@ -280,16 +280,24 @@ class Predictions:
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         chance = self.chance.get(benchmark, 0.0)
-        cells = []
-        for m in range(len(self.models)):
-            marks = [
-                mark for part, mark in MARKS.items()
-                if getattr(self, part)[m, b, p]
-            ]
-            cells.append(
-                predicted_cell(self.values[m, b, p], self.low[m, b, p],
-                               self.high[m, b, p], chance, ''.join(marks)))
-        return cells
+        return [
+            predicted_cell(self.values[m, b, p], self.low[m, b, p],
+                           self.high[m, b, p], chance, marks)
+            for m, marks in enumerate(self.marks(benchmark, method))
+        ]
+
+    def marks(self, benchmark: str, method: Optional[str] = None) -> list[str]:
+        """Return the marks of all models, such as '*' or '>+'.
+
+        The method is the first by default.
+        """
+        b = self._place('benchmarks', benchmark)
+        p = 0 if method is None else self._place('methods', method)
+        found = [''] * len(self.models)
+        for part, mark in MARKS.items():
+            for m in np.flatnonzero(getattr(self, part)[:, b, p]):
+                found[m] += mark
+        return found
 
     @property
     def not_yet(self) -> tuple[str, ...]:
@@ -401,9 +409,14 @@ class Predictions:
         return {'level': level, 'predictions': list(self.records())}
 
     def to_frame(self) -> Any:
-        """Return a pandas table of the records; pandas must be installed."""
+        """Return a pandas table of the records, accuracies and ends first.
+
+        pandas must be installed.
+        """
         import pandas
-        return pandas.DataFrame(list(self.records()))
+        table = pandas.DataFrame(list(self.records()))
+        first = ['model', 'benchmark', 'predicted', 'low', 'high']
+        return table[first + [name for name in table if name not in first]]
 
     def _place(self, axis: str, name: str) -> int:
         return position(axis, name, getattr(self, axis))

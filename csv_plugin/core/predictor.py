@@ -9,7 +9,8 @@ import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_choice, check_unique
+from csv_plugin.core.conventions import (InputError, PublicNames, check_choice,
+                                         check_unique)
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
@@ -34,10 +35,6 @@ Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 NOT_RUN = Missing('the benchmark was not run')
 NO_OTHER_FAMILY = Missing(
     'no model of another family was run on the benchmark')
-
-#: A prediction is extrapolated if its exponent's deviation is more than this
-#: multiple of that of fitted models without their family. A convention.
-FAR = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +123,7 @@ class BenchmarkFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class Predictor(PublicNames):
     """Predicts the accuracies of models from their losses.
 
     `columns` are the K feature columns, and the texts. `model` is the model of
@@ -444,13 +441,17 @@ class Predictor:
         if not 0 < level < 1:
             raise InputError('level of intervals', 'a number in (0, 1)',
                              f'{level!r}', 'Give 0.9 for 90 % intervals.')
+        # A prediction is extrapolated if its exponent's deviation is more than
+        # this multiple of that of fitted models without their family: a
+        # convention.
+        far = 1.5
         low, high = joint.intervals(level)
         shape = joint.mean.shape
         cubes: dict[str, Any] = dict(
             values=joint.accuracies,
             low=low,
             high=high,
-            extrapolated=np.sqrt(joint.variance) > FAR * self._usual,
+            extrapolated=np.sqrt(joint.variance) > far * self._usual,
             in_sample=np.stack(
                 [np.isin(models, part.fit_models) for part in self.benchmarks],
                 axis=1),

@@ -14,12 +14,10 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.observed import LEAST_MODELS
 
 #: Accuracies this close to the chance level, or below it, carry no signal.
 CHANCE_MARGIN = 0.02
-
-#: Fewest models for a curve.
-LEAST_MODELS = 3
 
 AT_CHANCE = 'at_chance'
 
@@ -32,11 +30,6 @@ PROBLEMS = {
     f'{100 * CHANCE_MARGIN:.0f} points above chance',
     'slope_sign': 'accuracy rises with the loss',
 }
-
-#: Steps after which a regression is taken as it is.
-MAX_STEPS = 50
-#: A problem whose damping has grown this far cannot be improved any more.
-MAX_DAMPING = 1e6
 
 
 def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
@@ -175,10 +168,15 @@ class Regressions:
         A problem is solved once a step improves its objective by less than the
         tolerance, as a share.
         """
+        # A problem whose damping has grown this far cannot be improved any
+        # more.
+        max_damping = 1e6
         theta, damping = start.copy(), np.full(len(start), 1e-6)
         active, part = np.arange(len(start)), self
         fitted, value = part._at(theta)
-        for _ in range(MAX_STEPS):
+        # Steps after which a regression is taken as it is.
+        max_steps = 50
+        for _ in range(max_steps):
             trial = theta[active] + part._step(fitted, damping[active])
             new_fitted, new = part._at(trial)
             better = new <= value
@@ -187,7 +185,7 @@ class Regressions:
             # At the optimum, rounding makes a step better or worse.
             least = value * np.where(better, tolerance, 1e-15)
             going = (np.abs(value - new) > least) & (
-                damping[active] <= MAX_DAMPING)
+                damping[active] <= max_damping)
             if not going.any():
                 break
             fitted = np.where(better[:, None], new_fitted, fitted)[going]

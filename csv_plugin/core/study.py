@@ -139,9 +139,12 @@ def _fit_both(features: FeatureTable, fitted: AccuracyTable,
 
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean without NaN; NaN if nothing is left."""
-    from scipy.stats import gmean
-    numbers = [value for value in values if not np.isnan(value)]
-    return float(gmean(numbers)) if numbers else float('nan')
+    numbers = np.array([value for value in values if not np.isnan(value)])
+    if not len(numbers):
+        return float('nan')
+    # The logarithm of an error of 0 is minus infinity.
+    with np.errstate(divide='ignore'):
+        return float(np.exp(np.log(numbers).mean()))
 
 
 def _errors(table: Predictions, b: int,

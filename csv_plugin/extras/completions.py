@@ -16,7 +16,7 @@ from urllib3.util import Url, parse_url
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.json_files import parse_json
-from csv_plugin.lm.engines.protocol import EngineFacts
+from csv_plugin.lm.engines.protocol import EngineFacts, EngineOptions
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
 #: Environment variable with the key of the server, if it asks for one.
@@ -29,14 +29,10 @@ TIMEOUT = 10, 600
 PATIENCE = 900, 120
 #: Most bytes of an answer, unpacked. A token takes about 100 of them.
 LARGEST = 2**27
-#: Of the server of vLLM, in place of minus infinity.
-_INFINITE = -9999.0
 _PATH = '/v1/completions'
 #: A request that meets a busy or restarting server is sent again so often:
 #: at once, and after 1, 2, 4, ... seconds.
 RETRIES = 6
-#: Of such servers.
-BUSY = 429, 500, 502, 503, 504
 
 #: In place of an answer, of which any part may contain the key.
 _HIDDEN = 'one that is not shown, as a key is set'
@@ -160,7 +156,9 @@ class CompletionsEngine(RowEngine):
                 raise InputError(
                     where, 'an answer', f'the error {found!r}',
                     'Start the server and check its address.') from None
-            if status not in BUSY:
+            # Busy and restarting servers.
+            busy = 429, 500, 502, 503, 504
+            if status not in busy:
                 break
         if status != 200:
             raise InputError(
@@ -213,8 +211,9 @@ def _pairs(answer: Any) -> list[tuple[int, float]]:
     _, *entries = answer['choices'][0]['prompt_logprobs']
     pairs = [(int(index), float(values['logprob'])) for entry in entries
              for index, values in entry.items()]
+    infinite = -9999.0
     # JSON has no infinity: the server writes a number that is none.
-    return [(index, -np.inf if log_prob == _INFINITE else log_prob)
+    return [(index, -np.inf if log_prob == infinite else log_prob)
             for index, log_prob in pairs]
 
 
@@ -295,3 +294,13 @@ def _session(concurrency: int, key: Optional[str]) -> requests.Session:
     for scheme in ('http://', 'https://'):
         session.mount(scheme, HTTPAdapter(pool_maxsize=concurrency))
     return session
+
+
+def open_server(model: str, options: EngineOptions) -> CompletionsEngine:
+    """Connect to a server, which calls the model by this name."""
+    assert options.url is not None
+    return CompletionsEngine(
+        options.url,
+        model,
+        dtype=options.dtype or 'unknown',
+        **options.settings)

@@ -24,8 +24,6 @@ NOT_THERE = 'no such file or folder'
 _TEMPORARY = re.compile(r'[.]tmp_[0-9a-f]{16}([.].{0,11})?')
 #: Larger files cannot be read: they and what is made of them fill the memory.
 _MOST_BYTES = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2
-#: No line of a file has more bytes.
-_LONGEST_LINE = 2**28
 #: Beginning of the names of folders with all files of a set.
 _WHOLE = '.set_'
 #: Folder of the files of a set, and where they are written before.
@@ -268,12 +266,14 @@ def read_bytes(path: FilePath) -> bytes:
 def read_lines(path: FilePath) -> Iterator[bytes]:
     """Yield the lines of a file, one at a time; `*.gz` is unpacked."""
     with _opened(path) as file:
+        # No line of a file has more bytes.
+        longest = 2**28
         packed = os.fspath(path).endswith('.gz')
         lines: BinaryIO = gzip.open(file) if packed else file  # type: ignore
-        while line := lines.readline(_LONGEST_LINE + 1):
-            if len(line) > _LONGEST_LINE:
+        while line := lines.readline(longest + 1):
+            if len(line) > longest:
                 raise InputError(
-                    os.fspath(path), f'lines of at most {_LONGEST_LINE} bytes',
+                    os.fspath(path), f'lines of at most {longest} bytes',
                     'a longer one', 'Check that it is the right file.')
             yield line
 

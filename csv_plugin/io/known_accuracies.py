@@ -11,40 +11,62 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_accuracy_columns, scores_alone
 
-#: Most characters of the names that a note lists.
-_NAMED = 100
 
-
-def read_known(path: FilePath, models: Collection[str],
-               benchmarks: Collection[str]) -> tuple[AccuracyTable, list[str]]:
+def read_known(path: FilePath,
+               models: Collection[str],
+               benchmarks: Collection[str],
+               may_come: bool = False) -> tuple[AccuracyTable, list[str]]:
     """Read known accuracies of models that are predicted on benchmarks.
 
     Returns the accuracies of these models on these benchmarks, and notes on
     what else is in the table and does not count.
 
+    Args:
+        path (FilePath): Table with a column `model`, and one for each
+            benchmark.
+        models (Collection[str]): Models with losses.
+        benchmarks (Collection[str]): Benchmarks of the predictor.
+        may_come (bool): The table may have no accuracy that counts, because
+            losses of its models come later.
+
     Raises:
-        InputError: As in `read_accuracy_columns`, or the table has no accuracy
-            of the models on the benchmarks.
+        InputError: As in `read_accuracy_columns`; a name in the table is not
+            among these but like one that the table lacks; or no accuracy
+            counts.
     """
     file = os.fspath(path)
     table = scores_alone(*read_accuracy_columns(file))
     seen = ~np.isnan(table.values)
     models_of = [m for m, row in zip(table.models, seen) if row.any()]
+    notes = [
+        *_unused(file, 'models with losses', models_of, models), *_unused(
+            file, 'benchmarks of the predictor', table.benchmarks, benchmarks)
+    ]
     known = table.spread([m for m in models_of if m in models],
                          [b for b in table.benchmarks if b in benchmarks])
-    if np.isnan(known.values).all():
+    if np.isnan(known.values).all() and not may_come:
         raise InputError(
             file, 'accuracies of models with losses, on benchmarks of the '
-            'predictor', 'none',
-            did_you_mean(table.models, models) +
-            did_you_mean(table.benchmarks, benchmarks) + 'Correct the names.')
-    notes = []
-    for what, names, wanted in (
-        ('of models without losses', models_of,
-         models), ('on benchmarks that are not among those of the predictor',
-                   table.benchmarks, benchmarks)):
-        rest = [name for name in names if name not in wanted]
-        if rest:
-            notes.append(f'{file}: known accuracies {what} do not count: '
-                         f'{shortened(", ".join(rest), _NAMED)}')
+            'predictor', 'none', 'Correct the names.')
     return known, notes
+
+
+def _unused(file: str, kind: str, names: Collection[str],
+            wanted: Collection[str]) -> list[str]:
+    """A note on names that are not wanted, if any; refuse misspelt ones."""
+    unused = [name for name in names if name not in wanted]
+    lacking = [name for name in wanted if name not in names]
+    for name in unused:
+        question = did_you_mean([name], lacking)
+        if question:
+            raise InputError(
+                file, f'names of {kind}', repr(name),
+                f'{question}Correct the name, or remove its accuracies.')
+    if not unused:
+        return []
+    # Most characters of the names that a note lists.
+    n_characters = 100
+    return [
+        f'{file}: names that are not among the {kind} do not count: '
+        f'{shortened(", ".join(unused), n_characters)}'
+    ]

@@ -25,10 +25,6 @@ _SCORES = frozenset(['bleu', 'rouge', 'auroc'])
 #: Last words of names of measures. Other words for what is no accuracy, such
 #: as that of `passage_count`, are in names of benchmarks, too.
 _MEASURES = LOSSES | {'byte', 'loglikelihood', 'toxicity'}
-#: Values tell of so many models on. So few losses are whole numbers.
-_LEAST, _FEW = 4, 0.1
-#: Losses in one unit differ by less than this factor between all columns.
-_FAR = 300
 
 
 def _words(name: str) -> list[str]:
@@ -62,7 +58,9 @@ def no_losses(columns: Sequence[str],
         is_score = is_accuracy(name) or _SCORES & {*_words(name)[-1:]}
         if is_score and (column <= 1).all():
             found[name] = 'accuracies'
-    if len(values) < _LEAST:
+    # Values of fewer models say nothing.
+    least = 4
+    if len(values) < least:
         return found
     usable = np.isfinite(values).all(axis=0)
     for find in (_whole, _constant, _far):
@@ -79,7 +77,9 @@ def _whole(values: NDArray[np.float64]) -> list[int]:
     """Columns of whole numbers beside columns that have hardly any."""
     share = (values == np.round(values)).mean(axis=0)
     beside = share[share < 1]
-    if not len(beside) or beside.mean() > _FEW:
+    # So few losses are whole numbers, as a share.
+    few = 0.1
+    if not len(beside) or beside.mean() > few:
         return []
     return np.flatnonzero((share == 1) & values.any(axis=0)).tolist()
 
@@ -92,16 +92,18 @@ def _constant(values: NDArray[np.float64]) -> list[int]:
 
 def _far(values: NDArray[np.float64]) -> list[int]:
     """Columns all of whose values are far from those of most others."""
+    # Losses in one unit differ by less than this factor between all columns.
+    far_factor = 300
     order = np.argsort(np.median(values, axis=0))
     most = np.maximum.accumulate(values[:, order].max(axis=0))
     least = np.minimum.accumulate(values[:, order[::-1]].min(axis=0))[::-1]
-    is_gap = (most[:-1] > 0) & (least[1:] >= _FAR * most[:-1])
+    is_gap = (most[:-1] > 0) & (least[1:] >= far_factor * most[:-1])
     far: list[int] = []
     for place in np.flatnonzero(is_gap).tolist():
         low, high = order[:place + 1].tolist(), order[place + 1:].tolist()
         if len(low) < len(high):
             far += low
-        elif len(low) > len(high) or least[place + 1] >= _FAR:
+        elif len(low) > len(high) or least[place + 1] >= far_factor:
             far += high
     return sorted({*far})
 

@@ -13,9 +13,9 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_choice, check_list
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       answer_mask, text_columns)
-from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import ModelLosses
+from csv_plugin.core.plugins import METHODS, load_plugin, plugin_names
 from csv_plugin.core.predictor import Predictor, Units
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from csv_plugin.lm.head.paper_head import PaperTraining
 
 #: Methods by name: the model of accuracies, the baseline, and the paper's
-#: training of a head on a scoring LM (Algorithm 2).
+#: training of a head on a scoring LM (Algorithm 2). The last one needs more
+#: than columns of losses and is no plug-in.
 ONE_MODEL, MEAN_LOSS, PAPER = 'one-model', 'mean-loss', 'paper'
-METHODS = (ONE_MODEL, MEAN_LOSS, PAPER)
 
 
 def answers_by_source(table: LossTable, texts: TextSet,
@@ -98,6 +98,13 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
                          'Fit to train and validation models.')
 
 
+def method_names() -> tuple[str, ...]:
+    """Return the names of all methods of `fit`, the default one first."""
+    declared = plugin_names(METHODS)
+    rest = [name for name in declared if name != ONE_MODEL]
+    return (ONE_MODEL, *rest, PAPER)
+
+
 def fit(losses: Union[ModelLosses, FeatureTable],
         accuracies: AccuracyTable,
         families: Mapping[str, str],
@@ -118,7 +125,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         families (Mapping[str, str]): Family of each training model. Errors
             that the models of a family have in common show how large errors of
             new families are.
-        method (str): One of `METHODS`.
+        method (str): 'one-model', 'mean-loss', 'paper', or one that another
+            package declares.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
             tokenizer. Its tokens are the units that get weights; by default
             these are the tokens of the first model.
@@ -140,7 +148,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             `fit_predictor` and `train_paper_head`.
     """
     _check_models(accuracies, families)
-    check_choice('method', method, METHODS)
+    check_choice('method', method, method_names())
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     groups = [families[model] for model in accuracies.models]
     if method != PAPER and (validation or settings is not None):
@@ -154,9 +162,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                              'neither a scoring LM nor the '
                              "method 'paper'", 'one of them',
                              'Leave it out: these are for token losses.')
-        if method == MEAN_LOSS:
-            return fit_mean_loss_predictor(losses, accuracies, groups)
-        return fit_predictor(losses, accuracies, groups)
+        return load_plugin(METHODS, method)(losses, accuracies, groups)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
@@ -168,13 +174,11 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     targets = _target_tokens(losses, scoring_lm)
     table = _table(targets, losses)
     # The baseline needs no tokens of answers.
-    answered = accuracies.benchmarks if method == ONE_MODEL else ()
+    answered = () if method == MEAN_LOSS else accuracies.benchmarks
     source, units = token_columns(table, losses.texts, targets, answered)
     features = source.features(table)
-    if method == MEAN_LOSS:
-        predictor = fit_mean_loss_predictor(features, accuracies, groups)
-    else:
-        predictor = fit_predictor(features, accuracies, groups, units)
+    fit_to = load_plugin(METHODS, method)
+    predictor = fit_to(features, accuracies, groups, units)
     return _noted(predictor.with_tokens(targets, source), losses)
 
 

@@ -17,10 +17,6 @@ from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
-#: From here on, code points stand for the columns of an item; they are for
-#: private use, so no template contains them.
-_FIRST_MARK = 0xE000
-
 #: Output columns without answers: ids of items, code to run, or rubrics.
 _NO_ANSWERS = frozenset(
     ('declaration', 'evaluation_sample', 'filename', 'id', 'id_ddm', 'idx',
@@ -86,9 +82,12 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
               ice: Any, after_common_start: bool) -> tuple[str, str]:
     keys = {str(key): key for key in template.template}
     gold = str(entry[column])
+    # From here on, code points stand for the columns of an item; they are for
+    # private use, so no template contains them.
+    first_mark = 0xE000
     # With a mark in place of each column, text that the templates share
     # differs from text that the values share.
-    marks = dict(enumerate(entry, _FIRST_MARK))
+    marks = dict(enumerate(entry, first_mark))
     marked_entry = {name: chr(mark) for mark, name in marks.items()}
     marked = {
         name:

@@ -39,8 +39,8 @@ from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       with_common_groups)
 from csv_plugin.report.leaderboards import (as_short_text, known_in_run,
                                             predict_run, write_leaderboard)
-from csv_plugin.report.screen import (next_line, shown_path, terminal_width,
-                                      wrapped)
+from csv_plugin.report.screen import (WIDTH, next_line, shown_path,
+                                      terminal_width, wrapped)
 
 #: Mode of the rows of losses.
 LOSS_MODE = 'loss'
@@ -48,8 +48,6 @@ LOSS_MODE = 'loss'
 TEXTS_METRIC = 'bits_per_byte'
 #: What OpenCompass prints between its table and the same in Markdown.
 _SECOND_TABLE = 'The markdown format results is as below:'
-#: Most characters of an error of OpenCompass that a reason quotes.
-_REASON = 240
 
 
 class _Place(NamedTuple):
@@ -116,7 +114,7 @@ class PredictedSummarizer(DefaultSummarizer):
         if not self.leaderboard.predictions.benchmarks:
             # Without a predictor, the accuracies are all that there is.
             print(printed.getvalue().partition(_SECOND_TABLE)[0].rstrip())
-        width = terminal_width()
+        width = min(terminal_width(), WIDTH)
         files = (f'Written to {shown_path(self.folder)}: summary_*.txt has '
                  'all metrics, leaderboard_*.txt all predictions and marks.')
         print(
@@ -361,7 +359,9 @@ class PredictedSummarizer(DefaultSummarizer):
                 f'no metric {place.metric!r} but {", ".join(scores)}')
         error = ' '.join(str(raw.get(place.abbr, {}).get('error', '')).split())
         if error:
-            return Missing(shortened(error, _REASON))
+            # Most characters of an error of OpenCompass that a reason quotes.
+            n_characters = 240
+            return Missing(shortened(error, n_characters))
         # Of a group none of whose datasets has a result, the first one's.
         failures = (
             failure_of(self.work_dir, folder, dataset_abbr_from_cfg(dataset))

@@ -20,9 +20,6 @@ from opencompass.utils import (build_model_from_cfg, dataset_abbr_from_cfg,
 from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.io.runs.run_failures import failure_recorded
 
-#: Most models that the name of a task has.
-_NAMED = 3
-
 
 class _SteadyTask(BaseTask):
     """What both stages share: the name, the command, and notes of errors."""
@@ -38,9 +35,11 @@ class _SteadyTask(BaseTask):
             for part in self.dataset_cfgs
             for dataset in part
         }
+        # Most models that the name of a task has.
+        most = 3
         models = [*map(model_abbr_from_cfg, self.model_cfgs)]
-        if len(models) > _NAMED:
-            models[_NAMED:] = [f'+{len(models) - _NAMED}']
+        if len(models) > most:
+            models[most:] = [f'+{len(models) - most}']
         noun = 'dataset' if len(datasets) == 1 else 'datasets'
         return (f'{self.name_prefix}[{",".join(models)}:'
                 f'{len(datasets)}_{noun}]')

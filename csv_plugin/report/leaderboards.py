@@ -37,8 +37,6 @@ from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
           'with_scores', 'at_chance', 'expected_error')
-#: Most lines of what came out, and why cells are empty, on a screen.
-_SHOWN = 6
 
 #: Numbers of items by model and benchmark.
 Items = Mapping[tuple[str, str], int]
@@ -210,7 +208,8 @@ def _real_accuracies(real: RealScores, models: Collection[str],
     return values
 
 
-def _percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
+def percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
+    """Return fractions in percent, as cells; '-' for NaN."""
     # Adding 0 turns -0.0 into 0.0.
     return [
         number(round(percent(value), 1) + 0.0, form) for value in fractions
@@ -238,9 +237,11 @@ def as_short_text(board: Leaderboard, width: int) -> str:
     foot = ['error'] * predictions.has_real()
     table = side_by_side(['', 'model', *predictions.models, *foot],
                          _short_groups(board), 2, width)
+    # Most lines of what came out, and of reasons for empty cells.
+    most = 6
     notes = [*outcome(predictions), *reasons(predictions)]
-    if len(notes) > _SHOWN:
-        notes[_SHOWN:] = [f'... and {len(notes) - _SHOWN} more such lines.']
+    if len(notes) > most:
+        notes[most:] = [f'... and {len(notes) - most} more such lines.']
     notes += [*item_notes(predictions, board.items),
               *outside_notes(predictions)]  # yapf: disable
     return f'{table}\n\n{wrapped(notes, width)}'
@@ -267,8 +268,8 @@ def _pair(above: str, main: str, is_known: bool, real: Iterable[float],
     """Columns of real accuracies, where known, and of predictions."""
     if not is_known:
         return [[above, main, *cells]]
-    return [['', REAL, *_percents(real), ''],
-            [above, main, *cells, *_percents([size])]]
+    return [['', REAL, *percents(real), ''],
+            [above, main, *cells, *percents([size])]]
 
 
 def as_markdown(board: Leaderboard) -> str:
@@ -297,7 +298,7 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     is_known = predictions.has_real()
     foot = [''] * is_known
     for b, benchmark in enumerate(predictions.benchmarks):
-        real = _percents(predictions.real[:, b])
+        real = percents(predictions.real[:, b])
         columns = [['', REAL, *real, *foot]] if is_known else []
         for label in predictions.methods:
             cells = predictions.cells(benchmark, label)
@@ -306,7 +307,7 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
                 gaps = predictions.difference(label)[:, b]
                 size = predictions.mean_difference(label)[b]
                 columns.append(
-                    ['', 'diff', *_percents(gaps, '+.1f'), *_percents([size])])
+                    ['', 'diff', *percents(gaps, '+.1f'), *percents([size])])
         columns[0][0] = benchmark
         yield columns
 
@@ -324,7 +325,7 @@ def _of_means(board: Leaderboard) -> list[list[str]]:
     is_known = predictions.select(benchmarks=predictions.main).has_real()
     columns = []
     if is_known:
-        columns += [['', REAL, *_percents(overall.real), *foot],
+        columns += [['', REAL, *percents(overall.real), *foot],
                     ['', 'rank', *_ranks(overall.real_ranks()), *foot]]
     gaps = overall.differences()
     for p, size in enumerate(overall.mean_differences()):
@@ -332,9 +333,8 @@ def _of_means(board: Leaderboard) -> list[list[str]]:
         columns += [['', label, *mean_cells(overall, label), *foot],
                     ['', 'rank', *rank_cells(overall, label), *foot]]
         if is_known:
-            columns.append([
-                '', 'diff', *_percents(gaps[:, p], '+.1f'), *_percents([size])
-            ])
+            columns.append(
+                ['', 'diff', *percents(gaps[:, p], '+.1f'), *percents([size])])
     if columns:
         columns[0][0] = f'mean of {len(overall.benchmarks)}'
     return columns
@@ -350,7 +350,7 @@ def mean_cells(overall: Overall, method: str) -> list[str]:
     values = overall.values[:, p]
     view = overall.views.get(method)
     if view is None:
-        return [cell + mark for cell, mark in zip(_percents(values), marks)]
+        return [cell + mark for cell, mark in zip(percents(values), marks)]
     return [
         predicted_cell(value, low, high, marks=mark)
         for value, low, high, mark in zip(values, view.low, view.high, marks)

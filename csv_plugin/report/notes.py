@@ -16,19 +16,16 @@ from csv_plugin.core.predictions import (NOT_YET, REAL, Missing, Predictions,
                                          outliers)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
-#: Most models or benchmarks that a line names.
-_NAMED = 8
-#: Most single predictions that a line names.
-_OUTSIDE = 4
-#: Most models that a note names as perhaps the best, and their least
-#: probability.
-_LIKELY, _CHANCE = 3, .01
 #: With fewer models a note says that there are few.
 _ENOUGH = 9
 #: Advice where models or families are too few; one family leaves nothing to
 #: leave out.
 _WOULD_DO = (f'{_ENOUGH} models of 3 families would do, some dozens are '
              'better')
+
+#: Meaning of the differences in tables with real accuracies.
+DIFFERENCES = ('diff is predicted minus real; '
+               f'{MEAN_ERROR} leaves out models marked *.')
 
 _Key = TypeVar('_Key', bound=Hashable)
 
@@ -50,7 +47,7 @@ def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
     return first(names)
 
 
-def first(names: Sequence[str], most: int = _NAMED) -> str:
+def first(names: Sequence[str], most: int = 8) -> str:
     """Names in a line, and how many more there are."""
     more = len(names) - most
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
@@ -65,8 +62,7 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
     if np.isfinite(predictions.values).any():
         legend = predictions.legend()
         if predictions.has_real():
-            legend.append('diff is predicted minus real; '
-                          f'{MEAN_ERROR} leaves out models marked *.')
+            legend.append(DIFFERENCES)
     return [
         *legend, *reasons(predictions), *findings(predictions, overall),
         *outside_notes(predictions)
@@ -111,7 +107,9 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         narrow = ((predictions.low[:, :, 0] > 0) |
                   (predictions.high[:, :, 0] < 1))
         n_cells = (predictions.held_out(method) & narrow).sum()
-        by_chance = (1 - predictions.level) * n_cells
+        # Most single predictions that a line names.
+        most = 4
+        expected = (1 - predictions.level) * n_cells
         named = [
             f'{cell.model} on {cell.benchmark} ({percent(cell.observed):.1f}, '
             f'interval {percent(cell.low):.1f}-{percent(cell.high):.1f})'
@@ -119,8 +117,8 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         ]
         yield (
             f'{method}: {len(far)} of {n_cells} real scores lie outside of '
-            f'their interval, where about {by_chance:.0f} would by chance: ' +
-            first(named, _OUTSIDE))
+            f'their interval, where about {expected:.0f} are expected to: ' +
+            first(named, most))
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -160,10 +158,16 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     some = len(overall.benchmarks) < len(predictions.main)
-    yield 'Rank 1 is the largest mean.' + (
-        f' Means are over {first(overall.benchmarks)}; on other benchmarks, '
-        'too many scores or predictions are missing, or nothing is '
-        'predictable yet.' if some else '')
+    sentences = []
+    if overall.ranked.any():
+        sentences.append('Rank 1 is the largest mean.')
+    if some:
+        sentences.append(
+            f'Means are over {first(overall.benchmarks)}; on other '
+            'benchmarks, too many scores or predictions are missing, or '
+            'nothing is predictable yet.')
+    if sentences:
+        yield ' '.join(sentences)
     means = overall.values
     if not np.isnan(overall.real).all():
         means = np.column_stack([overall.real, means])
@@ -178,7 +182,7 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
                 f'{method} {spearman:.2f} ({n_models} held-out models)')
     if agreements:
         yield ('Rank agreement of predicted and real means (Spearman, 1 is '
-               f'the same order, 0 is chance): {", ".join(agreements)}.')
+               f'the same order, 0 is no relation): {", ".join(agreements)}.')
 
 
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
@@ -189,15 +193,18 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
     """
     if len(overall.benchmarks) < 2:
         return
+    # Most models that are named as perhaps the best, and their least
+    # probability.
+    n_likely, least_likely = 3, .01
     uncertain = False
     for method, view in overall.views.items():
         uncertain |= bool((view.first < view.last).any())
         if (view.last == 1).any() or (~np.isnan(view.best)).sum() < 2:
             continue
-        likely = np.argsort(-view.best, kind='stable')[:_LIKELY]
+        likely = np.argsort(-view.best, kind='stable')[:n_likely]
         named = [
             f'{overall.models[m]} ({view.best[m]:.0%})' for m in likely
-            if view.best[m] >= _CHANCE
+            if view.best[m] >= least_likely
         ]
         yield (f'{method}: the largest mean is probably that of '
                f'{", ".join(named)}')

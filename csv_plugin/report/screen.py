@@ -1,4 +1,4 @@
-"""Tables, notes and paths: for the terminal, at most 100 columns wide."""
+"""Tables, notes and paths for the terminal."""
 import math
 import os
 import re
@@ -7,16 +7,13 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-from tabulate import tabulate
+from unicodedata import combining, east_asian_width
 
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.io.files import FilePath
 
-#: Columns of a terminal that tables and notes take.
+#: Most columns of notes, and of tables that are written to files.
 WIDTH = 100
-#: Longest cell, in characters; the middle of longer ones is left out.
-_CELL = 40
 
 
 def full_width(wide: bool) -> float:
@@ -63,6 +60,7 @@ def text_table(rows: Sequence[Sequence[str]], width: float = WIDTH) -> str:
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Return a header and rows as a table in Markdown."""
+    from tabulate import tabulate
     header, *rest = [list(map(markdown, row)) for row in rows]
     return tabulate(
         rest,
@@ -74,17 +72,28 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _shown(column: Iterable[str], width: float) -> list[str]:
     """The cells, shorter in a finite width if no two become equal."""
+    # Longest cell, in characters; the middle of longer ones is left out.
+    longest = 40
     cells = list(map(one_line, column))
     short = [
-        cell if len(cell) <= _CELL else f'{cell[:_CELL - 16]}...{cell[-13:]}'
+        cell
+        if len(cell) <= longest else f'{cell[:longest - 16]}...{cell[-13:]}'
         for cell in cells
     ]
-    is_cut = width <= WIDTH and len(set(short)) == len(set(cells))
+    is_cut = math.isfinite(width) and len(set(short)) == len(set(cells))
     return short if is_cut else cells
 
 
 def _width(column: Sequence[str]) -> int:
-    return max(map(len, column))
+    return max(map(_columns_of, column))
+
+
+def _columns_of(cell: str) -> int:
+    """Columns of the terminal that a text takes."""
+    if cell.isascii():
+        return len(cell)
+    wide = sum(east_asian_width(letter) in 'WF' for letter in cell)
+    return len(cell) + wide - sum(map(bool, map(combining, cell)))
 
 
 def _total(columns: Sequence[Sequence[str]]) -> int:
@@ -92,24 +101,37 @@ def _total(columns: Sequence[Sequence[str]]) -> int:
 
 
 def _ruled(columns: Sequence[Sequence[str]], n_headers: int) -> str:
-    ruled = [[*column[:n_headers], '-' * _width(column), *column[n_headers:]]
-             for column in columns]
-    # Words stand on the left, numbers and marks on the right.
-    align = [
-        'left' if any(
-            re.match(r'[^\W\d]', cell)
-            for cell in column[n_headers:]) else 'right' for column in columns
-    ]
-    return tabulate(
-        list(zip(*ruled)),
-        tablefmt='plain',
-        colalign=['left', *align[1:]],
-        disable_numparse=True)
+    """Columns side by side, with a rule below the headers."""
+    padded = []
+    for k, column in enumerate(columns):
+        width = _width(column)
+        # Words stand on the left, numbers and marks on the right.
+        has_words = any(
+            re.match(r'[^\W\d]', cell) for cell in column[n_headers:])
+        is_left = k == 0 or has_words
+        ruled = [*column[:n_headers], '-' * width, *column[n_headers:]]
+        padded.append([_padded(cell, width, is_left) for cell in ruled])
+    return '\n'.join('  '.join(row).rstrip() for row in zip(*padded))
+
+
+def _padded(cell: str, width: int, is_left: bool) -> str:
+    blanks = ' ' * (width - _columns_of(cell))
+    return cell + blanks if is_left else blanks + cell
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal that are used, 80 if it is none."""
-    return min(shutil.get_terminal_size((80, 24)).columns, WIDTH)
+    """Return the columns of the terminal, 80 if it is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def columns_that_fit(columns: Sequence[Sequence[str]], width: float) -> int:
+    """Return how many of the first columns `text_table` fits into a width."""
+    room = width + 2
+    for n_columns, column in enumerate(columns):
+        room -= 2 + _width(_shown(column, width))
+        if room < 0:
+            return n_columns
+    return len(columns)
 
 
 def next_line(*command: FilePath) -> str:
@@ -121,7 +143,8 @@ def next_line(*command: FilePath) -> str:
 
 
 def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
-    """Return notes in lines that fit; a note goes on with an indent."""
+    """Return notes in lines of at most `WIDTH`; they go on with an indent."""
+    width = min(width, WIDTH)
     return '\n'.join(
         textwrap.fill(
             one_line(note),

@@ -3,31 +3,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.formatting import counted
 from csv_plugin.io.files import write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
-                                      LEAST_CHANCE, STOP, Triage)
+                                      LEAST_PROBABILITY, STOP, Triage)
 
 
 def as_text(triage: Triage, width: float = WIDTH) -> str:
     """All tables, the legend and notes."""
     parts = []
-    if triage.runs:
-        checkpoints = counted(len(triage.predictions.models), 'checkpoint')
-        of_runs = counted(len(triage.runs), 'run')
-        parts += [
-            f'Predicted at {checkpoints} of {of_runs}',
-            text_table(triage.checkpoint_rows(), width)
-        ]
-    if triage.ends:
-        parts += [
-            'Forecast at the end of the training' +
-            ', best run first' * triage.is_ranked,
-            text_table(triage.forecast_rows(), width)
-        ]
+    for heading, rows in triage.tables():
+        parts += [heading, text_table(rows, width)]
     parts.append(wrapped([*triage.legend(), *_legend(triage)]))
     if triage.notes:
         parts += ['Notes', wrapped(f'* {note}' for note in triage.notes)]
@@ -42,7 +30,7 @@ def _legend(triage: Triage) -> Iterator[str]:
                'budget or a smaller one.')
     if STOP in triage.verdicts:
         yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
-               f'best one with a probability below {LEAST_CHANCE:.0%}.')
+               f'best one with a probability below {LEAST_PROBABILITY:.0%}.')
 
 
 def write_triage(folder: Path, triage: Triage) -> None:

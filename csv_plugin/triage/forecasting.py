@@ -28,12 +28,6 @@ from csv_plugin.triage.runs import Run
 #: Fewest earlier runs that a forecast is made from: its error is known from
 #: one of them that is forecast from the others.
 LEAST_RUNS = 2
-#: Candidates for the penalty. With 1, the noise of gains has the same variance
-#: as the effect of a deviation of typical size.
-PENALTIES = (.03, .1, .3, 1., 3., 10., 100.)
-#: Prior variance of the constant gain, in units of the variance of deviations.
-#: It is large, so that the constant is hardly shrunk.
-CONSTANT = 100.
 #: Lower bound of mean squares, against divisions by 0.
 LEAST_SQUARE = 1e-12
 
@@ -64,7 +58,10 @@ class GainLaw:
         kernel, gains = self._kernel(now), end - now
         labels = np.array(self.families)
         best = math.inf
-        for penalty in PENALTIES:
+        # Candidates for the penalty. With 1, the noise of gains has the same
+        # variance as the effect of a deviation of typical size.
+        penalties = (.03, .1, .3, 1., 3., 10., 100.)
+        for penalty in penalties:
             inverse = np.linalg.inv(kernel + penalty * np.eye(len(now)))
             dual = inverse @ gains
             # With A = kernel + penalty, the errors of family f, forecast from
@@ -83,7 +80,10 @@ class GainLaw:
     def _kernel(self, states: NDArray) -> NDArray[np.float64]:
         """Covariances of gains with those of the n runs, `(m, n)`."""
         away = self._weights * (states - self._middle)
-        covariances: NDArray = CONSTANT + away @ self._away.T
+        # Variance of the constant gain, in the same unit: it is hardly pulled
+        # to 0.
+        constant = 100.
+        covariances: NDArray = constant + away @ self._away.T
         return covariances
 
     def forecast(self, states: NDArray) -> NDArray[np.float64]:

@@ -20,10 +20,6 @@ from csv_plugin.core.predictor import Predictor
 
 #: Level of all intervals and ranges of ranks.
 LEVEL = 0.9
-#: The worst of these shares of all models forecast the rest.
-WORSE = (1 / 2, 2 / 3, 5 / 6)
-#: Smallest loss of which there is a logarithm.
-TINY = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +44,9 @@ def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
     """
     settings, tokens = predictor.model.settings, predictor.fit.units.tokens
     least = settings.least * np.median(predictor.fit.losses, axis=0)
-    logs = np.log(np.maximum(losses, np.maximum(least, TINY)))
+    # Smallest loss of which there is a logarithm.
+    tiny = 1e-150
+    logs = np.log(np.maximum(losses, np.maximum(least, tiny)))
     logs[:, tokens] = np.log(losses[:, tokens] + settings.knee)
     return logs
 
@@ -72,7 +70,8 @@ def worse_and_better(
     `quality` orders them, `(M,)`; high is good.
     """
     order = np.argsort(quality, kind='stable')
-    for share in WORSE:
+    shares = (1 / 2, 2 / 3, 5 / 6)
+    for share in shares:
         n_worse = round(len(order) * share)
         yield order[:n_worse], order[n_worse:]
 

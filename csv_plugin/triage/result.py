@@ -5,11 +5,10 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from tabulate import tabulate
 
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.formatting import (counted, number, possible_ranks,
-                                        predicted_cell)
+from csv_plugin.core.formatting import (counted, number, plain_tables,
+                                        possible_ranks, predicted_cell)
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.overall import Order, order_of
 from csv_plugin.core.predictions import MARKS, Predictions
@@ -19,9 +18,7 @@ from csv_plugin.triage.runs import Run
 OVERALL = 'mean'
 #: A run is stopped if it ends within `MARGIN` of the best one with a smaller
 #: probability.
-LEAST_CHANCE = 0.05
-#: Runs up to this many times as long count as runs of one budget.
-LONGER = 1.05
+LEAST_PROBABILITY = 0.05
 #: Verdicts about a run, and about a size.
 GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
 
@@ -30,7 +27,7 @@ CHECKPOINT_FIELDS = ('run', 'checkpoint', 'tokens', 'share', 'benchmark',
                      'predicted', 'low', 'high', *MARKS)
 FORECAST_FIELDS = ('run', 'benchmark', 'tokens', 'share', 'budget', 'forecast',
                    'low', 'high', *MARKS, 'best_rank', 'worst_rank',
-                   'chance_best', 'verdict')
+                   'probability_best', 'verdict')
 
 
 class End(NamedTuple):
@@ -116,9 +113,8 @@ class Triage:
                 f'{counted(len(self.benchmarks), "benchmark")})')
 
     def __str__(self) -> str:
-        """A table of the forecasts or, without any, of the predictions."""
-        rows = self.forecast_rows() if self.ends else self.checkpoint_rows()
-        return tabulate(rows[1:], rows[0], disable_numparse=True)
+        """The tables below their headings, and the legend."""
+        return '\n\n'.join(plain_tables(self.tables()) + self.legend())
 
     def among(self, names: Collection[str]) -> 'Triage':
         """Return the triage of some of the ends, ranked among themselves."""
@@ -146,6 +142,24 @@ class Triage:
         lines = dict.fromkeys(self.predictions.legend() +
                               self.forecasts.legend())
         return [*lines]
+
+    def tables(self) -> list[tuple[str, list[list[str]]]]:
+        """Return the tables of checkpoints and of ends, with their headings.
+
+        A table is left out where it would be empty.
+        """
+        tables = []
+        if self.runs:
+            checkpoints = counted(len(self.predictions.models), 'checkpoint')
+            of_runs = counted(len(self.runs), 'run')
+            tables.append((f'Predicted at {checkpoints} of {of_runs}',
+                           self.checkpoint_rows()))
+        if self.ends:
+            heading = 'Forecast at the end of the training'
+            if self.is_ranked:
+                heading += ', best run first'
+            tables.append((heading, self.forecast_rows()))
+        return tables
 
     def checkpoint_rows(self) -> list[list[str]]:
         """Return a header and a row of texts for each checkpoint."""
@@ -239,7 +253,7 @@ class Triage:
                     **_numbers(by_name[end.name, benchmark], 'forecast'),
                     'best_rank': _or_none(order.first[e], int),
                     'worst_rank': _or_none(order.last[e], int),
-                    'chance_best': _or_none(order.best[e]),
+                    'probability_best': _or_none(order.best[e]),
                     'verdict': self.verdicts[e],
                 }  # yapf: disable
 
@@ -281,7 +295,9 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
 
 def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
     """Rows of the ends that one with this budget is compared with."""
-    return np.flatnonzero(budgets <= LONGER * budget)
+    # Runs up to this many times as long count as runs of one budget.
+    longer = 1.05
+    return np.flatnonzero(budgets <= longer * budget)
 
 
 def _verdicts(ends: Sequence[End],
@@ -295,7 +311,7 @@ def _verdicts(ends: Sequence[End],
             verdict = FINISHED if end.tokens else NOT_BEGUN
         elif draws is not None:
             top = draws[:, _rivals(budgets, end.budget)].max(axis=1)
-            if (draws[:, e] >= top - MARGIN).mean() < LEAST_CHANCE:
+            if (draws[:, e] >= top - MARGIN).mean() < LEAST_PROBABILITY:
                 verdict = STOP
         verdicts.append(verdict)
     return tuple(verdicts)

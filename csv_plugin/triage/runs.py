@@ -14,10 +14,6 @@ from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
                                            rows_by_run)
 from csv_plugin.triage.future_losses import log_losses
 
-#: If the first checkpoint of a run is later than a share of its training by at
-#: most this factor, its state counts as that at the share.
-SLACK = 1.2
-
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -68,7 +64,10 @@ class Run:
 
     def covers(self, share: float) -> bool:
         """Return True if the run has a state at a share of its budget."""
-        return bool(self.shares[0] <= SLACK * share)
+        # A run is also looked up before its first checkpoint, by at most this
+        # factor.
+        slack = 1.2
+        return bool(self.shares[0] <= slack * share)
 
     def at(self, share: float) -> NDArray[np.float64]:
         """Return the state at a share of the budget, `(1 + K,)`.

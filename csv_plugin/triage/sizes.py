@@ -29,15 +29,8 @@ POWER = 0.2
 #: Errors were measured up to this many times the compute of the largest fitted
 #: model. Few models lie beyond.
 FAR = 30
-#: Fewest models for a law.
-LEAST_MODELS = 6
-#: Smaller standard deviations of log compute count as this one.
-LEAST_SPREAD = 0.5
 #: Name of a family that no fitted model belongs to.
 NEW = ''
-#: Small ridge penalty of A and B. It makes the solution unique where tokens
-#: are proportional to parameters.
-SLOPE_PENALTY = 1e-3
 
 
 def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
@@ -58,7 +51,10 @@ class LossLaw:
         self.centre, self.spread = powers.mean(axis=0), powers.std(axis=0)
         self.families = sorted({row.family for row in models})
         design = self._design(models)
-        penalty = [0, *[SLOPE_PENALTY] * 2, *[1] * len(self.families)]
+        # It decides where all models have the same number of tokens per
+        # parameter.
+        slope_penalty = 1e-3
+        penalty = [0, *[slope_penalty] * 2, *[1] * len(self.families)]
         self.coefficients = np.linalg.solve(
             design.T @ design + np.diag(penalty), design.T @ logs)
 
@@ -144,15 +140,19 @@ def _growth(models: Sequence[ModelInfo],
 
     It is 1 within, and 2 at one standard deviation of its logarithm beyond.
     """
+    # Smaller standard deviations of log compute count as this one.
+    least_spread = 0.5
     reached = log_compute(known)
     beyond = np.maximum(log_compute(models) - reached.max(), 0)
-    return 1 + beyond[:, None] / max(reached.std(), LEAST_SPREAD)
+    return 1 + beyond[:, None] / max(reached.std(), least_spread)
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     """Raise an `InputError` for too few models, unknown or equal sizes."""
-    if len(models) < LEAST_MODELS:
-        raise InputError(where, f'{LEAST_MODELS} models or more to fit to',
+    # Fewest models for a law.
+    least = 6
+    if len(models) < least:
+        raise InputError(where, f'{least} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
     for column in ('params_b', 'tokens'):
         amounts = [getattr(row, column) for row in models.values()]

@@ -3,6 +3,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Optional
 
 import numpy as np
@@ -14,7 +15,7 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.model_tables import read_accuracy_columns, scores_alone
+from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints)
@@ -32,7 +33,8 @@ class TriageJob:
     the budget holds for runs that have none in the table. A dump that is
     refused is read again at the next update. `known` is a table of known
     accuracies of checkpoints, a column `model` and one for each benchmark; it
-    is read at every update, because accuracies may come one by one.
+    is read at every update, because accuracies may come one by one. With
+    `may_come`, none has to count yet.
     """
 
     def __init__(self,
@@ -41,10 +43,12 @@ class TriageJob:
                  history: Sequence[FilePath] = (),
                  table: Optional[FilePath] = None,
                  budget: float = math.nan,
-                 known: Optional[FilePath] = None) -> None:
+                 known: Optional[FilePath] = None,
+                 may_come: bool = False) -> None:
         predictor.check_tokens()
         self.predictor, self.budget = predictor, budget
         self.dumps, self.history, self.known = dumps, history, known
+        self.may_come = may_come
         self._table = read_checkpoints(table) if table else None
         # By place and stamp, as a file may be replaced by another.
         self._features: dict[_Written, FeatureTable] = {}
@@ -86,14 +90,16 @@ class TriageJob:
             self._features[dump] for dump in written.values()
             if dump in self._features
         ]
-        known = None
+        known, notes = None, list[str]()
         if self.known:
-            known = scores_alone(*read_accuracy_columns(self.known))
-        return judge(self.predictor,
-                     FeatureTable.concatenate([none, *features]),
-                     describe_checkpoints(dumps, self._table),
-                     describe_checkpoints(earlier, self._table), self.budget,
-                     refused, known)
+            known, notes = read_known(self.known, written,
+                                      self.predictor.names, self.may_come)
+        triage = judge(self.predictor,
+                       FeatureTable.concatenate([none, *features]),
+                       describe_checkpoints(dumps, self._table),
+                       describe_checkpoints(earlier, self._table), self.budget,
+                       refused, known)
+        return replace(triage, notes=(*triage.notes, *notes))
 
     def _read(self,
               written: Mapping[str, _Written],

@@ -9,7 +9,8 @@ from csv_plugin.cli.salience import main
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
-from tests.runs import OTHER_TEXTS, dump, model_losses, train
+from csv_plugin.io.text_sets import write_texts
+from tests.runs import OTHER_TEXTS, TEXTS, dump, model_losses, train
 from tests.scripts import check_end, csv_rows, refusal
 from tests.tables import small_tables, write_tables
 
@@ -66,6 +67,23 @@ def test_a_table_in_the_place_of_dumps(folder, capsys, table):
         assert f'--losses {shlex.quote(table)}`' in error
 
 
+def test_the_table_fits_the_terminal_and_names_the_files(
+        folder, capsys, monkeypatch):
+    monkeypatch.setenv('COLUMNS', '40')
+    call = 'predict --predictor p.safetensors dumps'.split()
+    assert main(call) == 0
+    shown = capsys.readouterr().out
+    table, left_out = shown.split('\n\n')[:2]
+    assert max(map(len, table.splitlines())) <= 40
+    assert 'strong' in table.splitlines()[2]
+    assert '--out' in left_out
+    assert main([*call, '--out', 'out']) == 0
+    left_out = capsys.readouterr().out.split('\n\n')[1]
+    assert 'out/leaderboard.txt' in left_out
+    assert main([*call, '--wide']) == 0
+    assert '(' in capsys.readouterr().out.splitlines()[3]
+
+
 def test_the_same_call_with_files_is_next(folder, capsys):
     assert main('predict --predictor p.safetensors dumps'.split()) == 0
     shown = capsys.readouterr().out
@@ -120,6 +138,32 @@ def test_tables(fitted, capsys):
                                                   float(row['predicted']))
 
 
+def test_a_page_of_a_table(fitted, capsys):
+    pytest.importorskip('jinja2')
+    assert main(['predict', '--losses', 'losses.csv', '--predictor', FIT,
+                 '--page', 'pages']) == 0  # yapf: disable
+    assert 'Written to pages/predictions.html.' in capsys.readouterr().out
+    html = Path('pages/predictions.html').read_text('utf-8')
+    rows = csv_rows(Path('losses.csv'))
+    assert all(f'<bdi>{row["model"]}</bdi>' in html for row in rows)
+    assert 'a table of losses, which has no tokens' in html
+    # Nothing is known that predictions could be compared with.
+    assert '>diff<' not in html and 'id="outliers"' not in html
+    known = ['predict', '--losses', 'losses.csv', '--predictor', FIT,
+             '--known', 'scores.csv', '--page', 'known.html']  # yapf: disable
+    assert main(known) == 0
+    assert '>diff<' in Path('known.html').read_text('utf-8')
+
+
+def test_a_page_of_dumps_shows_their_tokens(folder):
+    pytest.importorskip('jinja2')
+    write_texts('texts.jsonl', TEXTS)
+    call = 'predict dumps --predictor p.safetensors --texts texts.jsonl'
+    assert main([*call.split(), '--page', 'page.html']) == 0
+    html = Path('page.html').read_text('utf-8')
+    assert '<bdi>strong</bdi>' in html and '>ab</span>' in html
+
+
 def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
     assert main(['predict', '--losses', 'losses.csv', '--predictor', FIT,
                  '--out', 'out']) == 0  # yapf: disable
@@ -142,6 +186,9 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
     ('empty --predictor p.safetensors', 'found none'),
     ('--losses losses.csv --predictor p.safetensors', 'expected token losses, '
      'to which it was fitted, found a table of losses'),
+    ('dumps --predictor p.safetensors --texts texts.jsonl', 'no --page: '
+     'expected none of --texts beside it'),
+    (f'--losses losses.csv --predictor {FIT} --page scores.csv/p', 'found'),
     (f'dumps --predictor {FIT}', 'error: predictor: expected one that was'),
 ])
 def test_bad_input(fitted, capsys, options, found):
@@ -180,5 +227,6 @@ def test_known_scores_fill_the_holes(folder, capsys):
     assert changed == {('weak', 'hard'), ('weak', 'easy')}
     assert [cell for cell, row in table.items()
             if row['in_sample']] == [('weak', 'easy')]
-    assert any('not among those of the predictor do not count: new' in note
-               for note in notes)
+    for unused in ('benchmarks of the predictor do not count: new',
+                   'models with losses do not count: other'):
+        assert any(note.endswith(unused) for note in notes)

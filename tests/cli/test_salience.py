@@ -44,6 +44,16 @@ def test_help_on_verbs_loads_no_slow_packages():
         assert verb in shown_and_loaded(SLOW, verb, '--help')
 
 
+def test_a_prediction_loads_no_slow_packages(tmp_path):
+    """Nor do ranks, which known accuracies have."""
+    data = Path(salience.__file__).parents[1] / 'data/bits_per_character'
+    words = ('predict', '--losses', f'{data}_losses.csv', '--known',
+             f'{data}_scores.csv', '--predictor', f'{data}.safetensors')
+    shown = shown_and_loaded(
+        ('torch', 'matplotlib', 'scipy.stats', 'scipy.optimize'), *words)
+    assert 'rank' in shown and 'Llama-3-70b' in shown
+
+
 def test_a_missing_table_is_found_before_torch_is_loaded():
     words = '--collection', 'nope', '--scoring-lm', 'nope', '--out', 'nope'
     assert 'nope/models.csv:' in shown_and_loaded(SLOW, 'train', *words)

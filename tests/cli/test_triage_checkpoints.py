@@ -78,6 +78,13 @@ def test_known_accuracies_are_asked_for(world, tmp_path):
     assert ')+' in text and '+ made from the losses and' in text
 
 
+def test_a_wrong_name_of_a_known_accuracy(world, tmp_path, capsys):
+    known = tmp_path / 'known.csv'
+    known.write_text('model,easy\ngod@35,0.95\n')
+    call = words(world, tmp_path / 'out', more=f'--known {known}')
+    assert "'god@35'. Did you mean 'good@35'?" in refusal(capsys, *call)
+
+
 def test_a_size_by_dumps(world, tmp_path, capsys):
     """Of runs whose sizes a table has."""
     table = tmp_path / 'models.csv'

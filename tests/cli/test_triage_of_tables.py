@@ -80,6 +80,18 @@ def test_known_accuracies_count_if_asked_for(options, tmp_path):
     assert written[1] > written[0] + .01
 
 
+@pytest.mark.parametrize('header, model, found', [
+    ('model,eazy', 'g@20', "'eazy'. Did you mean 'easy'?"),
+    ('model,easy', 'G@20', "'G@20'. Did you mean 'g@20'?"),
+    ('model,other', 'g@20', 'found none. Correct the names.'),
+])
+def test_a_wrong_name_of_a_known_accuracy(options, tmp_path, capsys, header,
+                                          model, found):
+    known = tmp_path / 'known.csv'
+    known.write_text(f'{header}\n{model},0.5\n')
+    assert found in refusal(capsys, *options, '--known', str(known))
+
+
 def test_errors_are_those_of_families_left_out(options, tmp_path):
     """Runs of few families say less; those of one are all there is."""
     widths = []

@@ -178,7 +178,10 @@ def test_accuracies_of_several_runs():
     assert x.errors['runs'] == pytest.approx(.01 * np.sqrt(2 / 3))
     assert found.decisive is mean and found.verdict == 'better'
     assert z.verdict == 'cannot tell' and found.about == 'recipes'
-    assert '+10.00' in str(found) and 'better' in str(found)
+    # Printed, the tables have headings, and the verdict comes last.
+    printed = str(found)
+    assert 'Observed accuracy, points' in printed and '+10.00' in printed
+    assert printed.splitlines()[-1] == repr(found)
     # Single runs have the noise of items, where their number is known.
     one = compare(
         accuracies=[table.select([table.models[0]]) for table in SCORES])

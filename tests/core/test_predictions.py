@@ -239,7 +239,12 @@ def test_records_are_the_cells_in_their_order():
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain == {'level': .9, 'predictions': records}
     pytest.importorskip('pandas')
-    assert table.to_frame().model.tolist() == [r['model'] for r in records]
+    frame = table.to_frame()
+    assert frame.model.tolist() == [r['model'] for r in records]
+    assert frame.columns.tolist()[:5] == [
+        'model', 'benchmark', 'predicted', 'low', 'high'
+    ]
+    assert {*frame.columns} == {*records[0]}
 
 
 def test_cells_in_the_order_of_the_models():
@@ -283,7 +288,7 @@ def test_marks_are_explained():
         assert [line[:2] for line in marked.legend()[1:]] == [f'{mark} ']
 
 
-def test_print_shows_a_table(monkeypatch):
+def test_print_shows_a_table():
     header, _, *rows = [line.split('  ') for line in str(cube()).splitlines()]
     shown = [[cell.strip() for cell in row if cell] for row in (header, *rows)]
     assert shown[0] == ['model', 'benchmark', 'real', *METHODS]
@@ -293,6 +298,10 @@ def test_print_shows_a_table(monkeypatch):
     ]
     assert shown[3][-1] == '-' and len(shown) == 7
     assert '1e3' in str(replace(cube(), models=('1e3', '2', '3')))
-    monkeypatch.setattr(predictions, '_PRINTED', 4)
-    unknown = str(replace(cube(), real=np.full((3, 2), NAN)))
-    assert ' real ' not in unknown and unknown.endswith('... and 2 more')
+    unknown = replace(cube(), real=np.full((3, 2), NAN))
+    many = Predictions.concatenate([
+        replace(unknown, models=tuple(f'{name}{i}' for name in 'abc'))
+        for i in range(4)
+    ])
+    text = str(many)
+    assert ' real ' not in text and text.endswith('... and 4 more')

@@ -1,6 +1,7 @@
 """The modules, files and public names that README and docs name."""
 import re
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 import pytest
@@ -59,9 +60,9 @@ def test_modules_of_the_reading_order_exist():
 
 
 def exists(name):
-    """Whether a dotted name is a module, or in one; or a file format."""
+    """Whether a dotted name is a module, or in one, a format or a group."""
     parent, _, last = name.rpartition('.')
-    if last in ('predictor', 'dump'):
+    if last in ('predictor', 'dump') or name in entry_points().groups:
         return True
     try:
         return bool(find_spec(name))

@@ -16,7 +16,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.hidden_states import hidden_states
-from csv_plugin.lm.methods import (METHODS, answers_by_source, fit,
+from csv_plugin.lm.methods import (answers_by_source, fit, method_names,
                                    token_columns)
 from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
@@ -245,7 +245,7 @@ def test_fit_notes_models_from_different_engines():
         assert any('vllm' in note for note in notes) == (model in FITTED)
 
 
-@pytest.mark.parametrize('method', METHODS)
+@pytest.mark.parametrize('method', method_names())
 def test_fit_to_a_table(method):
     tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
     to_fit = tables.accuracies.select(tables.models[:7])
@@ -283,7 +283,8 @@ TABLES = small_tables()
      "method: expected one of one-model, mean-loss, paper, found 'ridge'"),
     (DUMPS, TO_FIT, {'m0': 'f'}, 'one-model',
      "the family of every model, found None of 'm1'"),
-    (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'one-model', "nan of 'm1'"),
+    (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'one-model',
+     "nan of 'm1'"),
     (DUMPS, TO_FIT.to_dict(), FAMILIES, 'one-model',
      'an AccuracyTable, found a dict'),
     (DUMPS.select(FITTED[:-1]), TO_FIT, FAMILIES, 'one-model',

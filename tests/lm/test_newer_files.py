@@ -52,7 +52,8 @@ def test_the_remedy_cures(name, tmp_path):
         check_files(new)
     assert f'of transformers {VERSION}, which it does not' in str(error.value)
     file = new / 'config.json'
-    said = re.search(r'does not read, as it lacks (.*)\. Write', str(error.value))
+    said = re.search(r'does not read, as it lacks (.*)\. Write',
+                     str(error.value))
     file.write_text(
         json.dumps(
             json.loads(file.read_text()) | json.loads(f'{{{said[1]}}}')))

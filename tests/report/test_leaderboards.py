@@ -73,7 +73,7 @@ def test_text():
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
         'predicted: 2 of 3 real scores lie outside of their interval, where '
-        'about 0 would by chance: m0 on',
+        'about 0 are expected to: m0 on',
         '  bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, interval '
         '30.0-45.0)',
     ]  # yapf: disable
@@ -109,7 +109,6 @@ def test_all_reasons_are_given():
         'real of m1 on bench-1: not run',
         'predicted, mean-loss of m0, m2 on all 2 benchmarks: no dump',
         'mean-loss of m1 on bench-0: unknown',
-        'Rank 1 is the largest mean.',
         'No mean where a number on one of the benchmarks is missing; ranks '
         'count only models that have a real and a predicted one.',
     ]
@@ -157,9 +156,9 @@ def test_ranks_and_means_with_their_intervals():
     two = predicted_board({'A': 'a', 'B': 'b'})
     assert rank_cells(two.overall, 'p') == ['1-2', '1-2']
     first, second = np.argsort(-two.overall.views['p'].best)
-    names, chances = 'AB', two.overall.views['p'].best
-    assert (f'{probable}{names[first]} ({chances[first]:.0%}), '
-            f'{names[second]} ({chances[second]:.0%})') in two.notes
+    names, best = 'AB', two.overall.views['p'].best
+    assert (f'{probable}{names[first]} ({best[first]:.0%}), '
+            f'{names[second]} ({best[second]:.0%})') in two.notes
     # Means of models are the same, whichever others are there.
     assert mean_cells(two.overall, 'p') == mean_cells(board.overall, 'p')[:2]
 

@@ -99,17 +99,17 @@ def test_findings():
     # The other predictor says the same of all models: there is no order.
     assert agreement == (
         'Rank agreement of predicted and real means (Spearman, 1 is the same '
-        'order, 0 is chance): p 1.00 (6 held-out models).')
+        'order, 0 is no relation): p 1.00 (6 held-out models).')
     assert far == (
         'p: 1 of 12 real scores lie outside of their interval, where about 1 '
-        'would by chance: m5 on b1 (95.0, interval 60.0-80.0)')
+        'are expected to: m5 on b1 (95.0, interval 60.0-80.0)')
     # Scores that no interval leaves out are not counted.
     for place in product('p', MODELS[:4], ('b0', 'b1')):
         cells.predicted[place] = replace(predict(), low=0.0, high=1.0)
     *_, far = found(cells)
     assert far.startswith(
         'p: 1 of 4 real scores lie outside of their interval, where about 0 '
-        'would by chance: m5 on b1')
+        'are expected to: m5 on b1')
 
 
 def test_one_in_ten_is_outside_by_chance():
@@ -119,7 +119,7 @@ def test_one_in_ten_is_outside_by_chance():
     cells.real['m5', 'b1'] = 0.95
     *_, far = found(cells)
     assert far.startswith('p: 1 of 30 real scores lie outside of their '
-                          'interval, where about 3 would by chance: ')
+                          'interval, where about 3 are expected to: ')
 
 
 def test_means_over_some_benchmarks():

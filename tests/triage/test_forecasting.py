@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.forecasting import EarlierRuns, GainLaw
-from csv_plugin.triage.runs import SLACK, Run
+from csv_plugin.triage.runs import Run
 
 SHARES = np.array([0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0])
 
@@ -70,7 +70,7 @@ def test_states_between_checkpoints():
     middle = run.at(np.sqrt(.1 * .2))
     assert middle == pytest.approx((run.states[0] + run.states[1]) / 2)
     assert run.at(.05).tolist() == run.states[0].tolist()
-    assert run.covers(.1 / SLACK) and not run.covers(.08)
+    assert run.covers(.084) and not run.covers(.08)
 
 
 def test_a_forecast_needs_two_runs_that_begin_as_early():

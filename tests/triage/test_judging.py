@@ -327,7 +327,7 @@ def test_records(early):
         run='bad', benchmark='easy', tokens=35.0, share=.35, budget=100.0,
         forecast=cell.value, low=cell.low, high=cell.high, extrapolated=0,
         in_sample=0, with_scores=0, at_chance=0, best_rank=order.first[1],
-        worst_rank=order.last[1], chance_best=order.best[1],
+        worst_rank=order.last[1], probability_best=order.best[1],
         verdict=early.verdicts[1])  # yapf: disable
     assert records[4]['forecast'] == early.means[0, 0]
     assert records[4]['extrapolated'] is None

@@ -118,7 +118,7 @@ def test_a_lone_run_has_no_rank():
     assert triage.verdicts == (GO_ON, ) and not triage.is_ranked
     assert np.isnan(np.array(triage.orders[OVERALL])).all()
     assert 'rank' not in str(triage)
-    assert {(row['best_rank'], row['chance_best'])
+    assert {(row['best_rank'], row['probability_best'])
             for row in triage.forecast_records()} == {(None, None)}
     assert np.isnan(order_of(NOISE[:, :1], .9).first).all()
 
@@ -136,7 +136,7 @@ def test_what_is_not_predictable_yet_takes_part_in_no_rank():
     none = judged([.60, .30], at_chance=np.array(True))
     assert np.isnan(none.means).all() and not none.is_ranked
     assert none.verdicts == (GO_ON, GO_ON)
-    assert str(none).splitlines()[-1].split()[2] == '-'
+    assert none.forecast_rows()[-1][2] == '-'
 
 
 def test_means_are_over_the_main_benchmarks():
@@ -151,8 +151,9 @@ def test_means_are_over_the_main_benchmarks():
 
 
 def test_what_is_printed():
-    """The table of forecasts, and the columns of the command's tables."""
-    lines = str(judged([.60, .30])).splitlines()
+    """The table of forecasts below its heading, as there are no runs."""
+    heading, _, *lines = str(judged([.60, .30])).splitlines()
+    assert heading == 'Forecast at the end of the training, best run first'
     assert lines[0].split() == [
         'run', 'from', 'mean', 'rank', 'best', 'verdict', 'easy', 'hard'
     ]

@@ -27,7 +27,8 @@ from tqdm import tqdm
 from transformers import AutoTokenizer
 
 from csv_plugin.cli.options import add_shared, whole_number
-from csv_plugin.core.comparing import Comparison, Losses, compare
+from csv_plugin.core.comparing import Losses, compare
+from csv_plugin.core.comparison import Comparison
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.noise import BETTER, WORSE
 from csv_plugin.core.predictor import Predictor

@@ -1,29 +1,18 @@
 """Losses from the outputs of other programs, by the name of the program."""
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from csv_plugin.core.conventions import InputError, check_choice
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.measured import check_measured
+from csv_plugin.core.plugins import IMPORTERS, load_plugin
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.left_out import LeftOut, usable
-from csv_plugin.extras.importers.lighteval_details import read_lighteval
-from csv_plugin.extras.importers.lm_eval import (read_lm_eval,
-                                                 read_lm_eval_items)
-from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
+from csv_plugin.extras.importers.lm_eval import read_lm_eval
 from csv_plugin.extras.importers.text_losses import feature_table, item_table
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_paths import paths_by_model
-
-#: Readers of the losses of one model on benchmark items, of some tasks.
-_OF_ITEMS: dict[str, Callable[..., Any]] = {
-    'lighteval': read_lighteval,
-    'lm-eval': read_lm_eval_items,
-    'olmo-eval': read_olmo_eval,
-}
-#: Names of the programs that `import_losses` reads.
-SOURCES = tuple(_OF_ITEMS)
 
 
 def import_losses(source: str,
@@ -41,7 +30,8 @@ def import_losses(source: str,
     Args:
         source (str): Which program: 'lm-eval' (output folders of
             lm-evaluation-harness), 'lighteval' (folders with its details),
-            or 'olmo-eval' (folders with its predictions).
+            'olmo-eval' (folders with its predictions), or one that another
+            package declares.
         paths (Mapping | Iterable): File or folder of each of M models, by the
             name to call it, or those that are named after their models.
         texts (Optional[TextSet]): The validation set that 'lm-eval' scored.
@@ -59,7 +49,7 @@ def import_losses(source: str,
             can be used, or as in `check_measured` and `feature_table`.
     """
     folders = paths_by_model(paths)
-    check_choice('source of losses', source, SOURCES)
+    read_items = load_plugin(IMPORTERS, source)
     if texts is not None and source != 'lm-eval':
         raise InputError(f'losses from {source!r}',
                          'no texts, as they are on items',
@@ -69,7 +59,7 @@ def import_losses(source: str,
     def read(model: str) -> Any:
         if texts is not None:
             return read_lm_eval(folders[model], texts)
-        return _OF_ITEMS[source](folders[model], tasks or (), left_out)
+        return read_items(folders[model], tasks or (), left_out)
 
     losses = usable(read, folders, 'model', left_out, progress)
     if texts is None:

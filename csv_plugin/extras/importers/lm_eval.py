@@ -31,8 +31,6 @@ from csv_plugin.io.json_files import (JsonPart, inside, is_number,
 #: The empty text among those of a task. A tokenizer that puts nothing around
 #: a text gives it no token, so that it has no loss.
 _PROBE = 'salience_texts probe'
-#: Characters of a hash, which stand for a prompt in a text.
-_HASH = 16
 #: Output types of groups, and of whole texts such as those of
 #: `write_lm_eval_task`.
 _NO_ANSWERS = None, 'loglikelihood_rolling'
@@ -326,9 +324,11 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
         return EMPTY
     if not math.isfinite(log_likelihood):
         return 'a log-likelihood that is not finite'
+    # Characters of a hash, which stand for a prompt in a text.
+    n_hash = 16
     digest = sha256(kept.encode('utf-8', 'backslashreplace')).hexdigest()
-    return TextLoss(name, digest[:_HASH] + scored_text, 0.0 - log_likelihood,
-                    _HASH, row.where, measured)
+    return TextLoss(name, digest[:n_hash] + scored_text, 0.0 - log_likelihood,
+                    n_hash, row.where, measured)
 
 
 def _right(row: JsonPart, answers: Sequence[str],

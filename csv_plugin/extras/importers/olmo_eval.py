@@ -136,9 +136,6 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
 
 _REMEDY = 'Fetch an intact copy of the requests.'
 _NAMES = 'requests.jsonl', 'requests.jsonl.gz'
-#: From this number on, documents are answers without their questions, by
-#: which some accuracies are normalised.
-_UNCONDITIONAL = 1_000_000
 _SCORED = 'loglikelihood', 'generate_until_and_loglikelihood'
 
 
@@ -176,13 +173,16 @@ def _texts(task: str, file: Path) -> list[Text | str]:
         answer = doc_id, row.get('idx', int)
         documents.setdefault((doc_id, uses[answer]), []).append(row)
         uses[answer] += 1
+    # From this number on, documents are answers without their questions, by
+    # which some accuracies are normalised.
+    unconditional = 1_000_000
     names = told_apart([f'{task}/{doc_id}' for doc_id, _ in documents], [
         repr([row.fields.get('request') for row in rows])
         for rows in documents.values()
     ])
     return [
         'answers without a question, which normalise accuracies'
-        if doc_id >= _UNCONDITIONAL else _text(name, task, rows)
+        if doc_id >= unconditional else _text(name, task, rows)
         for name, ((doc_id, _), rows) in zip(names, documents.items())
     ]
 

@@ -15,10 +15,6 @@ from csv_plugin.core.measured import Measured
 from csv_plugin.core.texts import TextSet, fingerprint
 from csv_plugin.extras.importers.left_out import LeftOut, usable
 
-#: The most nats a byte or a token: servers write -9999 for log-probabilities
-#: of minus infinity, and perplexities are not losses.
-MOST_NATS = 100.0
-
 
 @dataclass(frozen=True)
 class TextLoss:
@@ -48,9 +44,12 @@ class TextLoss:
         except UnicodeEncodeError as error:
             raise self._error('a text in UTF-8', str(error),
                               'Leave it out.') from None
-        if self.nats > MOST_NATS * n_bytes:
+        # The most nats a byte or a token: servers write -9999 for log-
+        # probabilities of minus infinity, and perplexities are not losses.
+        most_nats = 100.0
+        if self.nats > most_nats * n_bytes:
             raise self._error(
-                f'{MOST_NATS:g} nats or less a byte of its text',
+                f'{most_nats:g} nats or less a byte of its text',
                 f'{self.nats:g} on {n_bytes} bytes',
                 'Losses are sums of -log p over the tokens of one text.')
 

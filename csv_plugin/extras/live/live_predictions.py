@@ -13,8 +13,9 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from csv_plugin.core.comparing import Comparison, compare
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.comparing import compare
+from csv_plugin.core.comparison import Comparison
+from csv_plugin.core.conventions import InputError, PublicNames
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
@@ -32,7 +33,7 @@ from csv_plugin.triage.result import Triage
 from csv_plugin.triage.watching import TriageJob
 
 
-class LivePredictions:
+class LivePredictions(PublicNames):
     """Predicts accuracies of a model between the steps of its training.
 
     The folder holds the token losses of each reading,
@@ -99,7 +100,9 @@ class LivePredictions:
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
         self._logs = logs
-        self._job = TriageJob(predictor, [], history or (), budget=budget)
+        # Accuracies may be there before the losses of their readings.
+        self._job = TriageJob(
+            predictor, [], history or (), budget=budget, may_come=True)
         self._known = Path(known) if known else None
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '

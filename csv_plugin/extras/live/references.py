@@ -14,8 +14,6 @@ from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
 #: Folder of the dumps, and the table of their tokens, below that of live
 #: predictions.
 LOSSES, READINGS = 'losses', 'readings.csv'
-#: Tokens that differ by a smaller share are the same: of a last short batch.
-SAME_TOKENS = 1e-3
 
 
 class Reference:
@@ -46,9 +44,12 @@ class Reference:
         and the dump after as many of them, if there is one.
         """
         if tokens > 0 and any(point.tokens > 0 for point, _ in self._places):
+            # Tokens that differ by a smaller share are the same: of a last
+            # short batch.
+            difference = 1e-3
             same = [
                 place for point, place in self._places
-                if math.isclose(point.tokens, tokens, rel_tol=SAME_TOKENS)
+                if math.isclose(point.tokens, tokens, rel_tol=difference)
             ]
             return 'tokens', next(iter(same), None)
         same = [place for point, place in self._places if point.step == step]

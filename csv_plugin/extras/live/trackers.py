@@ -7,7 +7,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.comparing import Comparison
+from csv_plugin.core.comparison import Comparison
 from csv_plugin.core.noise import LOSS, PREDICTED
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.files import FilePath

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 from transformers import (PreTrainedTokenizerBase, TrainerCallback,
                           TrainerControl, TrainerState, TrainingArguments)
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, PublicNames
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.predictor import Predictor
@@ -20,7 +20,7 @@ from csv_plugin.io.files import FilePath
 from csv_plugin.triage.result import Triage
 
 
-class PredictionCallback(TrainerCallback):
+class PredictionCallback(PublicNames, TrainerCallback):
     """Predicts accuracies every few steps, and at the end.
 
     Nothing that goes wrong in it stops the training or changes its weights:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
-from csv_plugin.core.overall import MEAN_ERROR, Overall
+from csv_plugin.core.overall import MEAN_ERROR
 from csv_plugin.core.predictions import Missing, Outlier, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
@@ -22,8 +22,6 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard, mean_cells, rank_cells
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
-#: Texts that are shown of each benchmark.
-N_TEXTS = 3
 #: Steps of colour between no weight and full weight.
 N_LEVELS = 8
 
@@ -109,6 +107,7 @@ def render(page: Page) -> str:
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
+        has_real=predictions.has_real(),
         rows={
             (row['predictor'], row['model'], row['benchmark']): row
             for row in page.board.rows()
@@ -124,7 +123,7 @@ def render(page: Page) -> str:
             label: rank_cells(overall, label)
             for label in overall.methods
         },
-        order=_by_mean(overall),
+        order=overall.order(),
         comparisons=comparisons,
         style=style,
         style_hash=_hash(style),
@@ -162,13 +161,6 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     if errors['n_judged']:
         found += f', {errors["n_inside"]} of {errors["n_judged"]} inside'
     return found
-
-
-def _by_mean(overall: Overall) -> list[int]:
-    """Places of the models, the best predicted or real mean first."""
-    means = np.column_stack([overall.values, overall.real])[:, 0]
-    means = np.where(np.isnan(means), overall.real, means)
-    return np.argsort(-means, kind='stable').tolist()
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
@@ -227,12 +219,17 @@ def heat_sections(
         predictor: Predictor,
         texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
     """Return heat maps of every benchmark, or why there are none."""
+    if predictor.targets is None:
+        return Missing('The predictor was fitted to a table of losses, which '
+                       'has no tokens.')
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')
+    # Texts that are shown of each benchmark.
+    n_texts = 3
     return [
         HeatSection(part.benchmark,
                     full_weight(predictor.token_weights(part.benchmark)),
-                    strongest_maps(predictor, part.benchmark, texts, N_TEXTS))
+                    strongest_maps(predictor, part.benchmark, texts, n_texts))
         for part in predictor.benchmarks
     ]

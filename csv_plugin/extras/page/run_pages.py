@@ -1,4 +1,4 @@
-"""The page of an OpenCompass run: its models and what is predicted."""
+"""Pages of leaderboards, such as that of an OpenCompass run."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +13,8 @@ from csv_plugin.core.metric_names import no_accuracy
 from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels, outliers
 from csv_plugin.core.progress import Progress
-from csv_plugin.extras.page.rendering import (Page, Picture, PredictorFile,
-                                              heat_sections)
+from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
+                                              PredictorFile, heat_sections)
 from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
 from csv_plugin.io.files import FilePath
@@ -64,10 +64,22 @@ def run_page(work_dir: FilePath,
     heat_maps = heat_sections(sources[0].predictor,
                               read_texts(texts) if texts else None)
     board, columns = _leaderboard(work_dir, sources, progress)
-    return Page(
-        Path(work_dir).resolve().name, board, outliers(board.predictions),
-        sources, heat_maps, families,
-        _pictures(board, sources[0], columns, families))
+    return page_of(
+        Path(work_dir).resolve().name, board, sources, columns, heat_maps,
+        families)
+
+
+def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
+            columns: ModelColumns, heat_maps: Union[list[HeatSection],
+                                                    Missing],
+            families: Mapping[str, str]) -> Page:
+    """Return the page of a leaderboard.
+
+    `columns` are what the first predictor of `sources` predicts from, and
+    `families` those of the models, where known.
+    """
+    return Page(title, board, outliers(board.predictions), sources, heat_maps,
+                families, _pictures(board, sources[0], columns, families))
 
 
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
@@ -136,7 +148,9 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
         for table, row in zip(map(columns.get, folders), observed.values)
         if isinstance(table, FeatureTable) and np.isfinite(row).any()
     ]
-    if not tables:
+    is_held_out = predictions.held_out(source.label).any()
+    # An accuracy that its own prediction took part in shows nothing.
+    if not tables or (board.known is not None and not is_held_out):
         return []
     features = FeatureTable.concatenate(tables)
     shown = {folder: model for model, folder in board.folders.items()}
@@ -145,7 +159,7 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
         **families
     })
     pictures = [_drawn(_CAPABILITY, capability_picture(points))]
-    if predictions.held_out(source.label).any():
+    if is_held_out:
         pictures.append(_drawn(_METHODS, methods_picture(predictions)))
     return pictures
 

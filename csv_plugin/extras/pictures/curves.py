@@ -15,18 +15,13 @@ from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
 from csv_plugin.triage.result import End, Triage
 from csv_plugin.triage.runs import Run
 
-#: A range of tokens wider than this factor gets a logarithmic axis.
-LINEAR_RANGE = 10
-#: Between the forecasts of two runs, relative to their budget.
-_APART = 0.025
-
 
 @picture
 def trajectory_picture(triage: Triage) -> Figure:
     """Predicted accuracy by training tokens, one panel per benchmark.
 
     Lines are predictions, bands their intervals. The axis of tokens is
-    logarithmic if they span more than `LINEAR_RANGE`. Forecasts stand side by
+    logarithmic if they span more than a factor of 10. Forecasts stand side by
     side, around their budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
@@ -49,8 +44,10 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
     for run in triage.runs:
         _draw_predictions(axes, triage, run, b, look[run.name])
     ahead = sorted(end for end in triage.ends if end.tokens < end.budget)
+    # Between the forecasts of two runs, relative to their budget.
+    apart = 0.025
     for i, end in enumerate(ahead):
-        shift = 1 + _APART * (i - (len(ahead) - 1) / 2)
+        shift = 1 + apart * (i - (len(ahead) - 1) / 2)
         _draw_forecast(axes, triage, end, b, look[end.name], shift)
     tokens = [run.tokens for run in triage.runs]
     tokens.append(np.array([end.budget for end in ahead]))
@@ -60,7 +57,9 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
 def _scale(axes: Axes, tokens: NDArray) -> None:
     """Choose the axis of tokens by those that are drawn."""
     first, last = tokens.min(), tokens.max()
-    if LINEAR_RANGE * first < last:
+    # A range of tokens wider than this factor gets a logarithmic axis.
+    linear_range = 10
+    if linear_range * first < last:
         axes.set_xscale('log')
         digits = (1, 3) if last < 100 * first else (1, )
         axes.xaxis.set_major_locator(LogLocator(subs=digits, numticks=4))

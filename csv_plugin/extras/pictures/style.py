@@ -32,10 +32,6 @@ MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
 LINES = ('-', '--', '-.')
 #: Of diagonals, chance levels, borders and all else that is not data.
 GREY = '#767676'
-#: Inches of one panel, and left and below for the labels that panels share.
-_PANEL, _MARGIN = (2.2, 2.05), (0.5, 0.4)
-#: Inches, so that the labels of the axes have room beside one panel.
-_LEAST_WIDTH = 5.0
 #: Most panels side by side.
 ABREAST = 4
 #: Fonts that are taken where they are installed, for characters that the
@@ -147,20 +143,25 @@ def wrapped(name: str, width: int = 20) -> str:
 
 
 def panels(
-        n_panels: int,
-        n_rows: int = 1,
-        size: tuple[float, float] = _PANEL) -> tuple[Figure, list[list[Axes]]]:
+    n_panels: int,
+    n_rows: int = 1,
+    size: tuple[float, float] = (2.2, 2.05)
+) -> tuple[Figure, list[list[Axes]]]:
     """Return a figure, and `n_rows` lists of B axes in a grid that wraps.
 
     Rows of B panels each wrap together. `size` is that of a panel, inches.
     """
     columns = min(n_panels, ABREAST)
     blocks = -(-n_panels // columns)
-    width = columns * size[0] + _MARGIN[0]
+    # Inches on the left and below, for the labels that panels share.
+    left, below = 0.5, 0.4
+    width = columns * size[0] + left
+    # Inches, so that the labels of the axes have room beside one panel.
+    least_width = 5.0
     # One panel or two grow in both directions.
-    scale = max(1.0, _LEAST_WIDTH / width)
+    scale = max(1.0, least_width / width)
     figure = Figure(
-        (scale * width, scale**0.5 * blocks * n_rows * size[1] + _MARGIN[1]),
+        (scale * width, scale**0.5 * blocks * n_rows * size[1] + below),
         layout='constrained')
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(blocks * n_rows, columns)

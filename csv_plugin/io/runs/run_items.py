@@ -9,8 +9,6 @@ from csv_plugin.io.json_files import read_json
 #: The beginning of an entry in a file of predictions of OpenCompass, which
 #: numbers the items from 0.
 _ENTRY = re.compile(rb'\n    "(\d+)": \{')
-#: Bytes at the end of a file that are searched for the last entry.
-_TAIL = 2**16
 
 
 def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
@@ -32,8 +30,10 @@ def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
 def _entries(path: Path) -> int:
     """Number of entries of a file of predictions."""
     with path.open('rb') as file:
+        # Bytes at the end of a file that are searched for the last entry.
+        n_bytes = 2**16
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - _TAIL, 0))
+        file.seek(max(size - n_bytes, 0))
         found = _ENTRY.findall(file.read())
     if found:
         return int(found[-1]) + 1

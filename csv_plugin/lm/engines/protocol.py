@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Optional, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,23 @@ class EngineFacts:
     cache_dtype: str
     context: int
     versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How `salience losses` asks for an engine.
+
+    Args:
+        dtype (Optional[str]): Number format of the weights; None for that of
+            the engine.
+        trust_remote_code (bool): Whether code of the model may run.
+        url (Optional[str]): Address of a server, if one is given.
+        settings (Mapping[str, Any]): Further arguments, by name.
+    """
+    dtype: Optional[str]
+    trust_remote_code: bool
+    url: Optional[str]
+    settings: Mapping[str, Any]
 
 
 #: Windows, and losses of their targets, one window after the other, nats.

@@ -22,12 +22,6 @@ from csv_plugin.lm.engines.windows import Window
 #: Windows in one call of an engine: enough for its own batches, few enough
 #: for a progress bar.
 WINDOWS = 64
-#: Ids of the rows of the trial, and most ids tried at one position.
-TRIAL_LENGTHS, TRIAL_IDS = (2, 8, 16), 32
-#: Most that two answers for one position may differ, nats, and as a share of
-#: the answer: in half precision another batch moves it by a few hundredths,
-#: wrong positions by nats.
-AGREEMENT, SHARE = 0.25, 0.05
 #: Log-probabilities below are no answers, nats. It is the logarithm of the
 #: smallest float32, -103.3: an engine's softmax, which is computed in float32,
 #: gives such an id no probability. Uniform over a million ids is -13.8.
@@ -114,21 +108,26 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     probabilities of different ids at one position must not add up to more
     than 1.
     """
+    # Ids of the rows of the trial, and most ids tried at one position.
+    lengths, most_ids = (2, 8, 16), 32
+    # Most that two answers for one position may differ, nats, and as a share
+    # of the answer: in half precision another batch moves it by a few
+    # hundredths, wrong positions by nats.
+    agreement, share = 0.25, 0.05
     row = max(rows, key=len)
-    *parts, whole = _log_probs(engine,
-                               [row[:length] for length in TRIAL_LENGTHS])
+    *parts, whole = _log_probs(engine, [row[:length] for length in lengths])
     for part in parts:
-        if not np.allclose(whole[:len(part)], part, SHARE, AGREEMENT):
+        if not np.allclose(whole[:len(part)], part, share, agreement):
             raise _refused(
                 engine, 'the same log-probabilities of the first '
                 f'{len(part) + 1} ids of a row with and without the rest',
                 f'{_start(whole[:len(part)])} and {_start(part)}')
     ids = np.unique(np.concatenate(rows))
-    ids = ids[::-(-len(ids) // TRIAL_IDS)]
+    ids = ids[::-(-len(ids) // most_ids)]
     last = np.concatenate(
         _log_probs(engine, [np.append(row[:1], i) for i in ids]))
     total = np.exp(last).sum()
-    if total > 1 + AGREEMENT:
+    if total > 1 + agreement:
         raise _refused(
             engine, f'probabilities of {len(ids)} different ids behind the '
             'same start that add up to 1 at most', f'a sum of {total:.3g}')

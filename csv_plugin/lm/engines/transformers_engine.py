@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedModel
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, PublicNames
 from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              in_halves, input_device,
@@ -21,7 +21,7 @@ from csv_plugin.lm.engines.windows import (Window, default_max_tokens,
                                            group_batches, pad, target_rows)
 
 
-class TransformersEngine:
+class TransformersEngine(PublicNames):
     """A causal LM of `transformers`, on any device and of any float type.
 
     Losses are computed in fp32, from logits in fp32 unless the model computes

@@ -3,12 +3,12 @@ from typing import Any
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, PublicNames
 from csv_plugin.lm.engines.protocol import EngineFacts, optional_package
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
 
-class VLLMEngine(RowEngine):
+class VLLMEngine(PublicNames, RowEngine):
     """A model that vLLM runs in this process.
 
     vLLM computes the log-probabilities of a prompt for the whole vocabulary

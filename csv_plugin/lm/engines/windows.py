@@ -10,10 +10,6 @@ from torch import Tensor
 
 from csv_plugin.core.conventions import InputError
 
-#: Padding of a batch at most, as a share of the most inputs. Starting a batch
-#: takes a CPU as long as 30 tokens, of 1024 at most.
-PADDING = 1 / 32
-
 
 @dataclass(frozen=True, eq=False)
 class Window:
@@ -81,16 +77,19 @@ def group_batches(windows: Sequence[Window],
 
     A batch has at most `max_tokens` inputs, padding included; a longer window
     makes a batch of its own. Where a batch would get more padding than
-    starting another one costs (`PADDING`), it ends.
+    starting another one costs, it ends.
     """
     batch: list[Window] = []
+    # Padding of a batch at most, as a share of the most inputs. Starting a
+    # batch takes a CPU as long as 30 tokens, of 1024 at most.
+    most_padding = 1 / 32
     padding = 0
     for window in sorted(windows, key=lambda w: -len(w.inputs)):
         if batch:
             width = len(batch[0].inputs)
             padding += width - len(window.inputs)
             if ((len(batch) + 1) * width > max_tokens
-                    or padding > PADDING * max_tokens):
+                    or padding > most_padding * max_tokens):
                 yield batch
                 batch, padding = [], 0
         batch.append(window)

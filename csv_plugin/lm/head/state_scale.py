@@ -7,9 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-#: Tokens of a block: 64 MB of float64 at H = 2048.
-_BLOCK = 4096
-
 
 @dataclass(frozen=True, eq=False)
 class StateScale:
@@ -42,6 +39,8 @@ class StateScale:
 
 def _blocks(states: Tensor, tokens: NDArray) -> Iterator[NDArray[np.float64]]:
     """The states at some tokens, `(n, H)` at a time."""
-    for first in range(0, len(tokens), _BLOCK):
-        block = states[torch.from_numpy(tokens[first:first + _BLOCK])]
+    # Tokens of a block: 64 MB of float64 at H = 2048.
+    n_tokens = 4096
+    for first in range(0, len(tokens), n_tokens):
+        block = states[torch.from_numpy(tokens[first:first + n_tokens])]
         yield block.double().cpu().numpy()

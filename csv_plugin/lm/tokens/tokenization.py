@@ -25,8 +25,6 @@ from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
 
 # Texts in one call of a tokenizer: enough for its threads, little memory.
 _BATCH = 256
-# The largest share of unknown tokens in all texts.
-_MOST_UNKNOWN = 0.01
 # Options by which transformers changes the tokenizer of the file.
 _OPTIONS = ('do_lower_case', 'strip_accents', 'tokenize_chinese_chars',
             'fix_mistral_regex', 'from_slow')
@@ -82,9 +80,11 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
     """
     unknown = sum(text.unknown for text in tokenized)
     total = sum(len(text.ids) for text in tokenized)
-    if unknown > _MOST_UNKNOWN * total:
+    # The largest share of unknown tokens in all texts.
+    most_unknown = 0.01
+    if unknown > most_unknown * total:
         raise InputError(
-            _named(tokenizer), f'at most {_MOST_UNKNOWN:.0%} unknown tokens',
+            _named(tokenizer), f'at most {most_unknown:.0%} unknown tokens',
             f'{unknown} of {total}',
             'Check the files and the class of the tokenizer.')
 

@@ -74,6 +74,10 @@ def test_known_accuracies_count_as_they_come(tmp_path):
         known=known)
     plain = live.read(model(), TOKENIZER, 20)
     now = plain.predictions.at('mix1@20', 'easy').value
+    # One of a later reading changes nothing yet.
+    known.write_text('model,easy\nmix1@40,0.9\n')
+    early = live.read(model(), TOKENIZER, 20)
+    assert early.predictions.at('mix1@20', 'easy').value == now
     known.write_text(f'model,easy\nmix1@20,{now + .1}\n')
     told = live.read(model(), TOKENIZER, 20)
     assert told.predictions.at('mix1@20', 'easy').in_sample

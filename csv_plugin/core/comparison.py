@@ -1,0 +1,179 @@
+"""The record of a comparison of two models or recipes, with its tables."""
+from dataclasses import dataclass, replace
+from typing import Any
+
+from csv_plugin.core.formatting import plain_tables
+from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
+                                   PREDICTOR, RUNS, TEXTS, Difference)
+from csv_plugin.core.paired import PairedAnswers
+
+#: Name of the mean over the benchmarks.
+MEAN = 'mean'
+#: What a verdict is about.
+OF_RUNS, OF_RECIPES = 'runs', 'recipes'
+#: Headings of tables, and the kind of their differences.
+_TABLES = (
+    ('Predicted accuracy, points', PREDICTED),
+    ('Observed accuracy, points', OBSERVED),
+    ('Predicted and observed accuracy combined, points', COMBINED),
+    ('Mean loss; lower is better', LOSS),
+)
+#: Further columns of the table of items, and their digits.
+_OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What losses, predictions and accuracies show about B beside A.
+
+    Args:
+        runs (tuple[tuple[str, ...], tuple[str, ...]]): Names of the runs of A
+            and of B.
+        level (float): Level of the intervals.
+        differences (tuple[Difference, ...]): By kind and benchmark.
+        answers (tuple[PairedAnswers, ...]): By benchmark; empty without.
+        decisive (Difference): The one whose verdict counts.
+        notes (tuple[str, ...]): Remarks for readers.
+    """
+    runs: tuple[tuple[str, ...], tuple[str, ...]]
+    level: float
+    differences: tuple[Difference, ...]
+    answers: tuple[PairedAnswers, ...]
+    decisive: Difference
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        a, b = self.models
+        return (f'Comparison({b} beside {a}: {self.verdict}, '
+                f'P(better) {self.decisive.probability:.3f})')
+
+    def __str__(self) -> str:
+        """The tables below their headings, and the verdict."""
+        a, b = self.models
+        tables = plain_tables(self.tables())
+        return '\n\n'.join([f'A: {a}\nB: {b}', *tables, repr(self)])
+
+    def tables(self) -> list[tuple[str, list[list[str]]]]:
+        """Return a table of each kind of difference, with its heading.
+
+        The last one is that of the items, if answers were compared.
+        """
+        tables = []
+        for heading, kind in _TABLES:
+            parts = self.of_kind(kind)
+            if parts:
+                tables.append((heading, _rows(parts)))
+        if self.answers:
+            tables.append(('Items', _answer_rows(self)))
+        return tables
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """Names of A and of B, of several runs in a row."""
+        a, b = (', '.join(names) for names in self.runs)
+        return a, b
+
+    @property
+    def verdict(self) -> str:
+        """'better', 'worse', 'no difference' or 'cannot tell', of B."""
+        return self.decisive.verdict
+
+    @property
+    def about(self) -> str:
+        """'recipes' if the noise of runs is known, else 'runs'."""
+        return OF_RECIPES if RUNS in self.decisive.noises else OF_RUNS
+
+    def of_kind(self, kind: str) -> list[Difference]:
+        """Return the differences of a kind, such as 'predicted'."""
+        return [part for part in self.differences if part.kind == kind]
+
+    def items(self) -> list[dict[str, Any]]:
+        """Return what the answers show by benchmark, as plain values.
+
+        'needed' items would make the margin detectable, 'worth' items would
+        be as exact as the prediction; None without one.
+        """
+        parts = {(p.kind, p.benchmark): p for p in self.differences}
+        rows = []
+        for pair in self.answers:
+            name, error = pair.benchmark, pair.noise.error
+            alone = replace(parts[OBSERVED, name], noises={ITEMS: pair.noise})
+            predicted = parts.get((PREDICTED, name))
+            # Errors fall with the square root of the number of items.
+            needed = (alone.size_to_detect / alone.margin)**2
+            worth = predicted and (error / predicted.errors[PREDICTOR])**2
+            rows.append({
+                **vars(pair), 'noise': error,
+                'needed': pair.n_items * needed,
+                'worth': worth and pair.n_items * worth
+            })  # yapf: disable
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; accuracies are fractions."""
+        return {
+            **dict(zip('ab', self.models)), 'level': self.level,
+            'runs': dict(zip('ab', map(list, self.runs))),
+            'verdict': self.verdict, 'about': self.about,
+            'decisive': self.decisive.to_dict(),
+            'differences': [part.to_dict() for part in self.differences],
+            'answers': self.items(),
+            'notes': [*self.notes]
+        }  # yapf: disable
+
+
+def number_of(part: Difference, value: float, sign: str = '+') -> str:
+    """Return a difference or an error in its unit."""
+    return (f'{value:{sign}.5f}'
+            if part.of_losses else f'{100 * value:{sign}.2f}')
+
+
+def interval_of(part: Difference) -> str:
+    """Return the ends of the interval of a difference."""
+    return f'{number_of(part, part.low)} to {number_of(part, part.high)}'
+
+
+def name_of(part: Difference) -> str:
+    """Return the benchmark of a difference, or that it is of losses."""
+    return LOSS if part.kind == LOSS else part.benchmark
+
+
+def _rows(parts: list[Difference]) -> list[list[str]]:
+    """A header, and a row for each difference of one table."""
+    known = {origin for part in parts for origin in part.errors}
+    origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in known]
+    by_items = any(part.by_items is not None for part in parts)
+    rows = [[
+        '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
+        *['by items'] * by_items, *(f'SE {origin}' for origin in origins)
+    ]]
+    for part in parts:
+        errors = [part.errors.get(origin) for origin in origins]
+        rows.append([
+            name_of(part),
+            number_of(part, part.value), interval_of(part),
+            f'{part.probability:.3f}', part.verdict,
+            'none' if part.detectable is None else number_of(
+                part, part.detectable, ''),
+            *['-' if part.by_items is None else number_of(
+                part, part.by_items, '')] * by_items,
+            *('-' if e is None else number_of(part, e, '') for e in errors)
+        ])  # yapf: disable
+    return rows
+
+
+def _answer_rows(comparison: Comparison) -> list[list[str]]:
+    rows = [[
+        '', 'items', 'A', 'B', 'only A', 'only B', 'p (McNemar)', 'needed',
+        'worth'
+    ]]
+    for pair in comparison.items():
+        accuracies = [f'{100 * share:.1f} %' for share in pair['accuracies']]
+        only = [f'{items:g}' for items in pair['only']]
+        others = ['-' if pair[name] is None else f'{pair[name]:{digits}}'
+                  for name, digits in _OF_ITEMS.items()]  # yapf: disable
+        rows.append([
+            pair['benchmark'],
+            str(pair['n_items']), *accuracies, *only, *others
+        ])
+    return rows

@@ -1,0 +1,27 @@
+"""Engines that run in this process, as `salience losses` opens them."""
+from csv_plugin.lm.engines.protocol import EngineOptions, optional_package
+from csv_plugin.lm.engines.transformers_engine import TransformersEngine
+from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+from csv_plugin.lm.loading import (READ_IT, check_files, load_causal_lm,
+                                   own_code_refused)
+
+
+def open_transformers(model: str,
+                      options: EngineOptions) -> TransformersEngine:
+    """Load a model, a folder or a name on the hub, by `transformers`."""
+    return TransformersEngine(
+        load_causal_lm(model, options.trust_remote_code, options.dtype,
+                       **options.settings))
+
+
+def open_vllm(model: str, options: EngineOptions) -> VLLMEngine:
+    """Load a model, a folder or a name on the hub, by vLLM."""
+    llm = optional_package('vllm', '--engine vllm').LLM
+    with own_code_refused(model, f'{READ_IT} give --trust-remote-code.',
+                          options.trust_remote_code):
+        check_files(model)
+        return VLLMEngine(
+            llm(model,
+                dtype=options.dtype or 'auto',
+                trust_remote_code=options.trust_remote_code,
+                **options.settings))

@@ -1,0 +1,86 @@
+"""What `salience predict` prints of one model, and of several."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.predictions import Missing
+from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.overview import overview
+from tests.report.boards import make_cells, predict
+
+UNKNOWN = Missing('not known')
+
+
+def board_of(models, benchmarks, known=False, **parts):
+    cells = make_cells(models, benchmarks, ['ours'])
+    if not known:
+        cells.real = dict.fromkeys(cells.real, UNKNOWN)
+    for m, model in enumerate(models):
+        for name in benchmarks:
+            cells.predicted['ours', model, name] = predict(0.3 + m / 10)
+    predictions = replace(cells.board().predictions, **parts)
+    return Leaderboard.of(predictions)
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def test_one_model_has_a_row_for_each_benchmark():
+    board = board_of(['mine'], ['sums', 'swaps'],
+                     expected_error=np.array(0.042))
+    table, left_out = overview(board, 80)
+    assert not left_out
+    header, _, sums, swaps = table.splitlines()
+    assert header.split('  ') == [
+        'benchmark', 'predicted', 'interval', 'chance', 'expected error'
+    ]
+    assert sums.split() == ['sums', '30.0', '20-40', '25', '4.2']
+    assert swaps.split()[0] == 'swaps'
+
+
+def test_a_benchmark_at_chance_has_a_sign_and_its_meaning():
+    at_chance = np.array([[[True], [False]]])
+    board = board_of(['mine'], ['sums', 'swaps'], at_chance=at_chance)
+    header, _, sums, swaps = rows(overview(board, 80)[0])
+    assert sums[:3] == ['sums', '30.0', '?'] and '?' not in swaps
+    assert any(
+        note.startswith('? not predictable yet') for note in board.notes)
+
+
+def test_a_known_accuracy_stands_beside_its_prediction():
+    table, _ = overview(board_of(['mine'], ['sums'], known=True), 80)
+    header, _, sums = rows(table)
+    assert header[:3] == ['benchmark', 'real', 'predicted']
+    assert sums[:3] == ['sums', '50.0', '30.0']
+
+
+@pytest.mark.parametrize('width, cell', [(70, '40.0'), (160, '40.0 (30-50)')])
+def test_several_models_are_sorted_and_fit(width, cell):
+    """Intervals of benchmarks are shown if all of them fit."""
+    names = [f'benchmark-{i}' for i in range(4)]
+    board = board_of(['weak', 'strong'], names)
+    # Without a joint distribution, means have no intervals.
+    table, left_out = overview(board, width)
+    lines = table.splitlines()
+    assert max(map(len, lines)) <= width
+    assert [line.split()[0] for line in lines[2:]] == ['strong', 'weak']
+    assert cell in lines[2]
+    assert ('intervals' in left_out) == (width == 70)
+
+
+def test_benchmarks_that_do_not_fit_are_counted():
+    names = [f'benchmark-{i}' for i in range(9)]
+    table, left_out = overview(board_of(['weak', 'strong'], names), 80)
+    n_shown = table.splitlines()[0].count('benchmark-')
+    assert 0 < n_shown < 9
+    assert f'{9 - n_shown} of 9 benchmarks' in left_out
+    assert all('9' not in line.split()[0] for line in table.splitlines())
+
+
+def test_a_single_benchmark_needs_no_mean():
+    board = board_of(['weak', 'strong'], ['sums'])
+    header, _, first, last = rows(overview(board, 80)[0])
+    assert header == ['model', 'sums']
+    assert first[0] == 'strong'
