@@ -586,15 +586,17 @@ def texts_figure(by_texts: Mapping[str, ByNumber], theme: str) -> Figure:
             for method, colour in ((BASELINE, ink.grey), (PAPER, ink.orange),
                                    (OURS, ink.blue)):
                 _draw_draws(axes, by_texts[name], method, colour)
-            axes.set(ylim=(0, None), xlabel=name)
+            axes.set(xlabel=name)
+        right.sharey(left)
         left.set(
+            ylim=(0, None),
             title=f'{study_texts.FIXED} texts',
             xlabel='kinds of texts',
             ylabel='error, points')
         right.set(title='of all five kinds', xscale='log')
         right.set_xticks(study_texts.NUMBERS)
         right.xaxis.set_major_formatter('{x:g}')
-        right.xaxis.set_minor_formatter(NullFormatter())
+        right.minorticks_off()
     return figure
 
 
