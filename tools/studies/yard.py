@@ -399,8 +399,7 @@ def _features(models: Models, prefix: str) -> cp.FeatureTable:
                                      models.losses)
 
 
-def _package(method: str | None, fitted: Models,
-             predicted: Models) -> Forecast:
+def _package(method: str, fitted: Models, predicted: Models) -> Forecast:
     """Fit and predict by the package, as for tables."""
     features = _features(fitted, 'fitted ')
     names = [f'b{i}' for i in range(len(fitted.chance))]
@@ -417,7 +416,7 @@ def _package(method: str | None, fitted: Models,
 
 def product(fitted: Models, predicted: Models) -> Forecast:
     """The default of the package."""
-    return _package(None, fitted, predicted)
+    return _package('one-model', fitted, predicted)
 
 
 def mean_loss(fitted: Models, predicted: Models) -> Forecast:

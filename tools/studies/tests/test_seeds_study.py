@@ -9,7 +9,7 @@ from tools.studies.zoo.recipes import TrainingRecipe
 def test_runs_are_told_apart_with_the_noise_of_others_or_not():
     skills = np.repeat([0.2, 0.8], 4) + 0.001 * np.arange(8)
     dumps = [dump(f'm{i}', model_losses(s)) for i, s in enumerate(skills)]
-    found = study.decided(dumps, train(['easy']), 5)
+    found = study.decided(dumps, train(('easy', )), 5)
     assert [*found] == ['loss', 'predicted easy', 'verdict']
     alone, as_recipes = found['loss']
     assert alone[0, 7] and alone[7, 0] and not alone.diagonal().any()
@@ -20,7 +20,7 @@ def test_several_runs_of_one_recipe_are_seldom_told_apart(monkeypatch):
     monkeypatch.setattr(study, 'SPLITS', 20)
     skills = np.random.default_rng(0).normal(.6, .05, 10)
     dumps = [dump(f'm{i}', model_losses(s)) for i, s in enumerate(skills)]
-    found = study.decided_of_several(dumps, train(['easy']), 3)
+    found = study.decided_of_several(dumps, train(('easy', )), 3)
     assert [*found] == ['loss', 'predicted easy', 'verdict']
     assert max(found.values()) <= 15
 
