@@ -10,11 +10,11 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.kernels import (PARTS, Place, parts_of_benchmark,
                                      shared_parts)
 from csv_plugin.core.observed import Observed, filled_items
-from csv_plugin.core.posterior import (N_PARTS, SCALES, Posterior, doubt_of,
-                                       worst_means)
+from csv_plugin.core.posterior import N_PARTS, SCALES, Posterior, worst_means
 from csv_plugin.core.settings import Settings
 
 

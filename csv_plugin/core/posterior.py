@@ -34,9 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 
+from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
-from csv_plugin.core.kernels import PARTS, Place, covariances
+from csv_plugin.core.kernels import (PARTS, Place, covariances,
+                                     weights_of_models)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -113,10 +115,7 @@ class Posterior:
             np.flatnonzero(place.families == family)
             for family in np.unique(place.families)
         ]
-        # Models of a family are alike, so k of them count as the root of k.
-        self.weight = self.seen.astype(float)
-        for rows in self.families:
-            self.weight[rows] /= np.sqrt(len(rows))
+        self.weight = self.seen * weights_of_models(place.families)[:, None]
         amounts = [getattr(settings, part) for part in PARTS]
         self.hyper = np.concatenate([
             amounts,
@@ -486,18 +485,3 @@ def worst_means(place: Place, means: NDArray,
     """
     sound = np.abs(place.means[:, 0]) <= settings.sound
     return means[:, sound].max(axis=1)
-
-
-def doubt_of(errors: NDArray, deviations: NDArray, counts: NDArray,
-             outlier: float) -> NDArray[np.float64]:
-    """Return the variance to add for models that others do not explain.
-
-    It is their predicted variance, times what their mean squared error exceeds
-    the square of `outlier` by. Errors over deviations, and these, are
-    `(M, B)`, the errors NaN where there is no accuracy. Errors count on the
-    benchmarks of `counts`, `(B,)`.
-    """
-    n_seen = np.maximum((~np.isnan(errors[:, counts])).sum(axis=1), 1)
-    squares = np.nansum(errors[:, counts]**2, axis=1) / n_seen
-    beyond = np.maximum(squares - outlier**2, 0)
-    return np.where(np.isnan(errors), 0, deviations**2 * beyond[:, None])
