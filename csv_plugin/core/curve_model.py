@@ -91,7 +91,7 @@ class CurveModel:
                                    self.floor, self.noise)
         every = np.ones(len(self.floor), bool)
         self.tails, self.between = self.left_out.calibrate(
-            families, every, settings.degrees, 1.)
+            families, every, settings.least_degrees, 1.)
 
     @property
     def model_errors(self) -> NDArray[np.float64]:
@@ -108,26 +108,27 @@ class CurveModel:
               families: Optional[Sequence[str]] = None) -> Joint:
         """Return the joint distribution of accuracies at scores, `(M, B)`."""
         numbers = numbers_of(families, len(scores))
-        places = [Exponents(self.curves.exponents(scores), numbers)]
-        return Joint(self, places, *self.exponents(places))
+        model_rows = [Exponents(self.curves.exponents(scores), numbers)]
+        return Joint(self, model_rows, *self.exponents(model_rows))
 
     def left_out_joint(self) -> Joint:
         """Return the distribution of fitted models by the other families.
 
         See `AccuracyModel.left_out_joint`.
         """
-        places = [self._left_out]
-        return Joint(self, places, *self.exponents(places))
+        model_rows = [self._left_out]
+        return Joint(self, model_rows, *self.exponents(model_rows))
 
     def exponents(self,
-                  places: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
+                  model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents, `(M, B)` each."""
-        values = places[0].values
+        values = model_rows[0].values
         return values, np.broadcast_to(self.variance, values.shape)
 
-    def covariance(self, places: Sequence[Exponents]) -> NDArray[np.float64]:
+    def covariance(self,
+                   model_rows: Sequence[Exponents]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        return self.variance[:, None, None] * np.eye(len(places[0].values))
+        return self.variance[:, None, None] * np.eye(len(model_rows[0].values))
 
 
 def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:

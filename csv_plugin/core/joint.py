@@ -55,14 +55,14 @@ DRAWS, SEED = 4000, 0
 LEAST_EIGENVALUE = 1e-9
 
 
-class Placed(Protocol):
+class ModelRows(Protocol):
     """Models as a model of accuracies sees them, with numbers of families."""
 
     @property
     def families(self) -> NDArray[np.int64]:
         """Numbers that are equal in a family, `(M,)`."""
 
-    def take(self, rows: NDArray) -> 'Placed':
+    def take(self, rows: NDArray) -> 'ModelRows':
         """Return some of the models."""
 
 
@@ -79,7 +79,7 @@ class Model(Protocol):
     left_out: LeftOut
     observed: Observed
 
-    def covariance(self, places: Sequence[Any]) -> NDArray[np.float64]:
+    def covariance(self, model_rows: Sequence[Any]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
 
 
@@ -117,7 +117,7 @@ class Joint:
     `conditioned` is True if accuracies are known.
     """
     model: Model
-    places: Sequence[Placed]
+    model_rows: Sequence[ModelRows]
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
     within: Optional[NDArray[np.float64]] = None
@@ -183,7 +183,7 @@ class Joint:
             within = within[:, rows][:, :, rows]
         return replace(
             self,
-            places=[place.take(rows) for place in self.places],
+            model_rows=[part.take(rows) for part in self.model_rows],
             mean=self.mean[rows],
             variance=self.variance[rows],
             within=within,
@@ -194,7 +194,7 @@ class Joint:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
         if self.within is not None:
             return _correlations(self.within)
-        alone = _correlations(self.model.covariance(self.places))
+        alone = _correlations(self.model.covariance(self.model_rows))
         common = np.sqrt(np.outer(self.between, self.between))
         own = np.sqrt(np.outer(1 - self.between, 1 - self.between))
         return own * alone + common * alone.mean(axis=0)
@@ -339,7 +339,7 @@ class Joint:
         if not seen.any():
             return self
         mean, variance = self.mean.copy(), self.variance.copy()
-        shared, families = self.between.copy(), self.places[0].families
+        shared, families = self.between.copy(), self.model_rows[0].families
         deviation = np.sqrt(variance).T
         within = self.correlations * (
             deviation[:, :, None] * deviation[:, None])

@@ -16,7 +16,7 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       equal_rows)
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import Losses as UnitLosses
+from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.observed import Observed
@@ -411,7 +411,7 @@ class Predictor:
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
         seen = ~np.isnan(observed)
-        numbers = joint.places[0].families
+        numbers = joint.model_rows[0].families
         changed = np.isin(numbers, numbers[seen.any(axis=1)])[:, None] & ~seen
         return replace(
             table,
