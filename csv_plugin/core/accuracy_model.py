@@ -57,10 +57,10 @@ class AccuracyModel:
     @classmethod
     def restored(cls, losses: UnitLosses, observed: Observed,
                  settings: Settings, floor: NDArray, shares: NDArray,
-                 found: Sequence[dict[str, NDArray]]) -> 'AccuracyModel':
+                 states: Sequence[dict[str, NDArray]]) -> 'AccuracyModel':
         """Return the model that an earlier fit to the same models found.
 
-        `found` has `Member.state` of each member.
+        `states` has `Member.state` of each member.
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
@@ -68,7 +68,7 @@ class AccuracyModel:
         model.members = [
             Member.restored(*standardised[form.logarithms], observed, floor,
                             form, settings, part)
-            for form, part in zip(settings.forms, found)
+            for form, part in zip(settings.forms, states)
         ]
         model.shares = shares
         model._calibrate()
@@ -113,8 +113,9 @@ class AccuracyModel:
         """
         mean = sum(share * part for share, (part, _) in zip(
             self.shares, parts))  # yapf: disable
-        variance = sum(share * (own + (part - mean)**2)
-                       for share, (part, own) in zip(self.shares, parts))
+        # Within members, and between their means.
+        variance = sum(share * (within + (part - mean)**2)
+                       for share, (part, within) in zip(self.shares, parts))
         return mean, variance
 
     @property
@@ -189,6 +190,6 @@ class AccuracyModel:
         for share, member, rows, mean in zip(self.shares, self.members,
                                              model_rows, parts):
             away = (mean - middle).T
-            own = member.covariance(rows) + away[:, :, None] * away[:, None]
-            total = total + share[:, None, None] * own
+            part = member.covariance(rows) + away[:, :, None] * away[:, None]
+            total = total + share[:, None, None] * part
         return total
