@@ -78,6 +78,8 @@ class CurveModel:
         seen = ~np.isnan(errors)
         n_seen = np.maximum(seen.sum(axis=0), 1)
         noise = self.noise * left_out * (1 - left_out)
+        # E[error^2 - noise of items] = slope^2 x variance of the exponent,
+        # summed over models.
         square = np.nansum(errors**2 - noise, axis=0) / n_seen
         slope = np.nansum(np.where(seen, slopes, np.nan)**2, axis=0) / n_seen
         variance = square / np.maximum(slope, TINY)
@@ -89,9 +91,9 @@ class CurveModel:
         self.left_out = LeftOut.of(*self.exponents([self._left_out]),
                                    np.where(seen, observed.accuracies, np.nan),
                                    self.floor, self.noise)
-        every = np.ones(len(self.floor), bool)
+        all_benchmarks = np.ones(len(self.floor), bool)
         self.tails, self.between = self.left_out.calibrate(
-            families, every, settings.least_degrees, 1.)
+            families, all_benchmarks, settings.least_degrees, 1.)
 
     @property
     def model_errors(self) -> NDArray[np.float64]:

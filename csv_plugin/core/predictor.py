@@ -1,7 +1,6 @@
 """Predicts accuracies of models from their losses."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
@@ -42,12 +41,12 @@ FAR = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Kinds of the K feature columns.
+    """Which of the K feature columns are units, and which tokens of answers.
 
-    `columns` are indices of the columns that are units, `(U,)`, such as texts,
-    and `sources` the names of their sources, `(U,)`, '' where there is none.
-    `answers` are indices of columns that are tokens of the right answers in a
-    benchmark's own texts, by the name of the benchmark.
+    Units are the columns of the mean loss, such as texts. `columns` are their
+    indices, `(U,)`, and `sources` the names of their sources, `(U,)`, '' where
+    there is none. `answers` are indices of columns that are tokens of the
+    right answers in a benchmark's own texts, by the name of the benchmark.
     """
     columns: NDArray[np.int64]
     sources: NDArray[np.str_]
@@ -108,9 +107,9 @@ class BenchmarkFit:
     is False if means leave the benchmark out. With `at_chance`, noise of items
     explains all accuracies above chance, so nothing can be predicted yet.
     `error` is the root mean squared error of fitted models without their
-    family, a fraction, and `expected_error` the median over these models of
-    the standard deviations of their errors that were expected. `notes` are
-    remarks for users.
+    family, a fraction, and `expected_error` the median of the standard
+    deviations that were predicted for these errors. `notes` are remarks for
+    users.
     """
     benchmark: str
     chance: float
@@ -132,9 +131,10 @@ class Predictor:
     `columns` are the K feature columns, and the texts. `model` is the model of
     accuracies, and `fit` what it was fitted to. `versions` are those of
     packages at training. Losses are mapped onto the T tokens `targets`; None
-    if it was fitted to tables. `matrix`, `(T, K)`, is the share of a token's
-    nats in each column; see `TokenColumns`. `mean_losses` are the least and
-    the greatest of the training models.
+    if it was fitted to tables. `matrix`, `(T, K)`, makes columns of token
+    losses: column k of a model is the sum over tokens t of
+    loss[t] x matrix[t, k].
+    `mean_losses` are the least and the greatest of the training models.
 
     Raises:
         InputError: There is no benchmark, or one twice.
@@ -240,14 +240,13 @@ class Predictor:
         benchmark.
         """
         self.benchmark(benchmark)
-        b, found = self.names.index(benchmark), np.zeros(
-            len(self.columns.units))
-        model = self.model
+        b, model = self.names.index(benchmark), self.model
         if isinstance(model, CurveModel):
             alpha = float(model.curves.alpha[b])
             return alpha * self._score_weights(benchmark)
         typical = np.median(self.fit.losses, axis=0)[None]
         losses = self.fit.units.losses(typical, self.names)
+        found = np.zeros(len(self.columns.units))
         for share, member in zip(model.shares[:, b], model.members):
             by_unit, by_token = member.slopes(losses, b)
             found[self.fit.units.columns] += share * by_unit
@@ -421,7 +420,7 @@ class Predictor:
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict the fitted models from models of other families.
 
-        In closed form, for every accuracy that was fitted to. There is no
+        That is for every accuracy that was fitted to. There is no
         prediction, but a reason, where a model or all other families have no
         accuracy on a benchmark.
         """
@@ -446,11 +445,12 @@ class Predictor:
                              f'{level!r}', 'Give 0.9 for 90 % intervals.')
         low, high = joint.intervals(level)
         shape = joint.mean.shape
+        far = np.sqrt(joint.variance) > FAR * self.model.usual_deviations
         cubes: dict[str, Any] = dict(
             values=joint.accuracies,
             low=low,
             high=high,
-            extrapolated=np.sqrt(joint.variance) > FAR * self._usual,
+            extrapolated=far,
             in_sample=np.stack(
                 [np.isin(models, part.fit_models) for part in self.benchmarks],
                 axis=1),
@@ -470,11 +470,6 @@ class Predictor:
                 name: cube[:, :, None]
                 for name, cube in cubes.items()
             })
-
-    @cached_property
-    def _usual(self) -> NDArray:
-        """Deviations of exponents of fitted models without their family."""
-        return self.model.usual_deviations
 
     def check_tokens(self, where: str = 'predictor') -> None:
         """Raise an `InputError` if the predictor was fitted to tables.

@@ -141,7 +141,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
     ('none --predictor p.safetensors', "dumps 'none'"),
     ('empty --predictor p.safetensors', 'found none'),
     ('--losses losses.csv --predictor p.safetensors', 'expected token losses, '
-     'to which it was fitted, found a table of losses'),
+     'as those of the training, found a table of losses'),
     (f'dumps --predictor {FIT}', 'error: predictor: expected one that was'),
 ])
 def test_bad_input(fitted, capsys, options, found):
