@@ -11,8 +11,8 @@ Bayes; Morris, JASA 78(381), 1983).
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.calibration import LARGEST_ERROR, MOST_CORRELATED, LeftOut
-from csv_plugin.core.kernels import weights_of_models
+from csv_plugin.core.calibration import (LARGEST_ERROR, MOST_CORRELATED,
+                                         LeftOut, weights_of_models)
 
 #: Added to sums before anything is divided by them.
 TINY = 1e-12

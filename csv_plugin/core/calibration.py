@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
 from csv_plugin.core.curve import moments
-from csv_plugin.core.kernels import weights_of_models
 
 #: Candidates for the degrees of freedom of Student's t.
 CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
@@ -168,3 +167,14 @@ def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
     """Mean squared errors of models, `(M,)`, NaN without any."""
     n_seen = (~np.isnan(errors)).sum(axis=1)
     return np.nansum(errors**2, axis=1) / np.where(n_seen, n_seen, np.nan)
+
+
+def weights_of_models(families: NDArray) -> NDArray[np.float64]:
+    """Return weights of models by the size of their family, `(M,)`.
+
+    Models of a family are alike. So each of k models of a family weighs one
+    over the root of k, and together they weigh the root of k. All models of
+    the family among these M count, also on benchmarks where few of them have
+    an accuracy. `families`, `(M,)`, are numbers, equal in a family.
+    """
+    return 1 / np.sqrt(np.bincount(families)[families])

@@ -465,14 +465,3 @@ def numbers_of(families: Optional[Sequence[str]],
     if families is None:
         return np.arange(n_models)
     return families_by_number(families)
-
-
-def weights_of_models(families: NDArray) -> NDArray[np.float64]:
-    """Return weights of models by the size of their family, `(M,)`.
-
-    Models of a family are alike. So each of k models of a family weighs one
-    over the root of k, and together they weigh the root of k. All models of
-    the family among these M count, also on benchmarks where few of them have
-    an accuracy. `families`, `(M,)`, are numbers, equal in a family.
-    """
-    return 1 / np.sqrt(np.bincount(families)[families])

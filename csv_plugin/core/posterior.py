@@ -44,11 +44,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 
-from csv_plugin.core.calibration import doubt_of
+from csv_plugin.core.calibration import doubt_of, weights_of_models
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
-from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
-                                     weights_of_models)
+from csv_plugin.core.kernels import PARTS, Standardised, covariances
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
