@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import (Losses, Place, Scale, families_by_number,
-                                     numbers_of)
+from csv_plugin.core.kernels import (Scale, Standardised, UnitLosses,
+                                     families_by_number, numbers_of)
 from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
@@ -38,16 +38,16 @@ class AccuracyModel:
     """
 
     def __init__(self,
-                 losses: Losses,
+                 losses: UnitLosses,
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.settings, self.observed = settings, observed
-        placed = self._placed(losses)
+        standardised = self._standardised(losses)
         self.members: list[Member] = []
         floor = None
         for form in settings.forms:
-            member = Member(*placed[form.logarithms], observed, floor, form,
-                            settings)
+            member = Member(*standardised[form.logarithms], observed, floor,
+                            form, settings)
             floor = member.posterior.floor
             self.members.append(member)
         self.shares = shares_by(
@@ -55,26 +55,28 @@ class AccuracyModel:
         self._calibrate()
 
     @classmethod
-    def restored(cls, losses: Losses, observed: Observed, settings: Settings,
-                 floor: NDArray, shares: NDArray,
-                 found: Sequence[dict[str, NDArray]]) -> 'AccuracyModel':
+    def restored(cls, losses: UnitLosses, observed: Observed,
+                 settings: Settings, floor: NDArray, shares: NDArray,
+                 states: Sequence[dict[str, NDArray]]) -> 'AccuracyModel':
         """Return the model that an earlier fit to the same models found.
 
-        `found` has `Member.found` of each member.
+        `states` has `Member.state` of each member.
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
-        placed = model._placed(losses)
+        standardised = model._standardised(losses)
         model.members = [
-            Member.restored(*placed[form.logarithms], observed, floor, form,
-                            settings, part)
-            for form, part in zip(settings.forms, found)
+            Member.restored(*standardised[form.logarithms], observed, floor,
+                            form, settings, part)
+            for form, part in zip(settings.forms, states)
         ]
         model.shares = shares
         model._calibrate()
         return model
 
-    def _placed(self, losses: Losses) -> dict[bool, tuple[Scale, Place]]:
+    def _standardised(
+            self,
+            losses: UnitLosses) -> dict[bool, tuple[Scale, Standardised]]:
         """Scales, and what they make of the losses of the fitted models.
 
         Forms differ in scale only by `Form.logarithms`, which is the key.
@@ -99,8 +101,8 @@ class AccuracyModel:
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
         self.tails, self.between = self.left_out.calibrate(
-            families_by_number(observed.families), observed.counts,
-            self.settings.degrees, self.settings.stretch)
+            families_by_number(observed.families), observed.teaching,
+            self.settings.least_degrees, self.settings.least_stretch)
 
     def mixed(
             self, parts: Sequence[tuple[NDArray,
@@ -111,8 +113,9 @@ class AccuracyModel:
         """
         mean = sum(share * part for share, (part, _) in zip(
             self.shares, parts))  # yapf: disable
-        variance = sum(share * (own + (part - mean)**2)
-                       for share, (part, own) in zip(self.shares, parts))
+        # Within members, and between their means.
+        variance = sum(share * (within + (part - mean)**2)
+                       for share, (part, within) in zip(self.shares, parts))
         return mean, variance
 
     @property
@@ -121,7 +124,7 @@ class AccuracyModel:
 
         In expected deviations, `(M,)`.
         """
-        return model_errors(self.left_out.errors[:, self.observed.counts])
+        return model_errors(self.left_out.errors[:, self.observed.teaching])
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
@@ -130,7 +133,7 @@ class AccuracyModel:
         return self.model_errors > self.settings.outlier
 
     def joint(self,
-              losses: Losses,
+              losses: UnitLosses,
               families: Optional[Sequence[str]] = None) -> Joint:
         """Return the joint distribution of the accuracies of new models.
 
@@ -140,12 +143,14 @@ class AccuracyModel:
         fitted ones, and errors of families left out hold for new families.
         """
         numbers = self._first_new + numbers_of(families, len(losses.units))
-        placed = {
+        standardised = {
             member.form.logarithms: member.scale(losses, numbers)
             for member in self.members
         }
-        places = [placed[member.form.logarithms] for member in self.members]
-        return Joint(self, places, *self.exponents(places))
+        model_rows = [
+            standardised[member.form.logarithms] for member in self.members
+        ]
+        return Joint(self, model_rows, *self.exponents(model_rows))
 
     def left_out_joint(self) -> Joint:
         """Return the distribution of fitted models by the other families.
@@ -153,35 +158,38 @@ class AccuracyModel:
         NaN where no accuracy is observed. Every family is left out by itself,
         so correlations between its models are not those of one prediction.
         """
-        places = [member.posterior.place for member in self.members]
+        model_rows = [member.posterior.standardised for member in self.members]
         parts = [member.posterior.families_left_out for member in self.members]
-        return Joint(self, places, *self.mixed(parts))
+        return Joint(self, model_rows, *self.mixed(parts))
 
     @property
     def _first_new(self) -> int:
         return len(self.observed.families)
 
-    def exponents(self, places: Sequence[Place]) -> tuple[NDArray, NDArray]:
+    def exponents(
+            self,
+            model_rows: Sequence[Standardised]) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents, `(M, B)` each.
 
-        `places` are what each member's scale makes of their losses.
+        `model_rows` are what each member's scale makes of their losses.
         """
         return self.mixed([
-            member.exponents(place)
-            for member, place in zip(self.members, places)
+            member.exponents(rows)
+            for member, rows in zip(self.members, model_rows)
         ])
 
-    def covariance(self, places: Sequence[Place]) -> NDArray[np.float64]:
+    def covariance(self,
+                   model_rows: Sequence[Standardised]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
         parts = [
-            member.exponents(place)[0]
-            for member, place in zip(self.members, places)
+            member.means(rows)
+            for member, rows in zip(self.members, model_rows)
         ]
         middle = sum(share * mean for share, mean in zip(self.shares, parts))
         total = np.zeros(())
-        for share, member, place, mean in zip(self.shares, self.members,
-                                              places, parts):
+        for share, member, rows, mean in zip(self.shares, self.members,
+                                             model_rows, parts):
             away = (mean - middle).T
-            own = member.covariance(place) + away[:, :, None] * away[:, None]
-            total = total + share[:, None, None] * own
+            part = member.covariance(rows) + away[:, :, None] * away[:, None]
+            total = total + share[:, None, None] * part
         return total

@@ -1,4 +1,4 @@
-"""How far predictions err, by families left out in closed form.
+"""How far predictions err, by families left out.
 
 Standard deviations of the posterior are right only if the model is. So every
 fitted model is predicted without its family. The errors of its accuracies,
@@ -18,7 +18,7 @@ from scipy.special import gammaln, stdtrit
 from csv_plugin.core.curve import moments
 
 #: Candidates for the degrees of freedom of Student's t.
-DEGREES = (3., 4., 6., 10., 30.)
+CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
 #: Largest candidate for the stretch of deviations, and number of candidates.
 MOST_STRETCH, N_STRETCHES = 2., 15
 #: The correlation between benchmarks is shrunk toward 0, as if this number of
@@ -68,23 +68,22 @@ class LeftOut:
         return cls(accuracies, deviations, errors,
                    (without_noise / deviations)**2)
 
-    def calibrate(self, families: NDArray, counts: NDArray,
+    def calibrate(self, families: NDArray, teaching: NDArray,
                   least_degrees: float,
                   least_stretch: float) -> tuple[Tails, float]:
         """Return the tails and the correlation between benchmarks.
 
-        They are fitted to the benchmarks that count, a mask `(B,)`. `families`
-        are numbers, equal in a family, `(M,)`.
+        They are fitted to the benchmarks of `teaching`, a mask `(B,)`.
+        `families` are numbers, equal in a family, `(M,)`.
         """
-        errors = self.errors[:, counts]
+        errors = self.errors[:, teaching]
         seen = ~np.isnan(errors)
         n_families = len(np.unique(families[seen.any(axis=1)]))
-        # Models of a family are alike, so k of them count as the root of k.
-        weight = seen / np.sqrt(np.bincount(families)[families])[:, None]
+        weight = seen * weights_of_models(families)[:, None]
         tails = fit_tails(errors, weight, n_families, least_degrees,
                           least_stretch)
         between = fit_correlation(errors / tails.stretch,
-                                  self.uncertain[:, counts], weight)
+                                  self.uncertain[:, teaching], weight)
         return tails, between
 
 
@@ -97,47 +96,85 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
     `least_degrees`, and the stretch is at least `least_stretch`.
     """
     most_degrees = max(n_families - 1., least_degrees)
-    stretches = np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
-    best = np.inf, Tails(1., DEGREES[0])
-    for degrees in sorted({min(each, most_degrees) for each in DEGREES}):
-        norm = (
-            gammaln(degrees / 2) - gammaln(
-                (degrees + 1) / 2) + .5 * np.log(degrees))
-        for stretch in stretches:
-            squares = (errors / stretch)**2 / degrees
-            cost = (degrees + 1) / 2 * np.log1p(squares)
-            cost += np.log(stretch) + norm
-            total = float(np.nansum(weight * cost))
-            if total < best[0]:
-                best = total, Tails(float(stretch), degrees)
-    return best[1]
+    candidates = [
+        Tails(float(stretch), degrees) for degrees in sorted(
+            {min(d, most_degrees)
+             for d in CANDIDATE_DEGREES})
+        for stretch in np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
+    ]
+
+    def cost(tails: Tails) -> float:
+        """Return minus the weighted log likelihood, less a constant."""
+        degrees, power = tails.degrees, (tails.degrees + 1) / 2
+        norm = gammaln(degrees / 2) - gammaln(power) + .5 * np.log(degrees)
+        each = power * np.log1p((errors / tails.stretch)**2 / degrees)
+        each += np.log(tails.stretch) + norm
+        return float(np.nansum(weight * each))
+
+    return min(candidates, key=cost)
 
 
 def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     """Return the correlation of a model's exponents between benchmarks.
 
     Errors are those of `fit_tails` over their stretch. `share`, `(M, B)`, is
-    the share of their variance that is not noise of items. The correlation is
-    that of least squares over all pairs of benchmarks, shrunk toward 0.
+    the share of their variance that is not noise of items.
+
+    The product of a model's standardised errors on two benchmarks has the
+    expectation correlation x root(share_1 share_2), as noise of items is
+    independent. The correlation is that of least squares over all pairs, with
+    `PAIRS_WITHOUT` pairs of product 0 added.
     """
     seen = ~np.isnan(errors)
     errors = np.where(seen, errors, 0)
-    expected = np.where(seen, np.sqrt(share), 0)
-    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) * expected
-    squares = expected**2
-    # A sum over pairs of unlike benchmarks, from sums over benchmarks.
+    root = np.where(seen, np.sqrt(share), 0)
+    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) * root
+    squares = root**2
+    # Sums over pairs of different benchmarks, from sums over benchmarks.
     products = .5 * errors.sum(axis=1)**2 - .5 * (errors**2).sum(axis=1)
-    pairs = .5 * squares.sum(axis=1)**2 - .5 * (squares**2).sum(axis=1)
-    each = weight.max(axis=1)
-    found = (each * products).sum() / ((each * pairs).sum() + PAIRS_WITHOUT)
-    return float(np.clip(found, 0, MOST_CORRELATED))
+    expected = .5 * squares.sum(axis=1)**2 - .5 * (squares**2).sum(axis=1)
+    of_model = weight.max(axis=1)
+    total = (of_model * expected).sum() + PAIRS_WITHOUT
+    correlation = (of_model * products).sum() / total
+    return float(np.clip(correlation, 0, MOST_CORRELATED))
 
 
 def model_errors(errors: NDArray) -> NDArray[np.float64]:
     """Return root mean squared standardised errors of models, `(M,)`.
 
-    NaN for models without an accuracy.
+    Errors are `(M, B)`, NaN without an accuracy. The result is NaN for models
+    without any.
     """
+    return np.sqrt(_mean_squares(errors))
+
+
+def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
+             outlier: float) -> NDArray[np.float64]:
+    """Return the variance to add for models that others do not explain.
+
+    It is their predicted variance, times what their mean squared error exceeds
+    the square of `outlier` by. Errors over deviations, and these, are
+    `(M, B)`, the errors NaN where there is no accuracy. Mean squares are over
+    the benchmarks of `teaching`, `(B,)`.
+    """
+    beyond = _mean_squares(errors[:, teaching]) - outlier**2
+    # 0 also for models without an accuracy, whose mean square is NaN.
+    beyond = np.fmax(beyond, 0)
+    return np.where(np.isnan(errors), 0, deviations**2 * beyond[:, None])
+
+
+def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
+    """Mean squared errors of models, `(M,)`, NaN without any."""
     n_seen = (~np.isnan(errors)).sum(axis=1)
-    squares = np.nansum(errors**2, axis=1)
-    return np.sqrt(squares / np.where(n_seen, n_seen, np.nan))
+    return np.nansum(errors**2, axis=1) / np.where(n_seen, n_seen, np.nan)
+
+
+def weights_of_models(families: NDArray) -> NDArray[np.float64]:
+    """Return weights of models by the size of their family, `(M,)`.
+
+    Models of a family are alike. So each of k models of a family weighs one
+    over the root of k, and together they weigh the root of k. All models of
+    the family among these M count, also on benchmarks where few of them have
+    an accuracy. `families`, `(M,)`, are numbers, equal in a family.
+    """
+    return 1 / np.sqrt(np.bincount(families)[families])

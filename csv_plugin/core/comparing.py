@@ -6,18 +6,18 @@ recipes.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.compared_losses import (Losses, Measured, measure,
+                                             names_in_errors)
 from csv_plugin.core.comparison import MEAN, Comparison
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable, counted_losses
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.noise import (BETTER, COMBINED, ITEMS, LOSS, OBSERVED,
                                    PREDICTED, PREDICTOR, RUNS, TEXTS, UNCLEAR,
@@ -27,8 +27,6 @@ from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.runs import run_of
 
-#: Losses of one model: token losses, or a row of a table.
-Losses = Union[TokenLossDump, FeatureTable]
 #: Losses of one run, or of several runs of one recipe.
 Runs = Union[Losses, Sequence[Losses]]
 #: Grades of one model in 0..1, by benchmark and item.
@@ -100,9 +98,9 @@ def compare(a: Optional[Runs] = None,
         names = _names_of(sides[0]), _names_of(sides[1])
         n_runs = len(sides[0]), len(sides[1])
         notes = _notes_on_losses(n_runs, [*sides[0], *sides[1]])
-        measured = _measure([*sides[0], *sides[1], *same_recipe], n_runs,
-                            predictor)
-        if _has_noise(measured, predictor):
+        measured = measure([*sides[0], *sides[1], *same_recipe], n_runs,
+                           predictor)
+        if _losses_are_compared(measured, predictor):
             found.append(_of_losses(measured, level))
         else:
             notes.append('one loss a model, so that its noise is unknown: '
@@ -203,109 +201,9 @@ def _of_one_run(models: Sequence[str]) -> bool:
     return len({*map(run_of, models)}) == 1 and '@' in models[0]
 
 
-class _Measured(NamedTuple):
-    """Losses of M models by S texts or items.
-
-    The models are the `n_runs` of A, those of B, and further runs of one
-    recipe. `losses`, `(M, S)`, are the parts of the texts in mean losses, and
-    `shares` `(S,)` those of the texts in the whole. `features` are what a
-    predictor takes, None without one.
-    """
-    n_runs: tuple[int, int]
-    texts: tuple[str, ...]
-    shares: NDArray
-    losses: NDArray
-    features: Optional[FeatureTable]
-
-    @property
-    def n_compared(self) -> int:
-        """Number of the runs of A and of B."""
-        return sum(self.n_runs)
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Weights of the runs of A and B in B minus A, `(M,)`; others 0."""
-        found = np.zeros(len(self.losses))
-        n_a = self.n_runs[0]
-        found[:n_a] = -1 / n_a
-        found[n_a:self.n_compared] = 1 / self.n_runs[1]
-        return found
-
-    @property
-    def recipes(self) -> list[slice]:
-        """Rows of each recipe of which there are several runs."""
-        ends = [0, self.n_runs[0], self.n_compared, len(self.losses)]
-        rows = [slice(*pair) for pair in zip(ends, ends[1:])]
-        return [part for part in rows if part.stop - part.start > 1]
-
-
-def _measure(models: Sequence[Losses], n_runs: tuple[int, int],
-             predictor: Optional[Predictor]) -> _Measured:
-    dumps = [part for part in models if isinstance(part, TokenLossDump)]
-    tables = [part for part in models if isinstance(part, FeatureTable)]
-    if dumps and tables:
-        raise InputError('losses of two models', 'dumps or tables', 'both',
-                         'Give losses of one kind.')
-    if dumps:
-        return _measure_dumps(dumps, n_runs, predictor)
-    return _measure_tables(tables, n_runs, predictor)
-
-
-def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
-                    predictor: Optional[Predictor]) -> _Measured:
-    columns = predictor.columns if predictor else tables[0].columns
-    for table in tables:
-        if len(table.models) != 1:
-            raise InputError('table of losses', 'one model',
-                             shortened(', '.join(table.models), 60),
-                             'Select a model: table.select([name]).')
-        table.columns.check_same(columns)
-    values = np.concatenate([table.values for table in tables])
-    features = None
-    if predictor:
-        features = predictor.features(
-            FeatureTable(_names(n_runs, len(tables)), columns, values))
-    # Columns of tokens of answers are no further texts.
-    counted = np.flatnonzero(columns.uniform)
-    shares = columns.uniform[counted]
-    return _Measured(n_runs, tuple(columns.units[k] for k in counted), shares,
-                     values[:, counted] * shares, features)
-
-
-def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
-                   predictor: Optional[Predictor]) -> _Measured:
-    by_name = dict(zip(_names(n_runs, len(dumps)), dumps))
-    features = None
-    if predictor:
-        table = predictor.loss_table(by_name)
-        features = predictor.features(table)
-    else:
-        own = TextLosses.of(dumps[0].texts)
-        targets = TargetTokens(own.ids, own.hashes, own.spans,
-                               dumps[0].info.fingerprint)
-        table = targets.table({k: dump.texts for k, dump in by_name.items()})
-    text_of_token, n_texts = table.text_of_token(), len(table.text_ids)
-    by_text = np.array([
-        np.bincount(text_of_token, losses, n_texts)
-        for losses in counted_losses(table)
-    ])
-    n_chars = table.n_chars.sum()
-    return _Measured(n_runs, table.text_ids, table.n_chars / n_chars,
-                     by_text / n_chars, features)
-
-
-def _names(n_runs: tuple[int, int], n: int = 0) -> tuple[str, ...]:
-    """What errors call n models: the runs of A, those of B, and others."""
-    sides = [
-        [side] if runs == 1 else [f'{side}{i}' for i in range(1, runs + 1)]
-        for side, runs in zip('AB', n_runs)
-    ]
-    others = range(1, n - sum(n_runs) + 1)
-    return *sides[0], *sides[1], *(f'run {place}' for place in others)
-
-
-def _has_noise(measured: _Measured, predictor: Optional[Predictor]) -> bool:
-    """False if mean losses cannot be compared, but predictions can.
+def _losses_are_compared(measured: Measured,
+                         predictor: Optional[Predictor]) -> bool:
+    """True if the noise of losses is known, or nothing else can be compared.
 
     One text has no noise of texts, so that of runs is needed.
     """
@@ -313,7 +211,7 @@ def _has_noise(measured: _Measured, predictor: Optional[Predictor]) -> bool:
     return known or not (predictor and _predictable(predictor))
 
 
-def _of_losses(measured: _Measured, level: float) -> Difference:
+def _of_losses(measured: Measured, level: float) -> Difference:
     """The difference of the mean loss."""
     texts, recipes = measured.texts, measured.recipes
     means = measured.losses.sum(axis=1)
@@ -330,11 +228,12 @@ def _of_losses(measured: _Measured, level: float) -> Difference:
                       LOSS_MARGIN * of_a)
 
 
-def _joint(predictor: Predictor, measured: _Measured,
+def _joint(predictor: Predictor, measured: Measured,
            one_family: bool) -> Joint:
     """The joint distribution of the accuracies of all models.
 
-    Runs of a recipe are of one family, as they have the same data.
+    All runs of A are of one family, and all of B of one, which is the same
+    with `one_family`. Each further run has a family of its own.
     """
     assert measured.features is not None
     (n_a, n_b), models = measured.n_runs, measured.features.models
@@ -343,7 +242,7 @@ def _joint(predictor: Predictor, measured: _Measured,
     return predictor.joint(measured.features, dict(zip(models, names)))
 
 
-def _predicted(predictor: Predictor, joint: Joint, measured: _Measured,
+def _predicted(predictor: Predictor, joint: Joint, measured: Measured,
                level: float, margin: float) -> list[Difference]:
     """Accuracies on each benchmark and, of several main ones, their mean."""
     names, main = predictor.names, _predictable_main(predictor)
@@ -393,13 +292,13 @@ def _notes_on_losses(n_runs: tuple[int, int],
     """Remarks on how losses were measured."""
     return mixed_engines({
         name: part.info
-        for name, part in zip(_names(n_runs), models)
+        for name, part in zip(names_in_errors(n_runs), models)
         if isinstance(part, TokenLossDump)
     })
 
 
 def _notes_on_predictions(predictor: Predictor, joint: Joint,
-                          measured: _Measured, names: Sequence[Sequence[str]],
+                          measured: Measured, names: Sequence[Sequence[str]],
                           level: float) -> list[str]:
     """Remarks on what the predictor is for."""
     notes = []
@@ -414,8 +313,8 @@ def _notes_on_predictions(predictor: Predictor, joint: Joint,
         notes.append(f'{shortened(", ".join(unknown), 60)}: not predictable '
                      'yet, so no difference is predicted')
     compared = predictor.predictions(
-        joint.take(np.arange(measured.n_compared)), _names(measured.n_runs),
-        level)
+        joint.take(np.arange(measured.n_compared)),
+        names_in_errors(measured.n_runs), level)
     far = compared.extrapolated[:, :, 0].any(axis=0)
     beyond = [name for name, is_far in zip(predictor.names, far)
               if is_far and name in known]  # yapf: disable
@@ -519,26 +418,32 @@ def _of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
 
 def _decisive(found: Sequence[Difference], main: Sequence[str],
               decided_by: str) -> Difference:
-    """The difference that counts, the most certain of its name.
+    """The difference that counts.
 
-    Losses decide where predicted accuracies cannot, unless these point the
+    Of several differences with one name, the last kind of `kinds` wins. Losses
+    decide where predicted accuracies cannot, unless these point the
     other way.
     """
     kinds = [LOSS, OBSERVED, PREDICTED, COMBINED]
     if not any(part.kind == COMBINED for part in found):
         # Accuracies of the runs themselves.
         kinds = [LOSS, PREDICTED, OBSERVED]
-    parts = (p for kind in kinds for p in found if p.kind == kind)
-    named = {part.benchmark or LOSS: part for part in parts}
-    usual = (MEAN, *main, *(name for name in named if name != LOSS), LOSS)
-    chosen = decided_by or next(name for name in usual if name in named)
-    if not decided_by and LOSS in named:
+    named: dict[str, Difference] = {}
+    for kind in kinds:
+        for part in found:
+            if part.kind == kind:
+                named[part.benchmark or LOSS] = part
+    if decided_by:
+        if decided_by not in named:
+            raise InputError('what decides', f'one of {", ".join(named)}',
+                             repr(decided_by), 'Name one of these.')
+        return named[decided_by]
+    others = [name for name in named if name != LOSS]
+    usual = [MEAN, *main, *others, LOSS]
+    chosen = next(name for name in usual if name in named)
+    if LOSS in named:
         part, loss = named[chosen], named[LOSS]
         agree = loss.verdict == (BETTER if part.value > 0 else WORSE)
         if part.kind == PREDICTED and part.verdict == UNCLEAR and agree:
             return loss
-    decided_by = chosen
-    if decided_by not in named:
-        raise InputError('what decides', f'one of {", ".join(named)}',
-                         repr(decided_by), 'Name one of these.')
-    return named[decided_by]
+    return named[chosen]

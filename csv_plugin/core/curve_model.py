@@ -75,6 +75,8 @@ class CurveModel:
         seen = ~np.isnan(errors)
         n_seen = np.maximum(seen.sum(axis=0), 1)
         noise = self.noise * left_out * (1 - left_out)
+        # E[error^2 - noise of items] = slope^2 x variance of the exponent,
+        # summed over models.
         square = np.nansum(errors**2 - noise, axis=0) / n_seen
         slope = np.nansum(np.where(seen, slopes, np.nan)**2, axis=0) / n_seen
         variance = square / np.maximum(slope, TINY)
@@ -88,9 +90,9 @@ class CurveModel:
         self.left_out = LeftOut.of(*self.exponents([self._left_out]),
                                    np.where(seen, observed.accuracies, np.nan),
                                    self.floor, self.noise)
-        every = np.ones(len(self.floor), bool)
+        all_benchmarks = np.ones(len(self.floor), bool)
         self.tails, self.between = self.left_out.calibrate(
-            families, every, settings.degrees, 1.)
+            families, all_benchmarks, settings.least_degrees, 1.)
 
     @property
     def model_errors(self) -> NDArray[np.float64]:
@@ -107,26 +109,27 @@ class CurveModel:
               families: Optional[Sequence[str]] = None) -> Joint:
         """Return the joint distribution of accuracies at scores, `(M, B)`."""
         numbers = numbers_of(families, len(scores))
-        places = [Exponents(self.curves.exponents(scores), numbers)]
-        return Joint(self, places, *self.exponents(places))
+        model_rows = [Exponents(self.curves.exponents(scores), numbers)]
+        return Joint(self, model_rows, *self.exponents(model_rows))
 
     def left_out_joint(self) -> Joint:
         """Return the distribution of fitted models by the other families.
 
         See `AccuracyModel.left_out_joint`.
         """
-        places = [self._left_out]
-        return Joint(self, places, *self.exponents(places))
+        model_rows = [self._left_out]
+        return Joint(self, model_rows, *self.exponents(model_rows))
 
     def exponents(self,
-                  places: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
+                  model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents, `(M, B)` each."""
-        values = places[0].values
+        values = model_rows[0].values
         return values, np.broadcast_to(self.variance, values.shape)
 
-    def covariance(self, places: Sequence[Exponents]) -> NDArray[np.float64]:
+    def covariance(self,
+                   model_rows: Sequence[Exponents]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        return self.variance[:, None, None] * np.eye(len(places[0].values))
+        return self.variance[:, None, None] * np.eye(len(model_rows[0].values))
 
 
 def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:

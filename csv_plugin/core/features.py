@@ -1,4 +1,4 @@
-"""Feature columns, of which the capability score is a weighted sum."""
+"""Feature columns: losses of models by text, item or token."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -21,7 +21,8 @@ from csv_plugin.core.texts import Text, fingerprint
 class Columns:
     """Names and origin of K feature columns.
 
-    `units` are unique names. `uniform`, `(K,)`, are the coefficients of the
+    `units` are the unique names of all columns, also of those that have no
+    part in the mean loss. `uniform`, `(K,)`, are the coefficients of the
     mean loss, not all 0. The *weight* of a column is its coefficient
     divided by its `uniform`, so uniform salience is 1 everywhere.
     `fingerprint` is that of the validation set; see `texts.fingerprint`.
@@ -60,33 +61,41 @@ class Columns:
                 f'the validation set {fingerprint}',
                 'Collect losses on the texts of the training, or train anew.')
 
-    def check_same(self, trained: 'Columns') -> None:
+    def check_same(self,
+                   trained: 'Columns',
+                   where: str = 'predictor',
+                   of: str = 'the training') -> None:
         """Raise an `InputError` if columns are not those of a training.
 
-        Kind of losses, units, texts and counted tokens must be the same.
+        Kind of losses, units, texts and counted tokens must be the same. The
+        error calls the place `where`, and says `of` what the columns must be.
         """
-        kind, expected = ('a table of losses'
-                          if columns.scored is None else 'token losses'
-                          for columns in (self, trained))
+        kind, expected = self._kind, trained._kind
         if kind != expected:
-            raise InputError('predictor',
-                             f'{expected}, to which it was fitted', kind,
+            raise InputError(where, f'{expected}, as those of {of}', kind,
                              'Give it such losses, or train another one.')
         for theirs, ours in zip_longest(self.units, trained.units):
             if theirs != ours:
                 raise InputError(
-                    'predictor', f'the {len(trained.units)} feature columns '
-                    'of the training, in their order',
+                    where, f'the {len(trained.units)} feature columns '
+                    f'of {of}, in their order',
                     f'{len(self.units)} columns, {theirs!r} in place of '
                     f'{ours!r}',
-                    'Give those of predictor.columns.units, in this order.')
-        trained.check_texts(self.fingerprint)
+                    'Give the same columns, in this order (of a predictor: '
+                    'predictor.columns.units).')
+        trained.check_texts(self.fingerprint, where)
         if not np.array_equal(
                 np.asarray(self.scored), np.asarray(trained.scored)):
             raise InputError(
-                'predictor', 'features of the tokens that the training '
-                'counted', 'features of other tokens',
-                'Build the features with scored=predictor.columns.scored.')
+                where, f'features of the tokens that {of} counted',
+                'features of other tokens',
+                'Build the features with the same `scored` (of a predictor: '
+                'predictor.columns.scored).')
+
+    @property
+    def _kind(self) -> str:
+        """What errors call the losses."""
+        return 'a table of losses' if self.scored is None else 'token losses'
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,11 +184,17 @@ class FeatureTable:
         """
         columns = tables[0].columns
         for table in tables[1:]:
-            table.columns.check_same(columns)
+            table.columns.check_same(columns, 'tables to join',
+                                     'the first table')
+        models: list[str] = []
+        measured: list[Measured] = []
+        for table in tables:
+            models += table.models
+            measured += table.measured
         return cls(
-            tuple(model for table in tables for model in table.models),
-            columns, np.concatenate([table.values for table in tables]),
-            sum((table.measured for table in tables), ()))
+            tuple(models), columns,
+            np.concatenate([table.values for table in tables]),
+            tuple(measured))
 
 
 def mean_token_loss(
@@ -263,12 +278,6 @@ class TokenColumns:
         losses = counted_losses(table, self.columns.scored)
         return FeatureTable(table.models, self.columns, losses @ self.matrix)
 
-    def combine(
-            self, coefficients: 'scipy.sparse.csc_array'
-    ) -> 'scipy.sparse.csc_array':
-        """Return weighted sums of the columns, `(K, n)` to `(T, n)`."""
-        return scipy.sparse.csc_array(self.matrix @ coefficients)
-
 
 def text_columns(table: LossTable,
                  part: Optional[NDArray] = None) -> TokenColumns:
@@ -302,8 +311,10 @@ def answer_mask(texts: Iterable[Text],
     """Return the mask of tokens that touch their text's answer, `(T,)`."""
     masks = []
     for text, tokens in zip(texts, spans):
-        start, end = (
-            len(text.text[:place].encode()) for place in text.answer or (0, 0))
+        first, last = text.answer or (0, 0)
+        # Tokens are at bytes, answers at characters.
+        start = len(text.text[:first].encode())
+        end = len(text.text[:last].encode())
         masks.append((tokens.starts < end) & (tokens.ends > start))
     return np.concatenate(masks)
 

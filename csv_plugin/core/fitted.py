@@ -1,8 +1,10 @@
-"""Exponents of all fitted models, with hyper-parameters that were found.
+"""Exponents of all fitted models, with hyper-parameters that were learned.
 
-Given the hyper-parameters, benchmarks are independent. So each is solved by
-itself, and again whenever it is needed: memory grows with the square of the
-number of models, but not with the number of benchmarks.
+Applies hyper-parameters that a `Posterior` learned (of at most
+`Settings.most_models` models, all benchmarks at once) to all models, one
+benchmark at a time: given them, benchmarks are independent. Each is solved
+again whenever it is needed. So memory grows with the square of the number of
+models, but not with the number of benchmarks.
 """
 from collections.abc import Iterator
 from typing import Optional
@@ -10,19 +12,19 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.kernels import (PARTS, Place, parts_of_benchmark,
+from csv_plugin.core.calibration import doubt_of
+from csv_plugin.core.kernels import (PARTS, Standardised, parts_of_benchmark,
                                      shared_parts)
 from csv_plugin.core.observed import Observed, filled_items
-from csv_plugin.core.posterior import (N_PARTS, SCALES, Posterior, doubt_of,
-                                       worst_means)
+from csv_plugin.core.posterior import N_PARTS, SCALES, Posterior
 from csv_plugin.core.settings import Settings
 
 
 class Fitted:
     """The posterior of M fitted models on B benchmarks.
 
-    `hyper` and `shares` are as in `Posterior`. Without `found` and `doubt`,
-    which are as there too, modes are found first, and models that lie far off.
+    `hyper`, `shares`, `tangent_dual` and `doubt` are as in `Posterior`.
+    Without the last two, modes and models that lie far off are found first.
 
     Attributes:
         means: The mean loss that each benchmark follows, `(B, M)`.
@@ -35,74 +37,71 @@ class Fitted:
     """
 
     def __init__(self,
-                 place: Place,
+                 standardised: Standardised,
                  observed: Observed,
                  floor: NDArray,
                  hyper: NDArray,
                  shares: NDArray,
                  straight: float,
                  settings: Settings,
-                 found: Optional[NDArray] = None,
+                 tangent_dual: Optional[NDArray] = None,
                  doubt: Optional[NDArray] = None) -> None:
-        self.place, self.observed, self.floor = place, observed, floor
-        self.hyper, self.shares = hyper, shares
+        self.standardised, self.observed = standardised, observed
+        self.floor, self.hyper, self.shares = floor, hyper, shares
         self.straight, self.settings = straight, settings
-        self.means = (place.means @ shares).T
-        self.worst = worst_means(place, self.means, settings)
+        self.means = (standardised.means @ shares).T
+        self.worst = self.means[:, standardised.sound].max(axis=1)
         self.amounts = dict(zip(PARTS, np.exp(2 * hyper[:N_PARTS])))
         self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
-        if found is None or doubt is None:
-            self.found = np.zeros_like(self.means)
+        if tangent_dual is None or doubt is None:
+            self.tangent_dual = np.zeros_like(self.means)
             self.doubt = np.zeros_like(observed.accuracies)
             self._find_modes()
         else:
-            self.found, self.doubt = found, doubt
-        solved = list(self._summaries())
-        self.dual = np.array([dual for dual, _, _ in solved])
-        self.families_left_out = (np.column_stack([part[1]
-                                                   for part in solved]),
-                                  np.column_stack([part[2]
-                                                   for part in solved]))
+            self.tangent_dual, self.doubt = tangent_dual, doubt
+        self.dual = np.empty_like(self.means)
+        mean, variance = np.empty((2, *observed.accuracies.shape))
+        for b, part in enumerate(self.solved()):
+            self.dual[b] = part.dual[0]
+            of_part = part.families_left_out()
+            mean[:, b], variance[:, b] = of_part[0][:, 0], of_part[1][:, 0]
+        self.families_left_out = mean, variance
 
     def _find_modes(self) -> None:
         """Find modes, which models lie far off, and modes with these."""
         errors, deviations = np.zeros((2, *self.doubt.shape))
         for b, part in enumerate(self._unsolved()):
             part.find_mode()
-            self.found[b] = part.found[0]
-            of_benchmark = part.left_out_errors()
-            errors[:, b], deviations[:, b] = np.hstack(of_benchmark).T
-        self.doubt = doubt_of(errors, deviations, self.observed.counts,
+            self.tangent_dual[b] = part.tangent_dual[0]
+            error, deviation = part.left_out_errors()
+            errors[:, b], deviations[:, b] = error[:, 0], deviation[:, 0]
+        self.doubt = doubt_of(errors, deviations, self.observed.teaching,
                               self.settings.outlier)
+        # From these modes on, with less weight for models that lie far off.
         for b, part in enumerate(self._unsolved()):
-            part.dual = self.found[[b]]
+            part.dual = self.tangent_dual[[b]]
             part.find_mode()
-            self.found[b] = part.found[0]
+            self.tangent_dual[b] = part.tangent_dual[0]
 
     def solved(self) -> Iterator[Posterior]:
         """Yield the solution of each benchmark, as a posterior of it alone."""
         for b, part in enumerate(self._unsolved()):
-            part.settle(self.found[[b]])
+            part.settle(self.tangent_dual[[b]])
             yield part
-
-    def _summaries(self) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
-        """Yield what is kept of each benchmark, `(M,)` each."""
-        for part in self.solved():
-            mean, variance = part.families_left_out()
-            yield part.dual[0], mean[:, 0], variance[:, 0]
 
     def _unsolved(self) -> Iterator[Posterior]:
         """Yield a posterior of each benchmark alone, without a mode."""
         shared = self.kernel_of(
-            shared_parts(self.place, self.place, self.settings.tilt, True))
+            shared_parts(self.standardised, self.standardised,
+                         self.settings.tilt, True))
         n, observed = len(self.noise), self.observed
         items = filled_items(observed.n_items)
         for b, (mean, worst) in enumerate(zip(self.means, self.worst)):
             kernel = self.kernel_of(
-                parts_of_benchmark(self.place, self.place, mean, mean, worst,
-                                   b))
+                parts_of_benchmark(self.standardised, self.standardised, mean,
+                                   mean, worst, b))
             kernel += shared
-            part = Posterior(self.place, observed.accuracies[:, [b]],
+            part = Posterior(self.standardised, observed.accuracies[:, [b]],
                              items[[b]], self.floor[[b]], np.array([True]),
                              self.straight, self.settings)
             part.hyper = np.append(self.hyper[:SCALES],
@@ -118,30 +117,34 @@ class Fitted:
             total += self.amounts[name] * part
         return total
 
-    def cross_covariances(self, place: Place) -> Iterator[NDArray[np.float64]]:
+    def cross_covariances(
+            self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
         """Yield covariances of new and fitted models, `(N, M)` a benchmark.
         """
         settings = self.settings
         shared = self.kernel_of(
-            shared_parts(place, self.place, settings.tilt, False))
-        means = (place.means @ self.shares).T
+            shared_parts(standardised, self.standardised, settings.tilt,
+                         False))
+        means = (standardised.means @ self.shares).T
         for b, (new, old) in enumerate(zip(means, self.means)):
             kernel = self.kernel_of(
-                parts_of_benchmark(place, self.place, new, old, self.worst[b],
-                                   b))
+                parts_of_benchmark(standardised, self.standardised, new, old,
+                                   self.worst[b], b))
             kernel += shared
             yield settings.level_width**2 + self.scales[b]**2 * kernel
 
-    def prior_covariances(self, place: Place) -> Iterator[NDArray[np.float64]]:
+    def prior_covariances(
+            self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
         """Yield covariances of new models, `(N, N)` a benchmark, before any
         accuracy is known.
         """
         settings = self.settings
         shared = self.kernel_of(
-            shared_parts(place, place, settings.tilt, True))
-        means = (place.means @ self.shares).T
+            shared_parts(standardised, standardised, settings.tilt, True))
+        means = (standardised.means @ self.shares).T
         for b, mean in enumerate(means):
             kernel = self.kernel_of(
-                parts_of_benchmark(place, place, mean, mean, self.worst[b], b))
+                parts_of_benchmark(standardised, standardised, mean, mean,
+                                   self.worst[b], b))
             kernel += shared
             yield settings.level_width**2 + self.scales[b]**2 * kernel

@@ -61,7 +61,8 @@ def fit_mean_loss_predictor(features: FeatureTable,
                             units: Optional[Units] = None) -> Predictor:
     """Fit the baseline: the mean loss with a learned floor.
 
-    Arguments and errors as for `fit_predictor`.
+    Features, accuracies and families are as for `fit_predictor`, and so are
+    errors, but losses may be negative.
     """
     fit = _prepared(features, accuracies, families, units)
     model = mean_loss_model(fit.losses @ features.columns.uniform,
@@ -114,11 +115,11 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
                 'Give the model once, or both in one family.')
     single = order[first[order] == order]
     single = single[known[single]]
-    # Sorted values, and sums, do not depend on the order of columns.
+    # Sorted, the values and their sums in floating point do not depend on the
+    # order of columns. Of equal sums, the smallest values decide.
     part = cells[single, :len(columns)]
-    total = part.sum(axis=1)
-    part.partition(min(2, part.shape[1] - 1))
-    return single[np.lexsort((*part[:, :3].T, total))]
+    part.sort(axis=1)
+    return single[np.lexsort((*part[:, :3].T, part.sum(axis=1)))]
 
 
 def _predictor(features: FeatureTable, fit: Fit,
@@ -138,7 +139,7 @@ def benchmark_fits(
     """Summarise the fit of each benchmark, with notes by its name."""
     observed, left_out = fit.observed, model.left_out
     families = np.array(observed.families)
-    found = []
+    fits = []
     for b, name in enumerate(fit.benchmarks):
         rows = np.flatnonzero(~np.isnan(observed.accuracies[:, b]))
         accuracy = observed.accuracies[rows, b]
@@ -150,9 +151,9 @@ def benchmark_fits(
             error = np.sqrt(np.nanmean(difference**2))
             expected = model.tails.stretch * np.nanmedian(
                 left_out.deviations[rows, b])
-        found.append(
+        fits.append(
             BenchmarkFit(name, chance, n_items,
                          tuple(fit.names[row] for row in rows),
                          name in fit.main, bool(observed.at_chance[b]),
                          float(error), float(expected), notes.get(name, ())))
-    return tuple(found)
+    return tuple(fits)

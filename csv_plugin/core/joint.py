@@ -1,30 +1,36 @@
 """The joint distribution of accuracies of new models, and views of it.
 
-Exponents of M models on B benchmarks have means, variances and correlations. A
-part `between` of what a model deviates by is the same on all benchmarks. With
-A_b, the correlations between models on benchmark b from its posterior alone,
-and A, their mean over benchmarks, correlations between models are
+Exponents of M models on B benchmarks have means, variances and correlations.
+A_b are the correlations between models on benchmark b, from the posterior of
+this benchmark alone, and A is their mean over benchmarks. Errors of one model
+also go together between benchmarks: a part `between` of each variance is
+common to all of them. This part has the correlations A between models, so that
+the whole is the covariance of a distribution. So correlations are
 
-    on one benchmark b         R_b = (1 - between) A_b + between A
+    on the same benchmark b    R_b = (1 - between) A_b + between A
     on different benchmarks    between A
 
-Only known accuracies need more than this: how far each pair of benchmarks goes
-together (core.between). There `between` is that of the pair, whose mean over
-all pairs is the one above. What a known accuracy is off by beyond
-`LARGEST_ERROR` expected errors is not shared with other benchmarks.
+Only known accuracies need more than this (`Joint.given`): how far each pair of
+benchmarks goes together. There `between` is that of the pair
+(core.between), and its mean over all pairs is the one above. A known accuracy
+that is farther off than `LARGEST_ERROR` expected errors counts only as far as
+this limit for other benchmarks.
 
 Accuracies follow by the curve (Eq. 2), with the noise of a benchmark's items.
 The interval of a single accuracy runs between the accuracies at the ends of
-its exponent's interval, widened by the noise at these ends. The half widths of
-the interval of a weighted sum are roots of
+its exponent's interval, widened by the noise at these ends. The half width of
+the interval of a weighted sum of cells, which are a model and a benchmark
+each, is the root of
 
     sum over cells i, j of  w_i w_j correlation_ij half_i half_j
+    + sum over cells i of  (w_i noise_i)^2
 
-Each accuracy has two halves, below and above; the one in the direction in
-which it would move the sum counts (recovery of variance estimates; Zou and
-Donner, Statistics in Medicine 27(10), 2008). Ends of sums are cut at what they
-are if all accuracies are at the same ends of their own intervals, which are
-cut at 0 and 1.
+where `half` are the half widths that come from exponents, and `noise` those
+from items, which are independent. Each accuracy has two halves, below and
+above; the one in the direction in which it would move the sum counts (recovery
+of variance estimates; Zou and Donner, Statistics in Medicine 27(10), 2008).
+Ends of sums are cut at what they are if all accuracies are at the same ends of
+their own intervals, which are cut at 0 and 1.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +52,8 @@ from csv_plugin.core.settings import Settings
 #: Largest number of steps to the mode, given known accuracies, and the least
 #: part of a step that is tried.
 GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
+#: The mode is found when a step changes the dual by less than this share.
+SAME = 1e-13
 #: Eigenvalues of a covariance below this share of the largest count as 0.
 SINGULAR = 1e-9
 #: Number of draws for ranks and probabilities to be best, and their seed.
@@ -55,14 +63,14 @@ DRAWS, SEED = 4000, 0
 LEAST_EIGENVALUE = 1e-9
 
 
-class Placed(Protocol):
-    """Models as a model of accuracies sees them, with numbers of families."""
+class ModelRows(Protocol):
+    """M models as one form of a model of accuracies sees them, a row each."""
 
     @property
     def families(self) -> NDArray[np.int64]:
         """Numbers that are equal in a family, `(M,)`."""
 
-    def take(self, rows: NDArray) -> 'Placed':
+    def take(self, rows: NDArray) -> 'ModelRows':
         """Return some of the models."""
 
 
@@ -79,7 +87,7 @@ class Model(Protocol):
     left_out: LeftOut
     observed: Observed
 
-    def covariance(self, places: Sequence[Any]) -> NDArray[np.float64]:
+    def covariance(self, model_rows: Sequence[Any]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
 
 
@@ -110,14 +118,16 @@ class Sum(NamedTuple):
 class Joint:
     """The joint distribution of the accuracies of M models on B benchmarks.
 
-    `mean` and `variance`, `(M, B)`, are those of exponents. Known accuracies
+    `model_rows` are the models as each form of the model of accuracies sees
+    them. `mean` and `variance`, `(M, B)`, are those of exponents. Known
+    accuracies
     or uncertain losses change covariances: then `within`, `(B, M, M)`, are
     those between models on each benchmark, and `shared`, `(M,)`, is `between`
     of each model. Without them both are those of the model of accuracies.
     `conditioned` is True if accuracies are known.
     """
     model: Model
-    places: Sequence[Placed]
+    model_rows: Sequence[ModelRows]
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
     within: Optional[NDArray[np.float64]] = None
@@ -183,7 +193,7 @@ class Joint:
             within = within[:, rows][:, :, rows]
         return replace(
             self,
-            places=[place.take(rows) for place in self.places],
+            model_rows=[part.take(rows) for part in self.model_rows],
             mean=self.mean[rows],
             variance=self.variance[rows],
             within=within,
@@ -194,14 +204,14 @@ class Joint:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
         if self.within is not None:
             return _correlations(self.within)
-        alone = _correlations(self.model.covariance(self.places))
+        alone = _correlations(self.model.covariance(self.model_rows))
         common = np.sqrt(np.outer(self.between, self.between))
         own = np.sqrt(np.outer(1 - self.between, 1 - self.between))
         return own * alone + common * alone.mean(axis=0)
 
     @property
     def _across(self) -> NDArray[np.float64]:
-        """Correlations of exponents on unlike benchmarks, `(M, M)`."""
+        """Correlations of exponents on different benchmarks, `(M, M)`."""
         common = np.sqrt(np.outer(self.between, self.between))
         return common * self.correlations.mean(axis=0)
 
@@ -211,10 +221,10 @@ class Joint:
         model = self.model
         if self.conditioned:
             return np.zeros((len(model.floor), len(model.floor)))
-        found = correlations_of_pairs(
+        of_pairs = correlations_of_pairs(
             model.left_out, model.tails.stretch,
             families_by_number(model.observed.families), model.between)
-        return found - model.between
+        return of_pairs - model.between
 
     def sum(self, weights: NDArray, level: float) -> Sum:
         """Return a weighted sum of accuracies, with weights `(M, B)`.
@@ -261,21 +271,22 @@ class Joint:
 
         `benchmarks` are their indices.
         """
-        half, n = self.halves(level), len(benchmarks)
-        between, ends = self.between, []
+        half, n, between = self.halves(level), len(benchmarks), self.between
+        sizes = []
         for exponent, noise in ((half.down, half.noise_down), (half.up,
                                                                half.noise_up)):
             exponent = exponent[:, benchmarks] / n
             noise = noise[:, benchmarks] / n
             square = ((1 - between) * (exponent**2).sum(axis=1) +
                       between * exponent.sum(axis=1)**2)
-            ends.append(np.sqrt(square + (noise**2).sum(axis=1)))
+            sizes.append(np.sqrt(square + (noise**2).sum(axis=1)))
         middle = self.accuracies[:, benchmarks].mean(axis=1)
         # Single accuracies may have less room, as they lie in 0..1.
-        least, most = (
-            end[:, benchmarks].mean(axis=1) for end in self.intervals(level))
-        return (middle, np.maximum(middle - ends[0],
-                                   least), np.minimum(middle + ends[1], most))
+        low, high = self.intervals(level)
+        least = low[:, benchmarks].mean(axis=1)
+        most = high[:, benchmarks].mean(axis=1)
+        return (middle, np.maximum(middle - sizes[0],
+                                   least), np.minimum(middle + sizes[1], most))
 
     def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
         """Return n draws of all accuracies, with noise, `(n, M, B)`."""
@@ -304,7 +315,8 @@ class Joint:
 
         For example, errors of losses that were extrapolated. `covariance`,
         `(M, B, B)`, is that of the errors of each model on the benchmarks. The
-        share `common`, `(M,)`, of their variance is common to all models.
+        share `common[m]` of model m's added variance comes from one error that
+        all models have alike.
         """
         added = np.diagonal(covariance, axis1=1, axis2=2)
         deviation, variance = np.sqrt(self.variance), self.variance + added
@@ -316,8 +328,8 @@ class Joint:
         within[:, rows, rows] = variance.T
         of_models = covariance + self.between[:, None, None] * (
             deviation[:, :, None] * deviation[:, None])
-        every = np.arange(self.mean.shape[1])
-        of_models[:, every, every] = variance
+        each = np.arange(self.mean.shape[1])
+        of_models[:, each, each] = variance
         return replace(
             self,
             variance=variance,
@@ -330,16 +342,19 @@ class Joint:
         """Return the distribution, given accuracies of some of the models.
 
         Observed are `(M, B)` in 0..1, NaN where unknown. They change the
-        predictions of models of the same family, and of no others. What the
-        exponents of the family may still deviate by is a part of what they
-        could before, plus something of their own. So correlations with other
-        families become smaller.
+        predictions of models of the same family. Other families keep their
+        distribution. The family's new deviations are K times its old ones plus
+        an independent rest, K = after before^-1 of its covariances, so its
+        covariances with others are multiplied by K.
+
+        Give all known accuracies at once: with a second call, all pairs of
+        benchmarks go together alike.
         """
         seen = ~np.isnan(observed)
         if not seen.any():
             return self
         mean, variance = self.mean.copy(), self.variance.copy()
-        shared, families = self.between.copy(), self.places[0].families
+        shared, families = self.between.copy(), self.model_rows[0].families
         deviation = np.sqrt(variance).T
         within = self.correlations * (
             deviation[:, :, None] * deviation[:, None])
@@ -349,12 +364,13 @@ class Joint:
             part = self.take(rows)
             mean[rows], after, shared[rows] = part._conditioned(
                 observed[rows], pairs)
-            every = np.arange(len(within))
-            before = within[np.ix_(every, rows, rows)]
-            kept = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
-            within[:, rows] = kept @ within[:, rows]
+            benchmarks = np.arange(len(within))
+            block = np.ix_(benchmarks, rows, rows)
+            before = within[block]
+            factor = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
+            within[:, rows] = factor @ within[:, rows]
             within[:, :, rows] = within[:, rows].transpose(0, 2, 1)
-            within[np.ix_(every, rows, rows)] = after
+            within[block] = after
             variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
         return replace(
             self,
@@ -374,15 +390,18 @@ class Joint:
         """
         model, (n, n_benchmarks) = self.model, self.mean.shape
         deviation = np.sqrt(self.variance)
+        # The part of what an accuracy is off by that counts for others; 1 for
+        # cells without one, as fmax ignores NaN.
         size = np.abs(observed - self.accuracies) / self.expected_errors
-        shared = 1 / np.fmax(size / LARGEST_ERROR, 1)
-        shared, deviation = shared.T.ravel(), deviation.T.ravel()
+        kept = 1 / np.fmax(size / LARGEST_ERROR, 1)
+        kept, deviation = kept.T.ravel(), deviation.T.ravel()
+        # Correlations of all cells: between benchmarks, then on each one.
         full = np.tile(self._across, (n_benchmarks, n_benchmarks))
         full += np.kron(pairs, self.correlations.mean(axis=0))
-        full *= np.outer(shared, shared)
+        full *= np.outer(kept, kept)
         for b in range(n_benchmarks):
-            own = slice(b * n, (b + 1) * n)
-            full[own, own] = self.correlations[b]
+            block = slice(b * n, (b + 1) * n)
+            full[block, block] = self.correlations[b]
         full = _possible(full)
         full *= np.outer(deviation, deviation)
         prior = self.mean.T.ravel()
@@ -392,6 +411,7 @@ class Joint:
                       np.repeat(model.floor, n)[cells],
                       np.repeat(model.noise, n)[cells],
                       max(form.straight for form in model.settings.forms))
+        # As in core.posterior: covariances with known cells, times the dual.
         dual = known.mode()
         mean = prior + full[:, cells] @ dual
         gain = np.linalg.solve(known.matrix(dual), full[cells])
@@ -401,8 +421,8 @@ class Joint:
         after = after.reshape(n_benchmarks, n, n_benchmarks, n)
         within = np.stack([after[b, :, b] for b in range(n_benchmarks)])
         of_models = np.stack([after[:, m, :, m] for m in range(n)])
-        return (mean.reshape(n_benchmarks,
-                             n).T, within, correlation_between(of_models))
+        mean = mean.reshape(n_benchmarks, n).T
+        return mean, within, correlation_between(of_models)
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,7 +432,7 @@ class Known:
     `prior`, `(N,)`, are means and `covariance`, `(N, N)`, covariances of the
     exponents. `accuracies`, `floor` and `noise` are `(N,)`, and `straight` is
     as in `Form`. A dual, `(N,)`, is the inverse covariance times exponents
-    minus their prior means.
+    minus their prior means; at the mode it is that of core.posterior.
     """
     prior: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -422,7 +442,11 @@ class Known:
     straight: float
 
     def mode(self) -> NDArray[np.float64]:
-        """Return the dual of the mode, by Gauss-Newton steps."""
+        """Return the dual of the mode, by Gauss-Newton steps.
+
+        A step is halved until it does not raise the cost. At the mode, steps
+        change nothing but last digits, and the search ends.
+        """
         dual = np.zeros(len(self.prior))
         for _ in range(GIVEN_STEPS):
             targets = self._line(dual).targets
@@ -434,6 +458,8 @@ class Known:
                 if length < LEAST_LENGTH:
                     return dual
             dual = dual + length * step
+            if np.abs(step).max() <= SAME * np.abs(dual).max():
+                return dual
         return dual
 
     def matrix(self, dual: NDArray) -> NDArray[np.float64]:
@@ -443,6 +469,9 @@ class Known:
 
     @property
     def _variance(self) -> NDArray[np.float64]:
+        # p is the accuracy, clipped. The fit adds two right and two wrong
+        # items instead, which needs the number of items that were run: that of
+        # a known accuracy may be another than that of the fitted ones.
         return self.noise * item_variance(self.accuracies)
 
     def _line(self, dual: NDArray) -> Line:
@@ -459,7 +488,7 @@ class Known:
 def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
     """Return one correlation between benchmarks for each model, `(M,)`.
 
-    Covariances are `(M, B, B)`. It is the sum of the covariances of unlike
+    Covariances are `(M, B, B)`. It is the sum of the covariances of different
     benchmarks, over that of the products of their deviations; 0 for one
     benchmark.
     """

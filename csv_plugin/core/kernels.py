@@ -13,9 +13,11 @@ parts, each with an amount of its own:
     family    models of one family deviate together
     own       each model deviates by itself
 
-The mean loss is a mean over units of values over their noise, so that units
-that follow the common trend of all units count more. The noise of a unit is
-what its values deviate by from one common factor of all units.
+A value of a unit is its loss over the typical loss, or the logarithm of that.
+The noise of a unit is what its values deviate by from one common factor of all
+units, so a unit that follows the common trend has little. Values are divided
+by the noise of their unit, and the mean loss is the plain mean of the results.
+So units that follow the trend count more.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,12 +45,13 @@ DIGITS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
-    """Losses of M models, `(M, K)` on K units in any one unit.
+class UnitLosses:
+    """Losses of M models on K units, which are texts or columns of a table.
 
-    `sources` are names of the source of each unit, `(K,)`, or '' where there
-    is none. `answers` are losses in nats of the T tokens of the right answers
-    in a benchmark's own texts, `(M, T)`, by the index of the benchmark. These
+    `units` are the losses, `(M, K)`, all measured in the same way, and
+    `sources` names of the source of each unit, `(K,)`, or '' where there is
+    none. `answers` are losses in nats of the T tokens of the right answers in
+    a benchmark's own texts, `(M, T)`, by the index of the benchmark. These
     tokens are called its own answers.
     """
     units: NDArray[np.float64]
@@ -56,18 +59,18 @@ class Losses:
     answers: dict[int, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, units: NDArray) -> 'Losses':
+    def of(cls, units: NDArray) -> 'UnitLosses':
         """Losses without sources and answers."""
         return cls(units, np.full(units.shape[1], ''), {})
 
-    def take(self, rows: NDArray) -> 'Losses':
+    def take(self, rows: NDArray) -> 'UnitLosses':
         """Some of the models."""
         answers = {b: part[rows] for b, part in self.answers.items()}
-        return Losses(self.units[rows], self.sources, answers)
+        return UnitLosses(self.units[rows], self.sources, answers)
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Standardised:
     """Standardised losses of M models, as one form of the model sees them.
 
     `means`, `(M, C)`, are mean losses, of which small ones are good: column 0
@@ -83,11 +86,11 @@ class Place:
     losses: NDArray[np.float64]
     scale: 'Scale'
 
-    def take(self, rows: NDArray) -> 'Place':
+    def take(self, rows: NDArray) -> 'Standardised':
         """Some of the models."""
         answers = {b: part[rows] for b, part in self.answers.items()}
-        return Place(self.means[rows], answers, self.families[rows],
-                     self.losses[rows], self.scale)
+        return Standardised(self.means[rows], answers, self.families[rows],
+                            self.losses[rows], self.scale)
 
     @property
     def units(self) -> NDArray[np.float64]:
@@ -96,6 +99,12 @@ class Place:
         They are as large as a table of losses, so they are not kept.
         """
         return self.scale.deviations(self.losses)
+
+    @cached_property
+    def sound(self) -> NDArray[np.bool_]:
+        """True for models that are not absurd; see `Settings.sound`, `(M,)`.
+        """
+        return np.abs(self.means[:, 0]) <= self.scale.settings.sound
 
     @cached_property
     def products(self) -> NDArray[np.float64]:
@@ -109,13 +118,13 @@ class Place:
 
 
 class Scale:
-    """Turns losses into a `Place`; learned from the fitted models.
+    """Turns losses into a `Standardised`; learned from the fitted models.
 
     Losses over typical losses are ratios. Values of units are these ratios, or
     with `logarithms` their logarithms, over the noise of the unit.
     """
 
-    def __init__(self, losses: Losses, logarithms: bool,
+    def __init__(self, losses: UnitLosses, logarithms: bool,
                  settings: Settings) -> None:
         self.logarithms, self.settings = logarithms, settings
         self.typical = typical_losses(losses.units)
@@ -123,32 +132,31 @@ class Scale:
         if losses.units.shape[1] > 2:
             # A first mean of all units, to leave out absurd models.
             values = self._values(losses.units)
-            self.middle, self.width = middle_and_width(values.mean(axis=1))
             values = values[self._sound(values)]
-            self.reliability = 1 / noise_of_units(values, settings.reliable)
+            self.reliability = 1 / noise_of_units(values, settings.least_noise)
             del values
         values = self._values(losses.units)
         self.middle, self.width = middle_and_width(values.mean(axis=1))
-        self.sound = self._sound(values)
-        values = values[self.sound]
+        sound = self._sound(values)
+        values = values[sound]
         self.centre = values.mean(axis=0)
         self.groups = self._groups(values, losses.sources)
         self.group_middle, self.group_width = middle_and_width(
             values @ self.groups)
         self.size = _size(self._deviations(values))
         self.answers = {
-            b: AnswerScale(part[self.sound], settings.knee)
+            b: AnswerScale(part[sound], settings.knee)
             for b, part in losses.answers.items()
         }
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
-        """Columns of `Place.means` of own answers, by index of the benchmark.
-        """
+        """Columns of `Standardised.means` of own answers, by benchmark."""
         first = 1 + self.groups.shape[1]
         return {b: first + i for i, b in enumerate(self.answers)}
 
-    def __call__(self, losses: Losses, families: NDArray) -> Place:
+    def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
+        """Standardise losses of models, whose families are numbers, `(M,)`."""
         values = self._values(losses.units)
         all_units = (values.mean(axis=1) - self.middle) / self.width
         groups = (values @ self.groups - self.group_middle) / self.group_width
@@ -156,13 +164,14 @@ class Scale:
             b: scale(losses.answers[b])
             for b, scale in self.answers.items()
         }
-        of_answers = [mean for mean, _ in answers.values()]
-        means = np.column_stack([all_units, groups, *of_answers])
-        return Place(
-            rounded(means), {
-                b: rounded(deviations)
-                for b, (_, deviations) in answers.items()
-            }, np.asarray(families), losses.units, self)
+        means = [all_units, groups]
+        deviations = {}
+        for b, (mean, away) in answers.items():
+            means.append(mean)
+            deviations[b] = rounded(away)
+        return Standardised(
+            rounded(np.column_stack(means)), deviations, np.asarray(families),
+            losses.units, self)
 
     def deviations(self, losses: NDArray) -> NDArray[np.float64]:
         """Return the standardised deviations of units, `(M, K)`."""
@@ -180,18 +189,22 @@ class Scale:
         return values
 
     def slope(self, losses: NDArray) -> NDArray[np.float64]:
-        """Return the derivatives of values by losses of one model, `(K,)`."""
+        """Return the derivatives of values by losses of one model, `(K,)`.
+
+        0 for losses that count as the least one.
+        """
         least = self.settings.least * self.typical
         by = np.maximum(losses, least) if self.logarithms else self.typical
         return np.where(losses > least, self.reliability / by, 0)
 
     def _sound(self, values: NDArray) -> NDArray[np.bool_]:
-        """True for models whose mean loss is near enough to others', `(M,)`.
+        """True for fitted models whose mean loss is near enough to others'.
 
-        See `Settings.sound`.
+        See `Settings.sound`. Values are those of all fitted models, `(M, K)`.
         """
-        away = np.abs(values.mean(axis=1) - self.middle) / self.width
-        return away <= self.settings.sound
+        means = values.mean(axis=1)
+        middle, width = middle_and_width(means)
+        return np.abs(means - middle) / width <= self.settings.sound
 
     def _deviations(self, values: NDArray) -> NDArray:
         """Turn values into deviations, in place."""
@@ -212,9 +225,10 @@ class Scale:
             names = np.unique(sources)
             groups = [sources == name for name in names if len(names) > 1]
         elif n_units > 2:
-            # Of very many units, only some are clustered.
+            # Of very many units, only some are clustered: those of `part`.
             part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
             part = np.unique(part.round().astype(int))
+            # Deviations from the mean of all units, each over its own size.
             shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
             alike = values[:, part] - self.centre[part] - shift
             alike = alike / (alike.std(axis=0) + TINY)
@@ -255,11 +269,16 @@ class AnswerScale:
 
 
 def clusters(rows: NDArray) -> list[list[int]]:
-    """Return the members of every cluster that Ward's method joins."""
-    members = [[place] for place in range(len(rows))]
+    """Return the members of every cluster that Ward's method joins.
+
+    Members are indices of rows. The cluster of all rows is the first.
+    """
+    # First come clusters of one row; `linkage` counts those that it joins on.
+    members = [[row] for row in range(len(rows))]
     for first, second, *_ in linkage(rows, 'ward').astype(int):
         members.append(members[first] + members[second])
-    return members[len(rows):][::-1]
+    joined = members[len(rows):]
+    return joined[::-1]
 
 
 def _size(deviations: NDArray) -> float:
@@ -276,11 +295,13 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     """Return the median of each unit's losses `(M, K)` above 0, else 1."""
     above = losses > 0
     n_above = above.sum(axis=0)
+    # Losses above 0 first, in their order.
     ordered = np.where(above, losses, np.inf)
     ordered.sort(axis=0)
-    every = np.arange(losses.shape[1])
-    middle = ordered[(n_above - 1) // 2, every] / 2
-    middle += ordered[np.minimum(n_above // 2, len(losses) - 1), every] / 2
+    units = np.arange(losses.shape[1])
+    # The two in the middle, or twice the same one.
+    middle = ordered[(n_above - 1) // 2, units] / 2
+    middle += ordered[np.minimum(n_above // 2, len(losses) - 1), units] / 2
     return np.where(n_above > 0, middle, 1)
 
 
@@ -293,11 +314,13 @@ def rounded(values: NDArray) -> NDArray[np.float64]:
 
 
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the median and a robust deviation along the first axis.
+    """Return the median and a robust width along the first axis.
 
-    The deviation is that of a normal distribution with the same quartiles. It
-    is larger if half of the standard deviation is, within limits: quartiles of
-    few models, or of models in two heaps, may lie too near.
+    The width is that of the quartiles over 1.35, which is the standard
+    deviation of a normal distribution. It is half of the standard deviation
+    if that is larger, but then at most 1.5 times the distance of the
+    quartiles: those of few models, or of models in two heaps, may be too close
+    to each other.
     """
     low, middle, high = np.quantile(values, [.25, .5, .75], axis=0)
     quartiles = high - low
@@ -308,21 +331,24 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
 def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
     """Return deviations of units about their one common factor, `(K,)`.
 
-    Values are `(M, K)`. The factor is the sum of the units, weighted by their
-    loadings; loadings and noise are refined in turns. The noise of a unit
-    includes `least` times the standard deviation of its values.
+    Values are `(M, K)`. They are modelled as loading x factor + noise, with a
+    loading for each unit and a factor for each model. The factor is a weighted
+    sum of the units; weights are loadings over squared noise. Factor, loadings
+    and noise are refined in turns. The noise of a unit includes `least` times
+    the standard deviation of its values.
     """
     centred = values - values.mean(axis=0)
     variance = np.einsum('mk,mk->k', centred, centred) / len(centred)
     deviation = np.sqrt(variance) + 1e-9
-    loadings = 1 / deviation
+    weights = 1 / deviation
     for _ in range(FACTOR_STEPS):
-        factor = centred @ loadings
+        factor = centred @ weights
         factor /= factor.std() + TINY
-        slopes = centred.T @ factor / len(factor)
-        rest = np.maximum(variance - slopes**2, 0) + (least * deviation)**2
-        loadings = slopes / rest
-    return np.sqrt(rest)
+        loadings = centred.T @ factor / len(factor)
+        noise = np.maximum(variance - loadings**2, 0)
+        noise += (least * deviation)**2
+        weights = loadings / noise
+    return np.sqrt(noise)
 
 
 def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
@@ -343,7 +369,15 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     return product
 
 
-def shared_parts(new: Place, old: Place, tilt: float,
+def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
+    """Return the derivative of `wiener` by the first value, `(M, N)`."""
+    first = np.maximum(first, 0)[:, None]
+    second = np.maximum(second, 0)[None]
+    return np.where(first < second, first * second - first**2 / 2,
+                    second**2 / 2)
+
+
+def shared_parts(new: Standardised, old: Standardised, tilt: float,
                  same: bool) -> dict[str, NDArray[np.float64]]:
     """Return the covariances that are those of every benchmark, `(M, N)`.
 
@@ -359,7 +393,7 @@ def shared_parts(new: Place, old: Place, tilt: float,
         own=np.eye(*shape) if same else np.zeros(shape))
 
 
-def parts_of_benchmark(new: Place, old: Place, new_mean: NDArray,
+def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
                        old_mean: NDArray, worst: float,
                        b: int) -> dict[str, NDArray[np.float64]]:
     """Return the other covariances, those of benchmark b, `(M, N)`.
@@ -376,43 +410,47 @@ def parts_of_benchmark(new: Place, old: Place, new_mean: NDArray,
     return parts
 
 
-def covariances(place: Place, means: NDArray, worst: NDArray,
+def covariances(models: Standardised, means: NDArray, worst: NDArray,
                 tilt: float) -> list[NDArray]:
-    """Return the covariance of each of `PARTS`, `(B or 1, M, M)`.
+    """Return the covariance of each of `PARTS`, in this order.
 
-    Arguments are as in `variances`.
+    They are `(B, M, M)`, or `(1, M, M)` if the same on all benchmarks. `means`
+    and `worst` are as in `variances`.
     """
-    nothing = np.zeros((len(place), len(place)))
+    nothing = np.zeros((len(models), len(models)))
     found: dict[str, list[NDArray]] = {name: [] for name in PARTS}
     for b, (mean, start) in enumerate(zip(means, worst)):
-        parts = parts_of_benchmark(place, place, mean, mean, start, b)
+        parts = parts_of_benchmark(models, models, mean, mean, start, b)
         for name in ('spread', 'answers', 'bend'):
             found[name].append(parts.get(name, nothing))
-    if not place.answers:
+    if not models.answers:
         found['answers'] = [nothing]
-    for name, part in shared_parts(place, place, tilt, True).items():
+    for name, part in shared_parts(models, models, tilt, True).items():
         found[name] = [part]
     return [np.stack(found[name]) for name in PARTS]
 
 
-def variances(new: Place, means: NDArray, worst: NDArray,
-              tilt: float) -> list[NDArray]:
-    """Return the variance of each of `PARTS`, `(B or 1, M)`.
+def variances(models: Standardised, means: NDArray, worst: NDArray,
+              tilt: float) -> dict[str, NDArray[np.float64]]:
+    """Return the variance of each of `PARTS`, by name, `(B or 1, M)`.
 
+    These are the diagonals of `covariances`, without the memory of these.
     `means`, `(B, M)`, are the mean losses that benchmarks follow, and `worst`,
     `(B,)`, the largest of the fitted models.
     """
-    answers = np.zeros((len(worst) if new.answers else 1, len(new)))
-    for b, part in new.answers.items():
+    n_rows = len(worst) if models.answers else 1
+    answers = np.zeros((n_rows, len(models)))
+    for b, part in models.answers.items():
         answers[b] = (part**2).sum(axis=1)
     better = np.maximum(worst[:, None] - means, 0)
-    units = new.units
-    return [
-        means**2,
-        np.einsum('mk,mk->m', units, units)[None], answers, better**3 / 3,
-        (1 + tilt * new.means[:, 0]**2)[None],
-        np.ones((1, len(new)))
-    ]
+    units = models.units
+    return dict(
+        spread=means**2,
+        units=np.einsum('mk,mk->m', units, units)[None],
+        answers=answers,
+        bend=better**3 / 3,
+        family=(1 + tilt * models.means[:, 0]**2)[None],
+        own=np.ones((1, len(models))))
 
 
 def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:

@@ -1,8 +1,6 @@
 """One form of the model, fitted: a Gaussian process of exponents.
 
-The model of accuracies (core.accuracy_model) is a mixture of a few of them. In
-names, `own` answers are those of the benchmark's own texts, and an index of
-`Place.means` is a column.
+The model of accuracies (core.accuracy_model) is a mixture of a few of them.
 """
 from typing import Optional
 
@@ -12,7 +10,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import LEAST_VARIANCE
 from csv_plugin.core.fitted import Fitted
-from csv_plugin.core.kernels import PARTS, Losses, Place, Scale, variances
+from csv_plugin.core.kernels import (PARTS, Scale, Standardised, UnitLosses,
+                                     slope_of_wiener, variances)
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
@@ -28,84 +27,95 @@ LEAST_ROWS = 10
 class Member:
     """A fitted form.
 
-    `place` are the standardised losses of the fitted models. `floor`, `(B,)`,
-    is that which the first member chose, so that all members have the same
-    one; None to choose it by the scores of families left out.
+    `standardised` are the losses of the fitted models, as `scale` makes them.
+    `floor`, `(B,)`, is that which the first member chose, so that all members
+    have the same one; None to choose it by the scores of families left out.
+
+    Attributes:
+        posterior: The posterior of all fitted models.
+        scores: Minus log scores of families left out, of the models that
+            hyper-parameters were fitted to, `(B,)`.
+        state: Hyper-parameters, duals of the tangents and the like, by name,
+            as a file keeps them: the arguments of `Fitted` that were learned.
     """
 
-    def __init__(self, scale: Scale, place: Place, observed: Observed,
-                 floor: Optional[NDArray], form: Form,
+    def __init__(self, scale: Scale, standardised: Standardised,
+                 observed: Observed, floor: Optional[NDArray], form: Form,
                  settings: Settings) -> None:
         self.scale, self.form, self.settings = scale, form, settings
-        rows = rows_to_learn_from(place.means[:, 0], observed.accuracies,
-                                  settings.most)
-        chance = observed.chance
-        every = len(rows) == len(place)
-        part = Posterior(
-            place if every else place.take(rows), observed.accuracies[rows],
-            observed.n_items,
-            settings.floors[0] * chance if floor is None else floor,
-            observed.counts, form.straight, settings)
+        # 1. The models to learn from, and what each benchmark follows first.
+        rows = rows_to_learn_from(standardised.means[:, 0],
+                                  observed.accuracies, settings.most_models)
+        takes_all = len(rows) == len(standardised)
+        learning = standardised if takes_all else standardised.take(rows)
+        first_floor = settings.floors[0] * observed.chance
+        part = Posterior(learning, observed.accuracies[rows], observed.n_items,
+                         first_floor if floor is None else floor,
+                         observed.teaching, form.straight, settings)
         part.follow(self._first_choice(part))
+        # 2. Hyper-parameters of most evidence, then the floor.
         part.learn(FIRST_ROUNDS)
         if floor is None:
-            self._choose_floor(part, chance)
+            self._choose_floor(part, observed.chance)
+        # 3. With this floor, hyper-parameters again, and the amounts.
         part.learn(NEXT_ROUNDS)
         part.choose_amounts()
+        # 4. Weights of mean losses, and with these all of it again.
         self._choose_means(part)
-        #: Minus log scores of families left out, of the models that
-        #: hyper-parameters were fitted to, `(B,)`.
         self.scores = part.accuracy_scores()
-        #: Hyper-parameters, modes and the like as a file keeps them.
-        self.found = dict(hyper=part.hyper, shares=part.shares)
-        if every:
-            self.found.update(found=part.found, doubt=part.doubt)
+        self.state = dict(hyper=part.hyper, shares=part.shares)
+        if takes_all:
+            self.state.update(tangent_dual=part.tangent_dual, doubt=part.doubt)
         floor = part.floor
         # Its memory is free before that of all models is needed.
         del part
-        self._fit_all(place, observed, floor)
+        # 5. The posterior of all models, with what was learned.
+        self._fit_all(standardised, observed, floor)
 
-    def _fit_all(self, place: Place, observed: Observed,
+    def _fit_all(self, standardised: Standardised, observed: Observed,
                  floor: NDArray) -> None:
         """Make the posterior of all fitted models."""
-        #: The posterior of all fitted models.
         self.posterior = Fitted(
-            place,
+            standardised,
             observed,
             floor,
             straight=self.form.straight,
             settings=self.settings,
-            **self.found)
-        self.found.update(
-            found=self.posterior.found, doubt=self.posterior.doubt)
+            **self.state)
+        self.state.update(
+            tangent_dual=self.posterior.tangent_dual,
+            doubt=self.posterior.doubt)
 
     @classmethod
-    def restored(cls, scale: Scale, place: Place, observed: Observed,
-                 floor: NDArray, form: Form, settings: Settings,
-                 found: dict[str, NDArray]) -> 'Member':
-        """Return the member of an earlier fit, whose `found` is given.
+    def restored(cls, scale: Scale, standardised: Standardised,
+                 observed: Observed, floor: NDArray, form: Form,
+                 settings: Settings, state: dict[str, NDArray]) -> 'Member':
+        """Return the member of an earlier fit, whose `state` is given.
 
         An `InputError` if that fit had other mean losses or benchmarks.
         """
-        n_means, n_benchmarks = place.means.shape[1], len(floor)
+        n_means, n_benchmarks = standardised.means.shape[1], len(floor)
         shapes = dict(
             hyper=(SCALES + 2 * n_benchmarks, ),
             shares=(n_means, n_benchmarks))
         for name, shape in shapes.items():
-            if found[name].shape != shape:
+            if state[name].shape != shape:
                 raise InputError(name, f'an array of shape {shape}',
-                                 f'{found[name].shape}',
+                                 f'{state[name].shape}',
                                  'Fit the model to these losses again.')
         member = cls.__new__(cls)
         member.scale, member.form, member.settings = scale, form, settings
-        member.found = dict(found)
-        member._fit_all(place, observed, floor)
+        member.state = dict(state)
+        member._fit_all(standardised, observed, floor)
         return member
 
     def _first_choice(self, part: Posterior) -> NDArray:
-        """Shares `(C, B)`: own answers count 1, or else the mean of units.
+        """Shares `(C, B)` of the mean losses.
+
+        A benchmark with answers of its own follows the mean loss of these,
+        any other one the mean of all units.
         """
-        n_means = part.place.means.shape[1]
+        n_means = part.standardised.means.shape[1]
         shares = np.zeros((n_means, len(part.floor)))
         shares[0] = 1
         for b, column in self.scale.columns_of_answers.items():
@@ -131,56 +141,75 @@ class Member:
         n_means, n_benchmarks = part.shares.shape
         if n_means == 1:
             return
-        own = self.scale.columns_of_answers
+        of_answers = self.scale.columns_of_answers
         scores = np.full((n_means, n_benchmarks), np.inf)
-        for column in range(n_means - len(own)):
+        for column in range(n_means - len(of_answers)):
             shares = np.zeros((n_means, n_benchmarks))
             shares[column] = 1
             part.follow(shares)
             part.find_mode()
             scores[column] = part.accuracy_scores()
-        if own:
+        if of_answers:
             part.follow(self._first_choice(part))
             part.find_mode()
-            found = part.accuracy_scores()
-            for b, column in own.items():
-                scores[column, b] = found[b]
+            first_scores = part.accuracy_scores()
+            for b, column in of_answers.items():
+                scores[column, b] = first_scores[b]
         part.follow(shares_by(scores))
         part.learn(LAST_ROUNDS)
         part.choose_amounts()
 
     # ---- new models
 
-    def exponents(self, place: Place) -> tuple[NDArray, NDArray]:
+    def means(self, standardised: Standardised) -> NDArray[np.float64]:
+        """Return means of exponents, `(M, B)`."""
+        followed = standardised.means @ self.posterior.shares
+        crosses = self.posterior.cross_covariances(standardised)
+        means = [
+            self._mean(b, followed[:, b], cross)
+            for b, cross in enumerate(crosses)
+        ]
+        return np.stack(means, axis=1)
+
+    def _mean(self, b: int, followed: NDArray, cross: NDArray) -> NDArray:
+        """Means of exponents on benchmark b, `(M,)`.
+
+        `followed`, `(M,)`, are the mean losses that it follows, and `cross`
+        the covariances with the fitted models.
+        """
+        part = self.posterior
+        prior = self.settings.level - part.scales[b] * followed
+        return prior + cross @ part.dual[b]
+
+    def exponents(self, standardised: Standardised) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents, `(M, B)` each.
 
         The variance includes what a model deviates by alone (`Settings.own`).
         """
         part, settings = self.posterior, self.settings
-        means = (place.means @ part.shares).T
-        parts = variances(place, means, part.worst, settings.tilt)
-        prior = settings.level_width**2 + part.scales[:, None]**2 * sum(
-            part.amounts[name] * each for name, each in zip(PARTS, parts))
-        mean, variance = np.empty((2, *means.T.shape))
+        followed = (standardised.means @ part.shares).T
+        parts = variances(standardised, followed, part.worst, settings.tilt)
+        total = sum(part.amounts[name] * parts[name] for name in PARTS)
+        prior = settings.level_width**2 + part.scales[:, None]**2 * total
+        mean, variance = np.empty((2, *followed.T.shape))
         for b, (cross, solved) in enumerate(
-                zip(part.cross_covariances(place), part.solved())):
+                zip(part.cross_covariances(standardised), part.solved())):
+            mean[:, b] = self._mean(b, followed[b], cross)
             known = (cross @ solved.solution.inverse[0] * cross).sum(axis=1)
-            mean[:, b] = settings.level - part.scales[b] * means[b]
-            mean[:, b] += cross @ part.dual[b]
             variance[:, b] = prior[b] - known
         return mean, np.maximum(variance, LEAST_VARIANCE)
 
-    def covariance(self, place: Place) -> NDArray[np.float64]:
+    def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
         part = self.posterior
         found = []
         for prior, cross, solved in zip(
-                part.prior_covariances(place), part.cross_covariances(place),
-                part.solved()):
+                part.prior_covariances(standardised),
+                part.cross_covariances(standardised), part.solved()):
             found.append(prior - cross @ solved.solution.inverse[0] @ cross.T)
         return np.stack(found)
 
-    def slopes(self, losses: Losses,
+    def slopes(self, losses: UnitLosses,
                b: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return how the exponent of benchmark b changes by losses.
 
@@ -191,44 +220,41 @@ class Member:
         the mean loss.
         """
         part, scale = self.posterior, self.scale
-        place = scale(losses, np.array([-1]))
-        followed = float(place.means[0] @ part.shares[:, b])
+        model = scale(losses, np.array([-1]))
+        followed = model.means[0] @ part.shares[:, [b]]
         amounts = part.amounts
         dual = part.scales[b]**2 * part.dual[b]
+        # By the mean loss that the benchmark follows: from the prior mean, the
+        # spread, and the bend, which grows as the mean loss falls.
         by_mean = -part.scales[b] + amounts['spread'] * (part.means[b] @ dual)
-        by_mean += amounts['bend'] * _slope_of_bend(part, b, followed) @ dual
-        # By the standardised mean losses, then by the values of units.
+        by_better = slope_of_wiener(part.worst[b] - followed,
+                                    part.worst[b] - part.means[b])[0]
+        by_mean -= amounts['bend'] * by_better @ dual
+        # By each standardised mean loss: of all units, groups, own answers.
         by_means = by_mean * part.shares[:, b]
+        # By the value of each unit: through the means of its groups,
         n_units, n_groups = scale.groups.shape
         of_groups = by_means[1:1 + n_groups] / scale.group_width
         by_value = scale.groups @ of_groups
+        # through the mean of all units,
         by_value += by_means[0] / scale.width / n_units
-        deviations = amounts['units'] * (dual @ part.place.units) / scale.size
-        by_value += deviations - deviations.mean()
+        # and through its deviation from this mean. Deviations of each fitted
+        # model have the mean 0, so that it does not matter what the mean of
+        # all units is.
+        by_value += amounts['units'] * (
+            dual @ part.standardised.units) / scale.size
+        # By the loss, of which the value is a logarithm or a multiple.
         by_loss = by_value * scale.slope(losses.units[0])
         if b not in scale.answers:
             return by_loss, np.zeros(0)
-        own = scale.answers[b]
-        n_tokens = part.place.answers[b].shape[1]
-        by_token = np.full(
-            n_tokens,
-            by_means[scale.columns_of_answers[b]] / own.width / n_tokens)
-        deviations = amounts['answers'] * (
-            dual @ part.place.answers[b]) / own.size
-        by_token += deviations - deviations.mean()
-        return by_loss, by_token / (own.knee + losses.answers[b][0])
-
-
-def _slope_of_bend(part: Fitted, b: int,
-                   followed: float) -> NDArray[np.float64]:
-    """Derivatives of the bend's covariances by a model's mean loss, `(n,)`.
-    """
-    better = max(part.worst[b] - followed, 0.)
-    others = np.maximum(part.worst[b] - part.means[b], 0)
-    # The derivative of kernels.wiener by its first argument.
-    by_better = np.where(better < others, better * others - better**2 / 2,
-                         others**2 / 2)
-    return -by_better
+        # By the losses of tokens of own answers, in the same steps.
+        of_answers = scale.answers[b]
+        deviations = part.standardised.answers[b]
+        by_token = amounts['answers'] * (dual @ deviations) / of_answers.size
+        by_token += (
+            by_means[scale.columns_of_answers[b]] / of_answers.width /
+            deviations.shape[1])
+        return by_loss, by_token / (of_answers.knee + losses.answers[b][0])
 
 
 def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
@@ -248,9 +274,10 @@ def rows_to_learn_from(values: NDArray, accuracies: NDArray,
     """
     rows = spread_out(values, most)
     for seen in ~np.isnan(accuracies).T:
-        own = np.flatnonzero(seen)
-        if seen[rows].sum() < min(LEAST_ROWS, len(own)):
-            rows = np.union1d(rows, own[spread_out(values[own], LEAST_ROWS)])
+        with_accuracy = np.flatnonzero(seen)
+        if seen[rows].sum() < min(LEAST_ROWS, len(with_accuracy)):
+            more = spread_out(values[with_accuracy], LEAST_ROWS)
+            rows = np.union1d(rows, with_accuracy[more])
     return rows
 
 

@@ -5,8 +5,8 @@ difference has far less noise than either mean. Its standard error is from a
 bootstrap of whole texts, drawn within their sources with one text fewer than
 there are (Rao and Wu, JASA 83, 1988).
 
-Each side of an interval has the length of the root of the sum of the squared
-ones from each origin of noise (Banerjee, Sankhya 22, 1960).
+On each side, half widths that single origins of noise would give are added in
+squares (Banerjee, Sankhya 22, 1960).
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -142,7 +142,8 @@ class Difference:
     def probability(self) -> float:
         """Probability that B is better.
 
-        It is that of the interval which ends at 0.
+        It is the p such that the p-quantile of the noise just reaches from the
+        value to 0.
         """
         from scipy.optimize import bisect
 
@@ -254,8 +255,9 @@ def run_noise(recipes: Sequence[ArrayLike],
         n_runs (tuple[int, int]): Number of runs in the means of A and of B.
 
     The mean of k runs has the tails of Student's t with an excess kurtosis
-    that is 1/k of that of a single run. The relative variances of its degrees
-    of freedom, and of those that the scatter is estimated from, add up.
+    that is 1/k of that of a single run. A variance known with d degrees of
+    freedom has the relative variance 2/d; those of the tails and of the
+    estimate add up, so 1/freedom = 1/known + 1/tails.
     """
     several = [
         np.asarray(values, np.float64) for values in recipes

@@ -36,7 +36,7 @@ class Observed:
         ])
 
     @cached_property
-    def counts(self) -> NDArray[np.bool_]:
+    def teaching(self) -> NDArray[np.bool_]:
         """True for benchmarks that hyper-parameters are learned from, `(B,)`.
 
         Benchmarks at chance are left out, unless all are at chance. Of equal

@@ -77,10 +77,11 @@ class Overall:
     ) -> 'Overall':
         """Make means over main benchmarks that the first method predicts.
 
-        Benchmarks that are not predictable yet are left out. So is a benchmark
-        with few real accuracies if more accuracies count without it, as other
-        models would have no mean, and a method without any mean. `joints` are
-        those of the methods, where known.
+        Benchmarks that are not predictable yet are left out. A model lacks a
+        mean if it lacks one benchmark. So benchmarks that few models ran are
+        dropped where that makes (models with a mean) x (benchmarks) larger.
+        Methods without any mean are dropped. `joints` are those of the
+        methods, where known.
         """
         predictions = predictions.select(benchmarks=[
             name for name in predictions.main
@@ -108,8 +109,8 @@ class Overall:
         rows = np.array(places(self.models, named.models))
         view = MeanView(*np.full((5, len(rows)), np.nan))
         _, low, high = named.joint.means(columns, level)
-        view.low[known] = np.clip(low, 0, 1)[rows[known]]
-        view.high[known] = np.clip(high, 0, 1)[rows[known]]
+        view.low[known] = low[rows[known]]
+        view.high[known] = high[rows[known]]
         ranked = known & self.ranked
         if ranked.any():
             # Ranks that are drawn for all models together, and the fewest for

@@ -18,14 +18,24 @@ its mode, where the curve is replaced by its tangent (Laplace's method;
 Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter
 3). Steps and evidence leave out the curvature of the curve (Gauss-Newton).
 
-All is computed from the `dual`: the inverse covariance of the targets of the
-tangents, times the targets minus their prior mean. It has one number for each
-accuracy, so the cost does not depend on the number of columns of a table.
+A tangent turns an accuracy into a *target*: the exponent at which the tangent
+has the height of the accuracy. With targets t, their prior mean m, and their
+covariance C, which includes noise, all is computed from the
+
+    dual = C^-1 (t - m)
+
+For example, an exponent has the posterior mean: its prior mean + covariances
+with the targets @ dual. The dual has one number for each accuracy, so the cost
+does not depend on the number of columns of a table.
 
 Hyper-parameters are logarithms: the amounts (as standard deviations), the
 typical scale, and for each benchmark its scale and its noise. Gradients of the
 evidence and of the cost of families left out are exact as long as tangents and
 `doubt` stay as they are.
+
+Two masks of benchmarks, `(B,)`, occur: from those of `teaching` the shared
+hyper-parameters are learned (amounts, typical scale, usual noise), and those
+`included` are part of a single cost.
 """
 from collections.abc import Callable
 from typing import NamedTuple, Optional
@@ -34,9 +44,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 
+from csv_plugin.core.calibration import doubt_of, weights_of_models
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
-from csv_plugin.core.kernels import PARTS, Place, covariances
+from csv_plugin.core.kernels import PARTS, Standardised, covariances
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -45,23 +56,36 @@ N_PARTS = len(PARTS)
 SCALES = N_PARTS + 1
 #: Degrees of freedom of Student's t in costs of families left out. So large
 #: errors cost less than by a normal distribution. A convention, not fitted.
-DEGREES = 4
+COST_DEGREES = 4
 #: Largest numbers of steps to a mode, and of halvings of a step that does not
 #: reduce the cost.
 NEWTON_STEPS, HALVINGS = 30, 9
-#: A mode is found when a step gains less than so many nats.
+#: A mode is found when a step reduces the cost by less than so many nats.
 GAIN = 1e-3
 #: Largest number of steps of hyper-parameters, and their largest change,
 #: before tangents are renewed: far from the mode, these would mislead them.
 HYPER_STEPS, HYPER_CHANGE = 15, 1.5
 
 
+class Applied(NamedTuple):
+    """Hyper-parameters as the model has them, no longer logarithms.
+
+    `part_variances`, `(P,)`, are the squared amounts of `PARTS`. `scales` and
+    `noise`, `(B,)`, are those of the benchmarks. `kernel`, `(B, M, M)`, is the
+    sum of the parts with these amounts.
+    """
+    part_variances: NDArray[np.float64]
+    scales: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    kernel: NDArray[np.float64]
+
+
 class Solution(NamedTuple):
-    """Solution of the linearised model.
+    """Solution of the linear model that has tangents in place of curves.
 
     `dual` is `(B, M)`. `inverse`, `(B, M, M)`, is the inverse covariance of
-    the targets, 0 where there is no accuracy. `evidence`, `(B,)`, is a
-    logarithm.
+    the targets. Both are 0 where there is no accuracy. `evidence`, `(B,)`, is
+    the logarithm of the evidence, less a constant.
     """
     dual: NDArray[np.float64]
     inverse: NDArray[np.float64]
@@ -72,10 +96,14 @@ class Posterior:
     """Exponents of M fitted models on B benchmarks.
 
     Accuracies are `(M, B)` in 0..1, NaN where there is none; `n_items` are
-    `(B,)`, 0 if unknown; `floor` is `(B,)`. `counts`, `(B,)`, is True for
-    benchmarks that amounts, the typical scale and the usual noise are fitted
-    to. The other benchmarks have scales and noise of their own, which are
-    fitted afterwards.
+    `(B,)`, 0 if unknown; `floor` is `(B,)`. `teaching`, `(B,)`, is True for
+    benchmarks that amounts, the typical scale and the usual noise are learned
+    from. The other benchmarks have scales and noise of their own, which are
+    fitted afterwards. `straight` is as in `Form`.
+
+    After `follow`, which says what mean losses benchmarks follow, a mode is
+    found by `find_mode`, or tangents are taken where an earlier fit had them
+    (`settle`). Then `scales`, `noise`, `line` and `solution` are set.
 
     Attributes:
         hyper: Hyper-parameters, see above.
@@ -83,40 +111,45 @@ class Posterior:
             `(C, B)`; sums over C are 1.
         means: The mean loss that each benchmark follows, `(B, M)`.
         worst: The largest of these, without absurd models, `(B,)`.
+        scales: Changes of exponents for one deviation of the mean loss,
+            `(B,)`.
+        noise: Noise of accuracies over p (1 - p), `(B,)`.
         line: Tangents at the mode.
         solution: Solution of the linear model with these tangents. Its dual is
             used for predictions.
-        found: The dual at which the tangents were taken, `(B, M)`. It is
-            within `GAIN` of `solution.dual`; a file keeps it, so that a loaded
-            model has the same tangents.
+        tangent_dual: The dual at which the tangents were taken, `(B, M)`. The
+            last step to it gained less than `GAIN` nats, unless `NEWTON_STEPS`
+            ran out first; `solution.dual` is one Newton step further. A file
+            keeps it, so that a loaded model has the same tangents.
         doubt: Variance that is added to the noise of accuracies of models that
             lie far off, `(M, B)`; 0 for others.
     """
 
-    def __init__(self, place: Place, accuracies: NDArray, n_items: NDArray,
-                 floor: NDArray, counts: NDArray, straight: float,
-                 settings: Settings) -> None:
-        self.settings, self.place, self.floor = settings, place, floor
-        self.counts = counts
-        self.straight = straight
+    def __init__(self, standardised: Standardised, accuracies: NDArray,
+                 n_items: NDArray, floor: NDArray, teaching: NDArray,
+                 straight: float, settings: Settings) -> None:
+        self.settings, self.standardised = settings, standardised
+        self.floor, self.teaching, self.straight = floor, teaching, straight
         self.accuracies = accuracies
         self.seen = ~np.isnan(accuracies)
         self.filled = np.nan_to_num(accuracies)
+        #: Models with an accuracy, by benchmark.
         self.rows = [np.flatnonzero(column) for column in self.seen.T]
         n_models, n_benchmarks = accuracies.shape
         items = filled_items(n_items)
+        #: Logarithms of the noise that independent items would have, `(B,)`.
         self.independent = np.log(1 / items)
-        share = np.where(self.seen, accuracies, .5)
-        self.item_variance = item_variance((share * items + 2) / (items + 4))
+        observed = np.where(self.seen, accuracies, .5)
+        self.item_variance = item_variance(
+            (observed * items + 2) / (items + 4))
         self.doubt = np.zeros((n_models, n_benchmarks))
+        #: Models of each family.
         self.families = [
-            np.flatnonzero(place.families == family)
-            for family in np.unique(place.families)
+            np.flatnonzero(standardised.families == family)
+            for family in np.unique(standardised.families)
         ]
-        # Models of a family are alike, so k of them count as the root of k.
-        self.weight = self.seen.astype(float)
-        for rows in self.families:
-            self.weight[rows] /= np.sqrt(len(rows))
+        self.weight = (
+            self.seen * weights_of_models(standardised.families)[:, None])
         amounts = [getattr(settings, part) for part in PARTS]
         self.hyper = np.concatenate([
             amounts,
@@ -134,47 +167,52 @@ class Posterior:
         stay as they are, and the kernel's parts take no memory.
         """
         self.shares, self.kernel = shares, kernel
-        self.means = (self.place.means @ shares).T
-        self.worst = worst_means(self.place, self.means, self.settings)
-        self.parts = [] if kernel is not None else covariances(
-            self.place, self.means, self.worst, self.settings.tilt)
+        self.means = (self.standardised.means @ shares).T
+        self.worst = self.means[:, self.standardised.sound].max(axis=1)
+        self.parts: list[NDArray] = []
+        if kernel is None:
+            self.parts = covariances(self.standardised, self.means, self.worst,
+                                     self.settings.tilt)
         self.dual = np.zeros_like(self.dual)
 
     # ---- the mode
 
-    def _apply(self, hyper: NDArray) -> NDArray:
-        """Set amounts, scales and noise; return the kernel, `(B, M, M)`.
+    def _applied(self, hyper: NDArray) -> Applied:
+        part_variances = np.exp(2 * hyper[:N_PARTS])
+        scales, noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        kernel = self.kernel
+        if kernel is None:
+            # Some parts are the same on all benchmarks, `(1, M, M)`.
+            total = sum(variance * part
+                        for variance, part in zip(part_variances, self.parts))
+            kernel = np.broadcast_to(total, (len(scales), *total.shape[1:]))
+        return Applied(part_variances, scales, noise, kernel)
 
-        `_cost` and `_solve` use what is set.
-        """
-        n_benchmarks = len(self.dual)
-        self.part_variances = np.exp(2 * hyper[:N_PARTS])
-        self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
-        if self.kernel is not None:
-            return self.kernel
-        kernel = sum(
-            variance * part
-            for variance, part in zip(self.part_variances, self.parts))
-        return np.broadcast_to(kernel, (n_benchmarks, *kernel.shape[1:]))
+    def _prior_mean(self, applied: Applied) -> NDArray:
+        """Prior means of exponents, `(M, B)`."""
+        return self.settings.level - applied.scales * self.means.T
 
-    @property
-    def _prior_mean(self) -> NDArray:
-        return self.settings.level - self.scales * self.means.T
-
-    def _line(self) -> Line:
-        return line_at(self.exponents, self.filled, self.floor, self.straight)
-
-    def _cost(self, kernel: NDArray, dual: NDArray) -> NDArray:
-        """Minus log posterior by benchmark, `(B,)`, of a dual `(B, M)`.
-
-        Sets `exponents`, where `_line` takes tangents.
-        """
-        above = (
+    def _above(self, applied: Applied, dual: NDArray) -> NDArray:
+        """Exponents less their prior means, `(M, B)`, of a dual `(B, M)`."""
+        return (
             self.settings.level_width**2 * dual.sum(axis=1) +
-            self.scales**2 * np.einsum('bij,bj->ib', kernel, dual))
-        self.exponents = self._prior_mean + above
-        errors = np.where(self.seen, self.filled - self._line().heights, 0)
-        variance = self.noise * self.item_variance + self.doubt
+            applied.scales**2 * np.einsum('bij,bj->ib', applied.kernel, dual))
+
+    def _line(self, applied: Applied, dual: NDArray) -> Line:
+        """Tangents at the exponents of a dual `(B, M)`."""
+        exponents = self._prior_mean(applied) + self._above(applied, dual)
+        return line_at(exponents, self.filled, self.floor, self.straight)
+
+    def _cost(self, applied: Applied, dual: NDArray) -> NDArray:
+        """Minus log posterior by benchmark, `(B,)`, of a dual `(B, M)`."""
+        above = self._above(applied, dual)
+        line = line_at(
+            self._prior_mean(applied) + above, self.filled, self.floor,
+            self.straight)
+        errors = np.where(self.seen, self.filled - line.heights, 0)
+        variance = applied.noise * self.item_variance + self.doubt
+        # The prior of exponents costs above' covariance^-1 above / 2, and
+        # covariance^-1 above is the dual.
         return .5 * (errors**2 / variance + dual.T * above).sum(axis=0)
 
     def find_mode(self) -> None:
@@ -183,20 +221,21 @@ class Posterior:
         Gauss-Newton steps on the dual, from the last mode or from 0. A step is
         halved for each benchmark until it reduces the benchmark's cost.
         """
-        kernel, dual = self._apply(self.hyper), self.dual
-        now = self._cost(kernel, dual)
-        from_zero = self._cost(kernel, 0 * dual)
+        applied, dual = self._applied(self.hyper), self.dual
+        now = self._cost(applied, dual)
+        from_zero = self._cost(applied, 0 * dual)
         dual = np.where((from_zero < now)[:, None], 0, dual)
         now = np.minimum(from_zero, now)
         for _ in range(NEWTON_STEPS):
-            self._cost(kernel, dual)
-            step = self._solve(kernel, self._line(), False).dual - dual
+            line = self._line(applied, dual)
+            step = self._solve(applied, line, False).dual - dual
             length, old = np.ones(len(dual)), now
             for _ in range(HALVINGS):
-                now = self._cost(kernel, dual + length[:, None] * step)
+                now = self._cost(applied, dual + length[:, None] * step)
                 length = np.where(now < old, length, length / 2)
                 if (now < old).all():
                     break
+            # Benchmarks that no halving helped stay where they are.
             length = np.where(now < old, length, 0)
             dual = dual + length[:, None] * step
             now = np.minimum(now, old)
@@ -206,32 +245,36 @@ class Posterior:
 
     def settle(self, dual: NDArray) -> None:
         """Take tangents at a dual, and solve the model with them."""
-        kernel = self._apply(self.hyper)
-        self.found = dual
-        self._cost(kernel, dual)
-        self.line = self._line()
-        self.solution = self._solve(kernel, self.line)
+        applied = self._applied(self.hyper)
+        self.scales, self.noise = applied.scales, applied.noise
+        self.tangent_dual = dual
+        self.line = self._line(applied, dual)
+        self.solution = self._solve(applied, self.line)
         self.dual = self.solution.dual
 
     def _solve(self,
-               kernel: NDArray,
+               applied: Applied,
                line: Line,
-               inverse: bool = True) -> Solution:
-        """Solve the linear model, one Cholesky factor for each benchmark."""
+               with_inverse: bool = True) -> Solution:
+        """Solve the linear model, one Cholesky factor for each benchmark.
+
+        Without the inverse, `Solution.inverse` is empty.
+        """
         n_benchmarks, n_models = self.dual.shape
         duals = np.zeros((n_benchmarks, n_models))
-        inverses = np.zeros(
-            (n_benchmarks if inverse else 0, n_models, n_models))
+        n_inverses = n_benchmarks if with_inverse else 0
+        inverses = np.zeros((n_inverses, n_models, n_models))
         evidence = np.zeros(n_benchmarks)
-        above = line.targets - self._prior_mean
+        above = line.targets - self._prior_mean(applied)
         for b, rows in enumerate(self.rows):
             block = np.ix_(rows, rows)
             # A copy, which is changed in place: of many models it is large.
-            matrix = kernel[b][block]
-            matrix *= self.scales[b]**2
+            matrix = applied.kernel[b][block]
+            matrix *= applied.scales[b]**2
             matrix += self.settings.level_width**2
+            # Noise of accuracies is noise of targets over the squared slope.
             variance = (
-                self.noise[b] * self.item_variance[rows, b] +
+                applied.noise[b] * self.item_variance[rows, b] +
                 self.doubt[rows, b])
             matrix[np.diag_indices(len(rows))] += (
                 variance / line.slopes[rows, b]**2)
@@ -241,7 +284,8 @@ class Posterior:
             duals[b, rows] = cho_solve(factor, above[rows, b])
             evidence[b] -= np.log(np.diag(factor[0])).sum()
             evidence[b] -= .5 * above[rows, b] @ duals[b, rows]
-            if inverse:
+            if with_inverse:
+                # LAPACK fills only the lower half of the inverse.
                 lower = np.tril(
                     lapack.dpotri(factor[0], lower=1, overwrite_c=1)[0])
                 lower += np.tril(lower, -1).T
@@ -251,121 +295,143 @@ class Posterior:
     # ---- hyper-parameters
 
     def _prior(self, hyper: NDArray,
-               counted: NDArray) -> tuple[float, NDArray]:
+               included: NDArray) -> tuple[float, NDArray]:
         """Minus log prior of hyper-parameters, and its gradient.
 
-        Only benchmarks that are counted, `(B,)`, have a prior. That of noise
-        is about the mean over the benchmarks of `counts`.
+        Only benchmarks that are `included`, `(B,)`, have a prior. That of
+        noise is about the mean over the benchmarks of `teaching`.
         """
-        settings, n = self.settings, len(self.dual)
+        settings, n, teaching = self.settings, len(self.dual), self.teaching
+        # All below are distances from prior means, in standard deviations.
         amounts = np.array([getattr(settings, part) for part in PARTS])
         parts = (hyper[:N_PARTS] - amounts) / settings.width
         typical = (hyper[N_PARTS] - settings.typical) / settings.width
         scales = hyper[SCALES:SCALES + n] - hyper[N_PARTS]
-        scales = counted * scales / settings.scale_width
+        scales = included * scales / settings.scale_width
         noise = hyper[SCALES + n:] - self.independent - settings.noise
-        mean = noise[self.counts].mean()
+        mean = noise[teaching].mean()
         common = mean / settings.noise_width
-        each = counted * (noise - mean) / settings.noise_width
-        by_mean = (common - each.sum()) * self.counts / self.counts.sum()
+        each = included * (noise - mean) / settings.noise_width
+        squares = (
+            parts @ parts + typical**2 + scales @ scales + each @ each +
+            common**2)
+        # The mean over `teaching` changes with each of their noises.
+        by_mean = (common - each.sum()) * teaching / teaching.sum()
         gradient = np.concatenate([
             parts / settings.width,
             [typical / settings.width - scales.sum() / settings.scale_width],
             scales / settings.scale_width,
             (each + by_mean) / settings.noise_width
         ])
-        squares = (
-            parts @ parts + typical**2 + scales @ scales + each @ each +
-            common**2)
         return .5 * squares, gradient
 
-    def _gradient(self, hyper: NDArray, kernel: NDArray, line: Line,
-                  by_matrix: NDArray, by_above: NDArray) -> NDArray:
+    def _gradient(self, applied: Applied, line: Line, by_matrix: NDArray,
+                  by_above: NDArray) -> NDArray:
         """Gradient of a cost by hyper-parameters, without their prior.
 
         `by_matrix`, `(B, M, M)`, are derivatives of the cost by covariances of
         targets, and `by_above`, `(B, M)`, by targets minus their prior mean.
+        All hyper-parameters are logarithms, so each derivative is multiplied
+        by what the hyper-parameter is the logarithm of.
         """
-        n = len(self.dual)
-        gradient = np.zeros_like(hyper)
-        scaled = self.scales[:, None, None]**2 * by_matrix
+        n, scales = len(self.dual), applied.scales
+        gradient = np.zeros_like(self.hyper)
+        scaled = scales[:, None, None]**2 * by_matrix
         gradient[:N_PARTS] = [
             2 * variance * (part * scaled).sum()
-            for variance, part in zip(self.part_variances, self.parts)
+            for variance, part in zip(applied.part_variances, self.parts)
         ]
-        gradient[SCALES:SCALES +
-                 n] = (2 * (scaled * kernel).sum(axis=(1, 2)) + self.scales *
-                       (by_above * self.means).sum(axis=1))
+        # A scale is in the covariance and in the prior mean.
+        by_covariance = 2 * (scaled * applied.kernel).sum(axis=(1, 2))
+        by_mean = scales * (by_above * self.means).sum(axis=1)
+        gradient[SCALES:SCALES + n] = by_covariance + by_mean
         spread = np.where(self.seen, self.item_variance / line.slopes**2, 0)
         diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
-        gradient[SCALES + n:] = self.noise * (diagonal * spread.T).sum(axis=1)
+        gradient[SCALES +
+                 n:] = applied.noise * (diagonal * spread.T).sum(axis=1)
         return gradient
 
     def evidence_cost(self, hyper: NDArray, line: Line,
-                      counted: NDArray) -> tuple[float, NDArray]:
+                      included: NDArray) -> tuple[float, NDArray]:
         """Return minus log of evidence times prior, and its gradient.
 
-        The evidence is that of the benchmarks that are counted, `(B,)`.
+        The evidence is that of the benchmarks that are `included`, `(B,)`.
         """
-        cost, gradient = self._prior(hyper, counted)
-        kernel = self._apply(hyper)
-        dual, inverse, evidence = self._solve(kernel, line)
+        cost, gradient = self._prior(hyper, included)
+        applied = self._applied(hyper)
+        dual, inverse, evidence = self._solve(applied, line)
         by_matrix = .5 * (inverse - dual[:, :, None] * dual[:, None])
-        by_matrix *= counted[:, None, None]
-        by_above = counted[:, None] * dual
-        return cost - evidence @ counted, gradient + self._gradient(
-            hyper, kernel, line, by_matrix, by_above)
+        by_matrix *= included[:, None, None]
+        by_above = included[:, None] * dual
+        gradient += self._gradient(applied, line, by_matrix, by_above)
+        return cost - evidence @ included, gradient
 
     def cost_of_exponents(self, hyper: NDArray, line: Line,
-                          counted: NDArray) -> tuple[float, NDArray]:
+                          included: NDArray) -> tuple[float, NDArray]:
         """Return the cost of families left out, and its gradient.
 
         The cost is minus the log score of targets, which are exponents, by
-        Student's t, plus minus the log prior. Errors of the targets of a
-        family that is left out are `E dual`, and their covariance is `E`, the
-        inverse of the family's block of the inverse covariance. Benchmarks
-        that are counted, `(B,)`, have a part in it.
+        Student's t, plus minus the log prior. Benchmarks that are `included`,
+        `(B,)`, have a part in it. It has a gradient in closed form, so that
+        amounts can be chosen by it. Candidates with other tangents are
+        compared by `accuracy_scores`.
 
-        It has a gradient in closed form, so that amounts can be chosen by it.
-        Candidates with other tangents are compared by `accuracy_scores`.
+        P is the inverse covariance C^-1 of the targets, a the targets minus
+        their prior mean, d = P a the dual, and F a family that is left out.
+        Then the errors of its targets have the covariance and are
+
+            E = (P_FF)^-1        e = E d_F
+            dE = -E dP_FF E      de = dE d_F + E dd_F
+
+        and with changes of hyper-parameters
+
+            dP = -P dC P         dd = P da - P dC d
         """
-        cost, gradient = self._prior(hyper, counted)
-        kernel = self._apply(hyper)
-        dual, inverse, _ = self._solve(kernel, line)
+        cost, gradient = self._prior(hyper, included)
+        applied = self._applied(hyper)
+        dual, inverse, _ = self._solve(applied, line)
+        # Derivatives of the cost by P and d, summed over families.
         by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
-        power = (DEGREES + 1) / 2
+        power = (COST_DEGREES + 1) / 2
         for rows in self.families:
-            errors, matrix = self._left_out(rows, dual, inverse)
+            errors, matrix = self._errors_without(rows, dual, inverse)
             variance = np.diagonal(matrix, axis1=1, axis2=2)
-            weight = self.weight[rows].T * counted[:, None]
-            ratio = errors**2 / (DEGREES * variance)
+            weight = self.weight[rows].T * included[:, None]
+            ratio = errors**2 / (COST_DEGREES * variance)
             terms = .5 * np.log(variance) + power * np.log1p(ratio)
             cost += (weight * terms).sum()
+            # Derivatives by e, by the diagonal of E, and by all of E, on
+            # which e depends, too.
             by_error = (
                 weight * 2 * power / (1 + ratio) * errors /
-                (DEGREES * variance))
+                (COST_DEGREES * variance))
             by_variance = weight * (.5 - power * ratio /
                                     (1 + ratio)) / variance
             by_block = by_error[:, :, None] * dual[:, None, rows]
-            places = np.arange(len(rows))
-            by_block[:, places, places] += by_variance
+            diagonal = np.arange(len(rows))
+            by_block[:, diagonal, diagonal] += by_variance
             by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
-            every = np.ix_(np.arange(len(dual)), rows, rows)
-            by_inverse[every] -= matrix @ by_block @ matrix
+            block = np.ix_(np.arange(len(dual)), rows, rows)
+            by_inverse[block] -= matrix @ by_block @ matrix
         by_inverse = (by_inverse + by_inverse.transpose(0, 2, 1)) / 2
+        # From P and d on to C and a.
         by_above = np.einsum('bij,bj->bi', inverse, by_dual)
         mixed = by_above[:, :, None] * dual[:, None]
         by_matrix = (-inverse @ by_inverse @ inverse -
                      (mixed + mixed.transpose(0, 2, 1)) / 2)
-        return cost, gradient + self._gradient(hyper, kernel, line, by_matrix,
-                                               by_above)
+        gradient += self._gradient(applied, line, by_matrix, by_above)
+        return cost, gradient
 
-    def _left_out(self, rows: NDArray, dual: NDArray,
-                  inverse: NDArray) -> tuple[NDArray, NDArray]:
+    def _errors_without(self, rows: NDArray, dual: NDArray,
+                        inverse: NDArray) -> tuple[NDArray, NDArray]:
         """Errors `(B, m)` and covariances `(B, m, m)` of a family's targets,
         predicted without the family.
+
+        `rows` are the m models of the family. Results mean nothing where a
+        model has no accuracy.
         """
         block = inverse[:, rows][:, :, rows]
+        # Rows without an accuracy are 0; 1 makes the block invertible.
         unseen = ~self.seen[rows].T
         block = block + np.eye(len(rows)) * unseen[:, :, None]
         matrix = np.linalg.inv(block)
@@ -373,16 +439,17 @@ class Posterior:
 
     def learn(self, rounds: int) -> None:
         """Find hyper-parameters of most evidence, and the mode, in turns."""
+        n, others = len(self.teaching), np.flatnonzero(~self.teaching)
         for _ in range(rounds):
             self.find_mode()
             self._find_doubt()
-            every = np.arange(len(self.hyper))
-            self.hyper = self._least(self.evidence_cost, every, self.counts)
-            if not self.counts.all():
-                others = SCALES + np.flatnonzero(~self.counts)
-                free = np.concatenate([others, others + len(self.counts)])
+            self.hyper = self._least(self.evidence_cost,
+                                     np.arange(len(self.hyper)), self.teaching)
+            if len(others):
+                # Of the other benchmarks, only their own scales and noise.
+                free = np.concatenate([SCALES + others, SCALES + n + others])
                 self.hyper = self._least(self.evidence_cost, free,
-                                         ~self.counts)
+                                         ~self.teaching)
         self.find_mode()
 
     def choose_amounts(self) -> None:
@@ -393,7 +460,7 @@ class Posterior:
         (tools/studies/LOG.md).
         """
         self.hyper = self._least(self.cost_of_exponents, np.arange(N_PARTS),
-                                 self.counts)
+                                 self.teaching)
         self.find_mode_and_doubt()
 
     def find_mode_and_doubt(self) -> None:
@@ -404,35 +471,35 @@ class Posterior:
         self.find_mode()
 
     def _least(self, cost: Callable, free: NDArray,
-               counted: NDArray) -> NDArray:
+               included: NDArray) -> NDArray:
         """Hyper-parameters of least cost; those of the indices `free` change.
         """
         # scipy.optimize takes long to load, and only fits need it.
         from scipy.optimize import minimize
-        line, hyper = self._line(), self.hyper.copy()
+        line, hyper = self.line, self.hyper.copy()
 
         def cost_of_free(values: NDArray) -> tuple[float, NDArray]:
             """Return the cost and its gradient, with these values at `free`.
             """
             hyper[free] = values
-            value, gradient = cost(hyper, line, counted)
+            value, gradient = cost(hyper, line, included)
             return value, gradient[free]
 
         start = self.hyper[free]
         bounds = [(value - HYPER_CHANGE, value + HYPER_CHANGE)
                   for value in start]
-        found = minimize(
+        least = minimize(
             cost_of_free,
             start,
             jac=True,
             method='L-BFGS-B',
             bounds=bounds,
             options={'maxiter': HYPER_STEPS})
-        hyper[free] = found.x
+        hyper[free] = least.x
         return hyper
 
     def _find_doubt(self) -> None:
-        self.doubt = doubt_of(*self.left_out_errors(), self.counts,
+        self.doubt = doubt_of(*self.left_out_errors(), self.teaching,
                               self.settings.outlier)
 
     # ---- families left out
@@ -448,8 +515,8 @@ class Posterior:
         of_noise = self.noise * self.item_variance + self.doubt
         of_noise = of_noise / self.line.slopes**2
         for rows in self.families:
-            errors, matrix = self._left_out(rows, self.dual,
-                                            self.solution.inverse)
+            errors, matrix = self._errors_without(rows, self.dual,
+                                                  self.solution.inverse)
             mean[rows] = self.line.targets[rows] - errors.T
             total = np.diagonal(matrix, axis1=1, axis2=2).T
             variance[rows] = np.maximum(total - of_noise[rows], LEAST_VARIANCE)
@@ -473,31 +540,6 @@ class Posterior:
         of the deviations, so a candidate does not gain by doubting models.
         """
         errors, deviation = self.left_out_errors()
-        power = (DEGREES + 1) / 2
-        cost = np.log(deviation) + power * np.log1p(errors**2 / DEGREES)
+        power = (COST_DEGREES + 1) / 2
+        cost = np.log(deviation) + power * np.log1p(errors**2 / COST_DEGREES)
         return np.nansum(self.weight * cost, axis=0)
-
-
-def worst_means(place: Place, means: NDArray,
-                settings: Settings) -> NDArray[np.float64]:
-    """Return the largest mean loss by benchmark, `(B,)`, of sound models.
-
-    `means`, `(B, M)`, are the mean losses that benchmarks follow.
-    """
-    sound = np.abs(place.means[:, 0]) <= settings.sound
-    return means[:, sound].max(axis=1)
-
-
-def doubt_of(errors: NDArray, deviations: NDArray, counts: NDArray,
-             outlier: float) -> NDArray[np.float64]:
-    """Return the variance to add for models that others do not explain.
-
-    It is their predicted variance, times what their mean squared error exceeds
-    the square of `outlier` by. Errors over deviations, and these, are
-    `(M, B)`, the errors NaN where there is no accuracy. Errors count on the
-    benchmarks of `counts`, `(B,)`.
-    """
-    n_seen = np.maximum((~np.isnan(errors[:, counts])).sum(axis=1), 1)
-    squares = np.nansum(errors[:, counts]**2, axis=1) / n_seen
-    beyond = np.maximum(squares - outlier**2, 0)
-    return np.where(np.isnan(errors), 0, deviations**2 * beyond[:, None])

@@ -101,8 +101,9 @@ class Predictions(PublicNames):
     of the intervals (`low`, `high`) and the flags of `Prediction` are `(M, B,
     P)`. The main method is first, and none is called `REAL`. `real`, `(M, B)`,
     are observed accuracies, NaN where unknown. `level` is NaN if unknown.
-    `more_noise`, `(M, B, P)`, is what the noise of the items that were run
-    exceeds that in the interval by, over p (1 - p); see `judged`.
+    `more_noise`, `(M, B, P)`, is extra variance of the observed accuracy, over
+    p (1 - p), where fewer items were run than the interval assumes; see
+    `judged`.
     `missing` has reasons for missing values by model, benchmark and method (or
     `REAL`); some gaps have none. `chance` has accuracies at random guessing,
     by benchmark, where known. Means leave out the benchmarks of
@@ -355,23 +356,20 @@ class Predictions(PublicNames):
         return sizes.sum(axis=0) / np.where(n_models, n_models, np.nan)
 
     def judged(self, method: str) -> tuple[NDArray, NDArray]:
-        """Return the ends of what accuracies are judged by, each `(M, B)`.
+        """Return intervals, widened by `more_noise`, as ends `(M, B)` each.
 
-        They are the intervals, wider where fewer items were run than these
-        count on (`more_noise`).
+        Observed accuracies are judged by these.
         """
         p = self._place('methods', method)
         values = self.values[:, :, p]
+        low, high = self.low[:, :, p], self.high[:, :, p]
         noise = ndtri((1 + self.level) / 2) * np.sqrt(
             self.more_noise[:, :, p] * item_variance(values))
-        down = np.hypot(values - self.low[:, :, p], noise)
-        up = np.hypot(self.high[:, :, p] - values, noise)
+        wide_low = np.maximum(values - np.hypot(values - low, noise), 0)
+        wide_high = np.minimum(values + np.hypot(high - values, noise), 1)
         # Where all items were run, the ends stay as they are.
         fewer = noise > 0
-        return (np.where(fewer, np.maximum(values - down, 0), self.low[:, :,
-                                                                       p]),
-                np.where(fewer, np.minimum(values + up, 1), self.high[:, :,
-                                                                      p]))
+        return np.where(fewer, wide_low, low), np.where(fewer, wide_high, high)
 
     def covered(self, method: str) -> NDArray[np.bool_]:
         """Return True for held-out cells that `judged` covers, `(M, B)`."""

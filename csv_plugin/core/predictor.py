@@ -1,7 +1,6 @@
 """Predicts accuracies of models from their losses."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
@@ -17,7 +16,7 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       equal_rows)
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import Losses as UnitLosses
+from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.observed import Observed
@@ -39,12 +38,12 @@ NO_OTHER_FAMILY = Missing(
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Kinds of the K feature columns.
+    """Which of the K feature columns are units, and which tokens of answers.
 
-    `columns` are indices of the columns that are units, `(U,)`, such as texts,
-    and `sources` the names of their sources, `(U,)`, '' where there is none.
-    `answers` are indices of columns that are tokens of the right answers in a
-    benchmark's own texts, by the name of the benchmark.
+    Units are the columns of the mean loss, such as texts. `columns` are their
+    indices, `(U,)`, and `sources` the names of their sources, `(U,)`, '' where
+    there is none. `answers` are indices of columns that are tokens of the
+    right answers in a benchmark's own texts, by the name of the benchmark.
     """
     columns: NDArray[np.int64]
     sources: NDArray[np.str_]
@@ -105,9 +104,9 @@ class BenchmarkFit:
     is False if means leave the benchmark out. With `at_chance`, noise of items
     explains all accuracies above chance, so nothing can be predicted yet.
     `error` is the root mean squared error of fitted models without their
-    family, a fraction, and `expected_error` the median over these models of
-    the standard deviations of their errors that were expected. `notes` are
-    remarks for users.
+    family, a fraction, and `expected_error` the median of the standard
+    deviations that were predicted for these errors. `notes` are remarks for
+    users.
     """
     benchmark: str
     chance: float
@@ -129,9 +128,10 @@ class Predictor(PublicNames):
     `columns` are the K feature columns, and the texts. `model` is the model of
     accuracies, and `fit` what it was fitted to. `versions` are those of
     packages at training. Losses are mapped onto the T tokens `targets`; None
-    if it was fitted to tables. `matrix`, `(T, K)`, is the share of a token's
-    nats in each column; see `TokenColumns`. `mean_losses` are the least and
-    the greatest of the training models.
+    if it was fitted to tables. `matrix`, `(T, K)`, makes columns of token
+    losses: column k of a model is the sum over tokens t of
+    loss[t] x matrix[t, k].
+    `mean_losses` are the least and the greatest of the training models.
 
     Raises:
         InputError: There is no benchmark, or one twice.
@@ -237,14 +237,13 @@ class Predictor(PublicNames):
         benchmark.
         """
         self.benchmark(benchmark)
-        b, found = self.names.index(benchmark), np.zeros(
-            len(self.columns.units))
-        model = self.model
+        b, model = self.names.index(benchmark), self.model
         if isinstance(model, CurveModel):
             alpha = float(model.curves.alpha[b])
             return alpha * self._score_weights(benchmark)
         typical = np.median(self.fit.losses, axis=0)[None]
         losses = self.fit.units.losses(typical, self.names)
+        found = np.zeros(len(self.columns.units))
         for share, member in zip(model.shares[:, b], model.members):
             by_unit, by_token = member.slopes(losses, b)
             found[self.fit.units.columns] += share * by_unit
@@ -408,7 +407,7 @@ class Predictor(PublicNames):
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
         seen = ~np.isnan(observed)
-        numbers = joint.places[0].families
+        numbers = joint.model_rows[0].families
         changed = np.isin(numbers, numbers[seen.any(axis=1)])[:, None] & ~seen
         return replace(
             table,
@@ -418,7 +417,7 @@ class Predictor(PublicNames):
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict the fitted models from models of other families.
 
-        In closed form, for every accuracy that was fitted to. There is no
+        That is for every accuracy that was fitted to. There is no
         prediction, but a reason, where a model or all other families have no
         accuracy on a benchmark.
         """
@@ -447,11 +446,12 @@ class Predictor(PublicNames):
         far = 1.5
         low, high = joint.intervals(level)
         shape = joint.mean.shape
+        is_far = np.sqrt(joint.variance) > far * self.model.usual_deviations
         cubes: dict[str, Any] = dict(
             values=joint.accuracies,
             low=low,
             high=high,
-            extrapolated=np.sqrt(joint.variance) > far * self._usual,
+            extrapolated=is_far,
             in_sample=np.stack(
                 [np.isin(models, part.fit_models) for part in self.benchmarks],
                 axis=1),
@@ -471,11 +471,6 @@ class Predictor(PublicNames):
                 name: cube[:, :, None]
                 for name, cube in cubes.items()
             })
-
-    @cached_property
-    def _usual(self) -> NDArray:
-        """Deviations of exponents of fitted models without their family."""
-        return self.model.usual_deviations
 
     def check_tokens(self, where: str = 'predictor') -> None:
         """Raise an `InputError` if the predictor was fitted to tables.

@@ -41,8 +41,8 @@ class Settings:
             change of the exponent for one standard deviation of the mean loss.
         scale_width: Standard deviation of the logarithm of scale_b about that
             of the typical scale.
-        spread: Amount by which slopes on the mean loss differ between
-            benchmarks, beyond what their scales explain.
+        spread: Amount by which the slope of exponents on the mean loss differs
+            from minus `scale_b`, which is its prior mean.
         units: Amount of what single units' losses add to the mean loss: how
             far salience weights depart from equal ones.
         answers: Amount of what single tokens of the right answers of the
@@ -52,31 +52,34 @@ class Settings:
         own: Amount by which a single model deviates.
         width: Standard deviation of the priors of `typical` and of the six
             amounts.
-        tilt: Variance of the slope by which a family deviates along the mean
-            loss, relative to that of its level.
+        tilt: A family deviates by a line of the mean loss: this is the
+            variance of the line's slope over that of its level at the median
+            mean loss.
         noise: Prior mean of the logarithm of the noise of accuracies, relative
             to p (1 - p) / n, the noise of n independent items.
         noise_width: Standard deviation of that logarithm: of its mean over
             benchmarks about `noise`, and of each benchmark about this mean.
         floors: Candidates for the floor of a benchmark, as shares of its
             chance level.
-        knee: Loss of a token in nats at which log(1 + loss / knee) turns from
-            a line into a logarithm.
+        knee: Losses of single tokens of answers, in nats, enter as
+            log(1 + loss / knee): nearly linear far below the knee, nearly
+            logarithmic far above it.
         least: Losses below this share of the typical loss count as this share.
-        reliable: Part of the noise of every unit, as a share of the standard
-            deviation of the unit's values. It is added in squares, so that no
-            unit is taken as free of noise.
+        least_noise: Noise that every unit has at least, as a share of the
+            standard deviation of the unit's values. Its square is added to
+            that of the noise that is estimated.
         cluster: Smallest cluster of units whose mean loss is a candidate for a
             benchmark, as a share of all units.
-        sound: Models whose mean loss is more standard deviations away from the
-            median are left out when values of losses are standardised.
+        sound: A model is absurd if its mean loss is farther from the median
+            than this number of widths (`kernels.middle_and_width`). Losses are
+            standardised, and bends begin, without absurd models.
         outlier: A model counts less if its root mean squared error, when its
             family is left out, exceeds this number of expected deviations.
-        most: Largest number of models that hyper-parameters, and weights of
-            forms and mean losses, are fitted to. All models count in the
-            posterior.
-        degrees: Least degrees of freedom of the tails of errors.
-        stretch: Least factor of predicted deviations. Amounts, forms and
+        most_models: Largest number of models that hyper-parameters, and
+            weights of forms and mean losses, are fitted to. All models count
+            in the posterior.
+        least_degrees: Least degrees of freedom of the tails of errors.
+        least_stretch: Least factor of predicted deviations. Amounts, forms and
             floors are chosen by errors of families left out, and the same
             errors say how far predictions err, so they are a little too small.
     """
@@ -99,10 +102,10 @@ class Settings:
     floors: tuple[float, ...] = (.95, .8, .5, 0.)
     knee: float = .1
     least: float = .05
-    reliable: float = .3
+    least_noise: float = .3
     cluster: float = .1
     sound: float = 6.
     outlier: float = 3.
-    most: int = 150
-    degrees: float = 2.5
-    stretch: float = 1.1
+    most_models: int = 150
+    least_degrees: float = 2.5
+    least_stretch: float = 1.1

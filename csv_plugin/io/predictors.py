@@ -61,7 +61,7 @@ _FIT = {
 #: The same of the model of accuracies, and of each form: H hyper-parameters, C
 #: mean losses.
 _MODEL = {'model.floor': 'fB', 'model.shares': 'fFB'}
-_FORM = {'hyper': 'fH', 'shares': 'fCB', 'found': 'fBn', 'doubt': 'fnB'}
+_FORM = {'hyper': 'fH', 'shares': 'fCB', 'tangent_dual': 'fBn', 'doubt': 'fnB'}
 #: The same of curves; -1 where nothing was left out.
 _CURVES = {
     'curves.alpha': 'fB',
@@ -120,7 +120,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     else:
         arrays |= {'model.floor': model.floor, 'model.shares': model.shares}
         for f, member in enumerate(model.members):
-            for name, array in member.found.items():
+            for name, array in member.state.items():
                 arrays[f'{f}.{name}'] = array
     texts = []
     if columns.scored is not None:
@@ -310,7 +310,7 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
         raise InputError('settings', f'{sorted(names)}', f'{sorted(values)}',
                          _REMEDY)
     kinds = dict.fromkeys(names, 'a number')
-    kinds |= {'forms': 'a list', 'floors': 'a list', 'most': 'a count'}
+    kinds |= {'forms': 'a list', 'floors': 'a list', 'most_models': 'a count'}
     check_fields(path, 'the settings', values, kinds, _REMEDY)
     numbers = {name: values[name] for name in names - {'forms', 'floors'}}
     for name, value in numbers.items():

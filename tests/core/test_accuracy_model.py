@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracy_model import AccuracyModel
-from csv_plugin.core.kernels import Losses
+from csv_plugin.core.kernels import UnitLosses
 from tests.core.worlds import KINDS, fitted, observed, plain
 
 
@@ -31,7 +31,7 @@ def test_it_is_restored_as_it_was_found(kind):
     model = fitted(kind)
     again = AccuracyModel.restored(KINDS[kind](), observed(), model.settings,
                                    model.floor, model.shares,
-                                   [member.found for member in model.members])
+                                   [member.state for member in model.members])
     first, second = (each.joint(KINDS[kind]()) for each in (model, again))
     for part in ('mean', 'variance'):
         np.testing.assert_array_equal(
@@ -68,7 +68,7 @@ def test_models_with_wrong_losses_are_outliers():
     """Such as bits per token in place of nats per character."""
     units = plain().units.copy()
     units[7] *= 2.8
-    model = AccuracyModel(Losses.of(units), observed())
+    model = AccuracyModel(UnitLosses.of(units), observed())
     assert np.flatnonzero(model.outliers).tolist() == [7]
 
 
@@ -86,7 +86,7 @@ def test_models_with_wrong_accuracies_are_outliers():
 def test_an_outlier_hardly_moves_others():
     units = plain().units.copy()
     units[7] *= 2.8
-    model = AccuracyModel(Losses.of(units), observed())
+    model = AccuracyModel(UnitLosses.of(units), observed())
     rest = np.arange(len(units)) != 7
     first, second = (
         each.joint(plain()).accuracies[rest] for each in (model, fitted()))

@@ -54,3 +54,10 @@ def test_without_errors_all_pairs_are_equal():
     matrix = correlations_of_pairs(
         LeftOut(nothing, nothing, nothing, nothing), 1., np.arange(4), .2)
     assert matrix[0].tolist() == [1, .2, .2]
+
+
+def test_one_family_shows_nothing_of_pairs():
+    """Products of one family do not show how far they are off by chance."""
+    pairs = np.triu_indices(6, 1)
+    np.testing.assert_allclose(found(40, 1)[pairs], BETWEEN)
+    assert np.ptp(found(40, 2)[pairs]) > 0

@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.kernels import (AnswerScale, Losses, Scale, covariances,
-                                     families_by_number, noise_of_units,
-                                     variances, wiener)
+from csv_plugin.core.kernels import (PARTS, AnswerScale, Scale, UnitLosses,
+                                     covariances, families_by_number,
+                                     noise_of_units, variances, wiener)
 from csv_plugin.core.settings import Settings
 from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
 
@@ -65,7 +65,7 @@ def test_groups_are_sources_or_units_that_go_together(kind):
 
 
 def test_one_unit_is_enough():
-    one = Losses.of(plain().units[:, :1])
+    one = UnitLosses.of(plain().units[:, :1])
     place = placed(one, True)
     assert place.means.shape == (N_MODELS, 1)
     assert not place.units.any()
@@ -101,7 +101,8 @@ def test_variances_are_diagonals_of_covariances(kind):
     worst = means.max(axis=1) - .5
     whole = covariances(place, means, worst, .1)
     single = variances(place, means, worst, .1)
-    for part, expected in zip(whole, single):
+    assert [*single] == [*PARTS]
+    for part, expected in zip(whole, single.values()):
         diagonal = np.diagonal(part, axis1=1, axis2=2)
         np.testing.assert_allclose(diagonal, expected, atol=1e-12)
         np.testing.assert_allclose(part, part.transpose(0, 2, 1))

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.kernels import Losses, Scale
+from csv_plugin.core.kernels import Scale, UnitLosses
 from csv_plugin.core.member import (Member, rows_to_learn_from, shares_by,
                                     spread_out)
 from csv_plugin.core.settings import Settings
@@ -45,35 +45,35 @@ def test_own_answers_that_say_nothing_are_not_followed():
 def fit(losses, settings=Settings(), accuracies=None):
     form = settings.forms[1]
     scale = Scale(losses, form.logarithms, settings)
-    place = scale(losses, np.arange(N_MODELS) // 4)
+    standardised = scale(losses, np.arange(N_MODELS) // 4)
     known = observed()
     if accuracies is not None:
         known = replace(known, accuracies=accuracies)
-    return Member(scale, place, known, None, form, settings)
+    return Member(scale, standardised, known, None, form, settings)
 
 
 def exponent(member, losses, b):
     return member.exponents(member.scale(losses, NEW))[0][0, b]
 
 
-def moved(losses, place, factor, b=None):
+def moved(losses, standardised, factor, b=None):
     """Losses of a model with one multiplied, on a unit or on a token."""
     if b is None:
         units = losses.units.copy()
-        units[0, place] *= factor
+        units[0, standardised] *= factor
         return replace(losses, units=units)
     part = losses.answers[b].copy()
-    part[0, place] *= factor
+    part[0, standardised] *= factor
     return replace(losses, answers={**losses.answers, b: part})
 
 
-def slope_of(member, losses, place, b, of=None):
+def slope_of(member, losses, standardised, b, of=None):
     step = 1e-4
     values = losses.units if of is None else losses.answers[of]
     up, down = (
-        exponent(member, moved(losses, place, 1 + sign * step, of), b)
+        exponent(member, moved(losses, standardised, 1 + sign * step, of), b)
         for sign in (1, -1))
-    return (up - down) / (2 * step * values[0, place])
+    return (up - down) / (2 * step * values[0, standardised])
 
 
 @pytest.mark.parametrize('kind', KINDS)
@@ -97,9 +97,10 @@ def test_slopes_are_finite_differences(kind, form, model):
 
 def test_covariances_of_models_have_their_variances():
     member = fitted().members[0]
-    place = member.scale(KINDS['plain'](), np.arange(100, 100 + N_MODELS))
-    covariance = member.covariance(place)
-    _, variance = member.exponents(place)
+    standardised = member.scale(KINDS['plain'](),
+                                np.arange(100, 100 + N_MODELS))
+    covariance = member.covariance(standardised)
+    _, variance = member.exponents(standardised)
     np.testing.assert_allclose(
         np.diagonal(covariance, axis1=1, axis2=2).T, variance, rtol=1e-8)
     assert np.linalg.eigvalsh(covariance).min() > -1e-10
@@ -109,10 +110,11 @@ def test_many_models_are_predicted_as_alone():
     """More than are predicted at a time."""
     member = fitted().members[0]
     rows = np.arange(500) % N_MODELS
-    place = member.scale(KINDS['plain']().take(rows), 100 + np.arange(500))
+    standardised = member.scale(KINDS['plain']().take(rows),
+                                100 + np.arange(500))
     for many, few in zip(
-            member.exponents(place),
-            member.exponents(place.take(np.arange(N_MODELS)))):
+            member.exponents(standardised),
+            member.exponents(standardised.take(np.arange(N_MODELS)))):
         assert len(many) == 500
         np.testing.assert_allclose(many, few[rows], rtol=1e-9)
 
@@ -120,13 +122,13 @@ def test_many_models_are_predicted_as_alone():
 def test_hyper_parameters_are_those_of_some_of_the_models():
     """The posterior is that of all of them."""
     plain = KINDS['plain']()
-    member = fit(plain, Settings(most=12))
-    assert len(member.posterior.place) == N_MODELS
-    rows = rows_to_learn_from(member.posterior.place.means[:, 0],
+    member = fit(plain, Settings(most_models=12))
+    assert len(member.posterior.standardised) == N_MODELS
+    rows = rows_to_learn_from(member.posterior.standardised.means[:, 0],
                               observed().accuracies, 12)
     changed = observed().accuracies.copy()
     changed[np.setdiff1d(np.arange(N_MODELS), rows)] = .5
-    again = fit(plain, Settings(most=12), changed)
+    again = fit(plain, Settings(most_models=12), changed)
     np.testing.assert_array_equal(member.posterior.hyper,
                                   again.posterior.hyper)
     assert np.abs(member.posterior.dual - again.posterior.dual).max() > .01
@@ -136,8 +138,8 @@ def test_models_that_lie_far_off_count_less_among_many():
     values = observed().accuracies.copy()
     best = np.nanargmax(values[:, 0])
     values[best] = .05
-    member = fit(KINDS['plain'](), Settings(most=20), values)
-    assert len(member.posterior.place) > 20
+    member = fit(KINDS['plain'](), Settings(most_models=20), values)
+    assert len(member.posterior.standardised) > 20
     assert member.posterior.doubt[best].max() > 0
 
 
@@ -164,7 +166,7 @@ def test_likelier_candidates_have_larger_shares():
 
 
 def test_one_column_is_followed():
-    one = Losses.of(KINDS['plain']().units[:, :1])
+    one = UnitLosses.of(KINDS['plain']().units[:, :1])
     member = fit(one)
     np.testing.assert_array_equal(member.posterior.shares, np.ones((1, 3)))
     better = replace(one, units=.9 * one.units)

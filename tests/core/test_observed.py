@@ -50,8 +50,8 @@ def test_what_is_at_chance_or_given_twice_does_not_count():
     flat = np.full(N, .25)
     found = observed(curve, flat, holes, curve, holes)
     assert found.at_chance.tolist() == [False, True, False, False, False]
-    assert found.counts.tolist() == [True, False, True, False, False]
+    assert found.teaching.tolist() == [True, False, True, False, False]
     # Unless there is nothing else.
-    assert observed(flat, flat, flat - .01).counts.tolist() == [
+    assert observed(flat, flat, flat - .01).teaching.tolist() == [
         True, False, True
     ]  # yapf: disable

@@ -12,29 +12,29 @@ EVERY, TWO = np.array([[True, True, True], [True, False, True]])
 NEAR = dict(rtol=1e-8, atol=1e-8)
 
 
-def posterior(kind, counts=EVERY) -> Posterior:
+def posterior(kind, teaching=EVERY) -> Posterior:
     """That of the first form, as it was found, which can be fitted again."""
     member, observed = fitted(kind).members[0], fitted(kind).observed
-    part = Posterior(member.posterior.place, observed.accuracies,
-                     observed.n_items, member.posterior.floor, counts,
+    part = Posterior(member.posterior.standardised, observed.accuracies,
+                     observed.n_items, member.posterior.floor, teaching,
                      member.form.straight, member.settings)
     part.follow(member.posterior.shares)
     part.hyper, part.doubt = member.posterior.hyper, member.posterior.doubt
-    part.settle(member.posterior.found)
+    part.settle(member.posterior.tangent_dual)
     return part
 
 
-@pytest.mark.parametrize('counted', [EVERY, TWO, ~TWO])
+@pytest.mark.parametrize('included', [EVERY, TWO, ~TWO])
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('name', ['evidence_cost', 'cost_of_exponents'])
-def test_gradients_are_finite_differences(kind, name, counted):
+def test_gradients_are_finite_differences(kind, name, included):
     part = posterior(kind, TWO)
     cost = getattr(part, name)
-    _, gradient = cost(part.hyper, part.line, counted)
+    _, gradient = cost(part.hyper, part.line, included)
     differences = []
     for step in 1e-5 * np.eye(len(part.hyper)):
         up, down = (
-            cost(part.hyper + sign * step, part.line, counted)[0]
+            cost(part.hyper + sign * step, part.line, included)[0]
             for sign in (1, -1))
         differences.append((up - down) / 2e-5)
     np.testing.assert_allclose(differences, gradient, rtol=1e-4, atol=1e-4)
@@ -48,9 +48,9 @@ def test_families_left_out_are_refits(kind):
     part = posterior(kind)
     mean, variance = part.families_left_out()
     for family in range(6):
-        out = part.place.families == family
+        out = part.standardised.families == family
         rest = Posterior(
-            part.place.take(~out), part.accuracies[~out],
+            part.standardised.take(~out), part.accuracies[~out],
             model.observed.n_items, part.floor, EVERY, part.straight,
             part.settings)
         rest.item_variance = part.item_variance[~out]
@@ -58,9 +58,9 @@ def test_families_left_out_are_refits(kind):
         rest.worst, rest.hyper = part.worst, part.hyper
         rest.parts = [each[:, ~out][:, :, ~out] for each in part.parts]
         solution = rest._solve(
-            rest._apply(part.hyper),
+            rest._applied(part.hyper),
             Line(*(cells[~out] for cells in part.line)))
-        left_out = part.place.take(out)
+        left_out = part.standardised.take(out)
         crosses = member.posterior.cross_covariances(left_out)
         priors = member.posterior.prior_covariances(left_out)
         for b, (cross, prior) in enumerate(zip(crosses, priors)):
@@ -77,15 +77,14 @@ def test_families_left_out_are_refits(kind):
 
 def test_the_mode_has_the_least_cost():
     part = posterior('plain')
-    kernel = part._apply(part.hyper)
-    least = part._cost(kernel, part.found).copy()
+    applied = part._applied(part.hyper)
+    least = part._cost(applied, part.tangent_dual).copy()
     rng = np.random.default_rng(0)
     for size in (1e-3, 1e-2, .1, 1.):
-        step = size * rng.normal(size=part.found.shape) * part.seen.T
-        more = part._cost(kernel, part.found + step)
+        step = size * rng.normal(size=part.tangent_dual.shape) * part.seen.T
+        more = part._cost(applied, part.tangent_dual + step)
         assert (more > least - 1e-3).all()
         assert (size < .1) or (more > least).all()
-    part._cost(kernel, part.found)
 
 
 def test_models_that_nobody_explains_get_doubt():
@@ -94,7 +93,7 @@ def test_models_that_nobody_explains_get_doubt():
     wrong = part.accuracies.copy()
     best = np.nanargmax(wrong[:, 0])
     wrong[best] = .05
-    again = Posterior(part.place, wrong,
+    again = Posterior(part.standardised, wrong,
                       fitted().observed.n_items, part.floor, EVERY,
                       part.straight, part.settings)
     again.follow(part.shares)
@@ -108,7 +107,7 @@ def test_an_absurd_weight_of_the_prior_is_felt():
     """Scores of families left out need some slope on the mean loss."""
     part = posterior('plain')
     before = part.accuracy_scores()
-    flat = Posterior(part.place, part.accuracies,
+    flat = Posterior(part.standardised, part.accuracies,
                      fitted().observed.n_items, part.floor, EVERY,
                      part.straight, replace(part.settings, typical=-6.))
     flat.follow(part.shares)
@@ -131,9 +130,9 @@ def test_noise_of_benchmarks_that_do_not_count_is_like_that_of_others():
 
 def test_noise_is_that_of_independent_items_at_first():
     part = posterior('plain')
-    again = Posterior(part.place, part.accuracies, np.array([100, 100, 400]),
-                      part.floor, EVERY, part.straight,
-                      replace(part.settings, noise=0.))
+    again = Posterior(part.standardised, part.accuracies,
+                      np.array([100, 100, 400]), part.floor, EVERY,
+                      part.straight, replace(part.settings, noise=0.))
     again.follow(part.shares)
     again.find_mode()
     np.testing.assert_allclose(again.noise, [.01, .01, .0025])
@@ -161,7 +160,7 @@ def test_benchmarks_that_do_not_count_move_no_others():
         part.accuracies = part.accuracies.copy()
         part.accuracies[:, 1] = np.roll(part.accuracies[:, 1], 5)
         part.accuracies[:, 1] *= 1 - change
-        again = Posterior(part.place, part.accuracies,
+        again = Posterior(part.standardised, part.accuracies,
                           fitted().observed.n_items, part.floor, TWO,
                           part.straight, part.settings)
         again.follow(part.shares)

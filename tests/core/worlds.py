@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracy_model import AccuracyModel, Observed
-from csv_plugin.core.kernels import Losses
+from csv_plugin.core.kernels import UnitLosses
 
 #: Capability scores of the certified curves.
 SCORES = np.array([
@@ -41,22 +41,22 @@ def observed() -> Observed:
 
 
 @cache
-def plain() -> Losses:
-    """Losses on eight units; those of one half go together."""
+def plain() -> UnitLosses:
+    """UnitLosses on eight units; those of one half go together."""
     rng = np.random.default_rng(6)
     common = .1 * rng.normal(size=(N_MODELS, 1)) * (np.arange(N_UNITS) < 4)
     noise = .05 * rng.normal(size=(N_MODELS, N_UNITS))
-    return Losses.of(np.exp(1 - .2 * _skill()[:, None] + common + noise))
+    return UnitLosses.of(np.exp(1 - .2 * _skill()[:, None] + common + noise))
 
 
 @cache
-def with_sources() -> Losses:
+def with_sources() -> UnitLosses:
     """The same units, of two sources."""
-    return Losses(plain().units, np.repeat(['web', 'books'], 4), {})
+    return UnitLosses(plain().units, np.repeat(['web', 'books'], 4), {})
 
 
 @cache
-def with_answers() -> Losses:
+def with_answers() -> UnitLosses:
     """The same units; the first and the last benchmark have own answers."""
     rng = np.random.default_rng(7)
     answers = {}
@@ -64,10 +64,10 @@ def with_answers() -> Losses:
         skill = observed().accuracies[:, [b]]
         noise = rng.normal(0, .2, (N_MODELS, N_TOKENS - b))
         answers[b] = np.exp(1 - 6 * skill + noise)
-    return Losses(plain().units, np.full(N_UNITS, ''), answers)
+    return UnitLosses(plain().units, np.full(N_UNITS, ''), answers)
 
 
-KINDS: dict[str, Callable[[], Losses]] = {
+KINDS: dict[str, Callable[[], UnitLosses]] = {
     'plain': plain,
     'sources': with_sources,
     'answers': with_answers,

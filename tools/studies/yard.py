@@ -49,7 +49,7 @@ from tqdm import tqdm
 import csv_plugin as cp
 from csv_plugin.core.accuracy_model import AccuracyModel, Observed
 from csv_plugin.core.features import text_columns
-from csv_plugin.core.kernels import Losses
+from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.settings import Settings
 from csv_plugin.demo import shipped
 from csv_plugin.lm.methods import answers_by_source
@@ -109,14 +109,14 @@ class Models:
         return replace(
             self, losses=self.losses[:, places], sources=self.sources[places])
 
-    def core_losses(self, benchmarks: NDArray) -> Losses:
+    def core_losses(self, benchmarks: NDArray) -> UnitLosses:
         """Losses as core.accuracy_model takes them, for some benchmarks."""
         answers = {
             place: self.answers[b]
             for place, b in enumerate(benchmarks)
             if self.answers and self.answers[b].shape[1]
         }
-        return Losses(self.losses, self.sources, answers)
+        return UnitLosses(self.losses, self.sources, answers)
 
 
 class Forecast(NamedTuple):

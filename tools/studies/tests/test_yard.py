@@ -86,7 +86,7 @@ def test_settings_are_halved_and_doubled() -> None:
         assert settings != Settings(), (name, kind)
     halved = settings_study.changed('units', .5)
     assert np.exp(Settings().units - halved.units) == pytest.approx(2)
-    assert settings_study.changed('most', .5).most == 75
+    assert settings_study.changed('most_models', .5).most_models == 75
 
 
 def test_the_table_of_settings_compares_with_the_settings_as_they_are(

@@ -1,0 +1,129 @@
+"""Losses of the models of a comparison, by text or item."""
+from collections.abc import Sequence
+from typing import NamedTuple, Optional, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import FeatureTable, counted_losses
+from csv_plugin.core.formatting import shortened
+from csv_plugin.core.losses import TargetTokens, TextLosses
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predictor import Predictor
+
+#: Losses of one model: token losses, or a row of a table.
+Losses = Union[TokenLossDump, FeatureTable]
+
+
+class Measured(NamedTuple):
+    """Losses of M models by S texts or items.
+
+    The models are the `n_runs` of A, those of B, and further runs of one
+    recipe. `losses`, `(M, S)`, are the parts of the texts in mean losses, and
+    `shares` `(S,)` those of the texts in the whole. `features` are what a
+    predictor takes, None without one.
+    """
+    n_runs: tuple[int, int]
+    texts: tuple[str, ...]
+    shares: NDArray
+    losses: NDArray
+    features: Optional[FeatureTable]
+
+    @property
+    def n_compared(self) -> int:
+        """Number of the runs of A and of B."""
+        return sum(self.n_runs)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of the runs of A and B in B minus A, `(M,)`; others 0."""
+        found = np.zeros(len(self.losses))
+        n_a = self.n_runs[0]
+        found[:n_a] = -1 / n_a
+        found[n_a:self.n_compared] = 1 / self.n_runs[1]
+        return found
+
+    @property
+    def recipes(self) -> list[slice]:
+        """Rows of each recipe of which there are several runs."""
+        ends = [0, self.n_runs[0], self.n_compared, len(self.losses)]
+        rows = [slice(*pair) for pair in zip(ends, ends[1:])]
+        return [part for part in rows if part.stop - part.start > 1]
+
+
+def measure(models: Sequence[Losses], n_runs: tuple[int, int],
+            predictor: Optional[Predictor]) -> Measured:
+    """Return the losses of models, all of them dumps or all tables.
+
+    Models are as in `Measured`. An `InputError` if kinds, texts or columns
+    differ, or as in `Predictor.features`.
+    """
+    dumps = [part for part in models if isinstance(part, TokenLossDump)]
+    tables = [part for part in models if isinstance(part, FeatureTable)]
+    if dumps and tables:
+        raise InputError('losses of two models', 'dumps or tables', 'both',
+                         'Give losses of one kind.')
+    if dumps:
+        return _measure_dumps(dumps, n_runs, predictor)
+    return _measure_tables(tables, n_runs, predictor)
+
+
+def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
+                    predictor: Optional[Predictor]) -> Measured:
+    columns = predictor.columns if predictor else tables[0].columns
+    for table in tables:
+        if len(table.models) != 1:
+            raise InputError('table of losses', 'one model',
+                             shortened(', '.join(table.models), 60),
+                             'Select a model: table.select([name]).')
+        if predictor:
+            table.columns.check_same(columns)
+        else:
+            table.columns.check_same(columns, 'losses of two models',
+                                     'the first model')
+    values = np.concatenate([table.values for table in tables])
+    features = None
+    if predictor:
+        features = predictor.features(
+            FeatureTable(
+                names_in_errors(n_runs, len(tables)), columns, values))
+    # Columns of tokens of answers are no further texts.
+    counted = np.flatnonzero(columns.uniform)
+    shares = columns.uniform[counted]
+    return Measured(n_runs, tuple(columns.units[k] for k in counted), shares,
+                    values[:, counted] * shares, features)
+
+
+def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
+                   predictor: Optional[Predictor]) -> Measured:
+    by_name = dict(zip(names_in_errors(n_runs, len(dumps)), dumps))
+    features = None
+    if predictor:
+        table = predictor.loss_table(by_name)
+        features = predictor.features(table)
+    else:
+        own = TextLosses.of(dumps[0].texts)
+        targets = TargetTokens(own.ids, own.hashes, own.spans,
+                               dumps[0].info.fingerprint)
+        table = targets.table({k: dump.texts for k, dump in by_name.items()})
+    text_of_token, n_texts = table.text_of_token(), len(table.text_ids)
+    by_text = np.array([
+        np.bincount(text_of_token, losses, n_texts)
+        for losses in counted_losses(table)
+    ])
+    n_chars = table.n_chars.sum()
+    return Measured(n_runs, table.text_ids, table.n_chars / n_chars,
+                    by_text / n_chars, features)
+
+
+def names_in_errors(n_runs: tuple[int, int], n: int = 0) -> tuple[str, ...]:
+    """Return what errors call n models: runs of A, of B, and others."""
+    names: list[str] = []
+    for side, runs in zip('AB', n_runs):
+        if runs == 1:
+            names.append(side)
+        else:
+            names += [f'{side}{i}' for i in range(1, runs + 1)]
+    others = range(1, n - sum(n_runs) + 1)
+    return *names, *(f'run {i}' for i in others)
