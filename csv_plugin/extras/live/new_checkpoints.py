@@ -68,8 +68,8 @@ class CheckpointJob:
             is_read = False
             # A trainer may remove it before, or while, it is read.
             with suppress(FileNotFoundError):
-                is_read = self._is_due(folders[step], saved) and self._read(
-                    folders[step], step)
+                if self._is_due(folders[step], saved):
+                    is_read = self._read(folders[step], step)
             if is_read:
                 triage = self._judge()
         if triage is None and known and not self._judged:
@@ -87,8 +87,8 @@ class CheckpointJob:
         stamp = sorted(
             (entry.name, entry.stat().st_mtime_ns, entry.stat().st_size)
             for entry in os.scandir(folder))
-        settled = saved or (folder / LAST_FILE).exists() \
-            or self._seen.get(folder) == stamp
+        is_whole = saved or (folder / LAST_FILE).exists()
+        settled = is_whole or self._seen.get(folder) == stamp
         self._seen[folder] = stamp
         return settled and self._refused.get(folder) != stamp
 
@@ -97,7 +97,8 @@ class CheckpointJob:
         try:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)
-            state, tokens = folder / LAST_FILE, 0
+            state = folder / LAST_FILE
+            tokens = 0
             if state.exists():
                 record = read_json(state, 'Save the checkpoint anew.')
                 tokens = (record or {}).get('num_input_tokens_seen', 0)
