@@ -89,10 +89,9 @@ def losses_of_targets(logits: Logits, rows: Tensor,
     `rows` are the positions whose logits predict each target, and `targets`
     token ids, both `(N,)`.
     """
-    parts = [
-        _losses_of_rows(logits.rows(index), target)
-        for index, target in zip(rows.split(ROWS), targets.split(ROWS))
-    ]
+    parts = []
+    for index, target in zip(rows.split(ROWS), targets.split(ROWS)):
+        parts.append(_losses_of_rows(logits.rows(index), target))
     return torch.cat(parts).cpu().numpy()
 
 
