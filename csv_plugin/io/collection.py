@@ -193,7 +193,8 @@ def _read_losses(texts: TextSet, models: Sequence[str],
             f'losses of {counted(len(rest), "model")} without a row in the '
             f'table of models are left out: {shortened(", ".join(rest), 80)}',
             stacklevel=3)
-    found, errors = {}, {}
+    found = {}
+    errors = {}
     for model in progress(models):
         places = [DumpPlace(Path(run), model) for run in reversed(runs)]
         if model in files:
@@ -219,7 +220,8 @@ def _first_dump(model: str, places: Sequence[DumpPlace],
 
     A warning if an earlier place has one that cannot be used.
     """
-    reasons, failed = [], []
+    reasons = []
+    failed = []
     for place in places:
         try:
             dump = place.read(fingerprint)

@@ -92,10 +92,10 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
                 f'checkpoint {run}@{name}', 'a single folder',
                 f'{str(earlier)!r} and {str(path)!r}',
                 'Narrow the pattern, or name runs by more folders: levels=2.')
-    found = {}
+    by_name = {}
     for (run, _, name), path in sorted(checkpoints.items()):
-        found[f'{run}@{name}'] = path
-    return found
+        by_name[f'{run}@{name}'] = path
+    return by_name
 
 
 def weights_mark(path: FilePath) -> str:
@@ -120,7 +120,8 @@ def weights_mark(path: FilePath) -> str:
 
 def check_tokenizers(models: Iterable[FilePath]) -> None:
     """Raise an `InputError` for folders with a config, but no tokenizer."""
-    others, without = [], []
+    others = []
+    without = []
     for path in map(Path, models):
         if not (path / 'config.json').is_file():
             continue

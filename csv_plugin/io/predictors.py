@@ -180,7 +180,9 @@ def load_predictor(path: FilePath) -> Predictor:
         fit = _fit(header, part, units)
         model = _model(path, header, arrays, fit)
         notes = _notes(path, header['notes'], names)
-        scored, targets, matrix = None, None, None
+        scored = None
+        targets = None
+        matrix = None
         lengths: dict[str, int] = {}
         if header['texts']:
             targets, matrix = _tokens(path, header, arrays)

@@ -80,7 +80,10 @@ def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
 
 
 def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
-    stated = {record.facts.get(N_ITEMS) for record in records} - {None, 0}
+    stated: set[int] = set()
+    for record in records:
+        if record.facts.get(N_ITEMS):
+            stated.add(record.facts[N_ITEMS])
     if len(stated) > 1:
         warnings.warn(
             f'accuracies on {name!r} are of {min(stated)} to {max(stated)} '

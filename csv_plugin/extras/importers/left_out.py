@@ -77,7 +77,8 @@ def usable(read: Callable[[str], _Value],
     `left_out` takes the others; if none can be read, the first error is
     raised.
     """
-    values, errors = {}, {}
+    values = {}
+    errors = {}
     for name in progress([*names]):
         try:
             values[name] = read(name)

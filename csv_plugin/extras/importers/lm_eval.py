@@ -263,7 +263,8 @@ def _grades(result: Result) -> dict[str, float]:
     """The grades in the samples of a result by item."""
     metric, _, wanted = result.metric.partition(',')
     filters = result.run.filters(result.task, metric)
-    uses, grades = Counter[str](), dict[str, float]()
+    uses = Counter[str]()
+    grades = dict[str, float]()
     for row in read_json_rows(result.run.samples(result.task), REMEDY):
         item = f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")}'
         name = row.fields.get('filter') or ''
@@ -306,10 +307,9 @@ def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
     kinds = {}
     for run in runs:
         unstated = '' if run.version == '0.3' else None
-        for task, scores in run.results.items():
-            if isinstance(scores, dict):
-                kind = inside(run.content, 'configs', task, 'output_type')
-                kinds[task] = kind or unstated
+        for task in run.tasks:
+            kind = inside(run.content, 'configs', task, 'output_type')
+            kinds[task] = kind or unstated
     return kinds
 
 
@@ -325,7 +325,8 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
         right = _right(row, answers, scored)
         if isinstance(right, str):
             return right
-        prompt, answer = asked[right]['arg_0'], answers[right]
+        prompt = asked[right]['arg_0']
+        answer = answers[right]
         log_likelihood = float(scored[right][0])
         # The harness scores the blanks at the end of a prompt with the answer.
         kept = prompt.rstrip()

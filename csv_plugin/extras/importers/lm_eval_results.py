@@ -50,6 +50,12 @@ class Run:
         """Metrics of tasks and groups by their names."""
         return self.content['results']
 
+    @property
+    def tasks(self) -> list[str]:
+        """Names of tasks and groups that have metrics."""
+        items = self.results.items()
+        return [name for name, scores in items if isinstance(scores, dict)]
+
     @cached_property
     def version(self) -> str:
         """Version of the harness, as far as the file shows it."""
@@ -58,9 +64,9 @@ class Run:
             return stated
         if 'configs' in self.content:
             return '0.4'
-        for scores in self.results.values():
+        for task in self.tasks:
             # With a filter behind the metric.
-            if isinstance(scores, dict) and any(',' in key for key in scores):
+            if any(',' in key for key in self.results[task]):
                 return '0.4'
         return '0.3'
 
@@ -244,7 +250,7 @@ def run_of(runs: Iterable[Run], name: str, task: str,
     """
     found = []
     for run in runs:
-        if isinstance(run.results.get(task), dict):
+        if task in run.tasks:
             found.append((run, run.measured(name, task)))
     # The sort is stable, and the newest is the last.
     found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
@@ -292,7 +298,8 @@ def arguments(args: Any) -> dict[str, str]:
     with suppress(SyntaxError, TypeError, ValueError):
         args = ast.literal_eval(args)  # Of an object, converted to a text.
     if isinstance(args, str):
-        parts, args = args.split(','), {}
+        parts = args.split(',')
+        args = {}
         for part in parts:
             key, _, value = part.partition('=')
             if key:
@@ -363,9 +370,8 @@ def read_results(runs: Mapping[str, Sequence[Run]],
     """
     where = results_of(runs)
     tasks: set[str] = set()
-    for run in chain.from_iterable(runs.values()):
-        results_by_task = run.results.items()
-        tasks.update(t for t, s in results_by_task if isinstance(s, dict))
+    for of_model in runs.values():
+        tasks.update(chain.from_iterable(run.tasks for run in of_model))
     by_task: dict[str, str] = {}
     for pattern in patterns:
         matching = {task for task in tasks if fnmatchcase(task, pattern)}

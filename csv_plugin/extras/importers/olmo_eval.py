@@ -88,7 +88,8 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
     provider = partial(inside, config, 'provider')
     kind = provider('kind')
     if not isinstance(provider(), dict):
-        kind, provider = provider(), partial(inside, config)
+        kind = provider()
+        provider = partial(inside, config)
     return Measured(
         '', task, str(metrics), {
             'model': provider('model'),

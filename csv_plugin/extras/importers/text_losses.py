@@ -78,7 +78,8 @@ def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
     >>> told_apart(['0', '1', '0', '1'], ['A?', 'B?', 'C?', 'B?'])
     ['0/2d003dcd', '1/7dbe17f0', '0/e8e7bfea', '1/7dbe17f0/2']
     """
-    uses, seen = Counter(names), Counter[str]()
+    uses = Counter(names)
+    seen = Counter[str]()
     unique = []
     for name, content in zip(names, contents):
         if uses[name] > 1:

@@ -96,7 +96,8 @@ class LivePredictions(PublicNames):
         self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
         predictor.check_tokens()
         predictor.columns.check_texts(self.texts.fingerprint, 'texts')
-        self.folder, self.run = Path(folder), run
+        self.folder = Path(folder)
+        self.run = run
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
         self._logs = logs
@@ -251,7 +252,8 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
     """
     whole = _whole_model(model)
     devices = {p.device for p in whole.parameters() if p.is_cuda}
-    python, numpy = random.getstate(), np.random.get_state()
+    python = random.getstate()
+    numpy = np.random.get_state()
     with torch.random.fork_rng(list(devices)):
         try:
             return dump_losses(whole, tokenizer, texts, name=name)

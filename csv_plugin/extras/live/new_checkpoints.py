@@ -37,9 +37,11 @@ class CheckpointJob:
                  complain: Callable[[str], None],
                  tokenizer: Optional[str] = None,
                  trust_remote_code: bool = False) -> None:
-        self.pattern, self.live = pattern, live
+        self.pattern = pattern
+        self.live = live
         self.complain = complain
-        self.tokenizer, self.trusted = tokenizer, trust_remote_code
+        self.tokenizer = tokenizer
+        self.trusted = trust_remote_code
         # As they were at the last look, and when they could not be read.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}

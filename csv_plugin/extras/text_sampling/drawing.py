@@ -164,7 +164,8 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
         for subtask in subtasks
     }
     texts: dict[str, list[Text]] = {name: [] for name in supplies}
-    n_texts, n_round = 0, 0
+    n_texts = 0
+    n_round = 0
     while supplies and n_texts < source.count:
         n_round += 1
         for name in _drawn_order(supplies, seed, source.name, n_round):

@@ -140,7 +140,8 @@ def _plain_solution(reference: str) -> str:
 
 def _marked(place: int, prompt: str, answer: str) -> Text:
     """A text of a prompt and its answer, without white space around it."""
-    prompt, answer = prompt.lstrip(), answer.rstrip()
+    prompt = prompt.lstrip()
+    answer = answer.rstrip()
     text = prompt + answer
     return Text(str(place), text, answer=(len(prompt), len(text)))
 

@@ -89,7 +89,8 @@ class HeadObjective:
         """
         z = head.preactivations(self.states)
         scores = weighted_losses(self.losses, functional.softplus(z))
-        curves, fitted = [], []
+        curves = []
+        fitted = []
         for b, floor in enumerate(self.floor):
             rows = self.train & self.was_run[:, b]
             curve, line = fit_curve(scores[rows, b], self.accuracy[rows, b],

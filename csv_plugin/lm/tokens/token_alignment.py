@@ -148,7 +148,8 @@ def _place(pieces: Sequence[str],
     bounds = np.array([0, *accumulate(map(len, pieces))])
     after = np.append(0, origin + 1)
     before = np.append(origin, len(chars))
-    starts, ends = before[bounds[:-1]], after[bounds[1:]]
+    starts = before[bounds[:-1]]
+    ends = after[bounds[1:]]
     return np.minimum(starts, ends), np.maximum(starts, ends)
 
 
