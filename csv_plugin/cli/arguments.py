@@ -41,9 +41,10 @@ class Parser(argparse.ArgumentParser):
         words = [] if self._subparsers else args or []
         for word in takewhile('--'.__ne__, words):
             name = word.partition('=')[0]
-            if (name[:2] == '--'
-                    and not any(o.startswith(name) for o in options)
-                    and (close := get_close_matches(name, options, 1))):
+            if name[:2] != '--' or any(o.startswith(name) for o in options):
+                continue
+            close = get_close_matches(name, options, 1)
+            if close:
                 self.error(f'{name} is unknown; did you mean {close[0]}?')
         return super().parse_known_args(args, namespace)
 
@@ -51,7 +52,8 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            if close := get_close_matches(str(value), action.choices or (), 1):
+            close = get_close_matches(str(value), action.choices or (), 1)
+            if close:
                 error.message = (
                     f'{value!r} is unknown; did you mean {close[0]}?')
             raise
@@ -69,14 +71,14 @@ class _Once(argparse.Action):
         if option and self in parser.given:
             raise argparse.ArgumentError(self, 'the option is given twice')
         parser.given.add(self)
-        # Pairs begin with their names.
-        names = [
-            os.path.normpath(
-                str(part[0] if isinstance(part, tuple) else part))
-            for part in (values if isinstance(values, list) else ())
-        ]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise argparse.ArgumentError(self, f'{twice[0]} is given twice')
+        names: list[str] = []
+        for part in values if isinstance(values, list) else ():
+            # Pairs begin with their names.
+            name = part[0] if isinstance(part, tuple) else part
+            names.append(os.path.normpath(str(name)))
+        for name in names:
+            if names.count(name) > 1:
+                raise argparse.ArgumentError(self, f'{name} is given twice')
         setattr(namespace, self.dest, values)
 
 
@@ -135,9 +137,14 @@ def metrics_by_task(names: Sequence[str]) -> dict[str, str]:
     >>> metrics_by_task(['sums=exact_match,strict-match', 'arc*'])
     {'sums': 'exact_match,strict-match', 'arc*': ''}
     """
-    pairs = [name.partition('=')[::2] for name in names]
-    check_unique('--tasks', [name for name, _ in pairs])
-    return dict(pairs)
+    tasks = []
+    metrics = []
+    for name in names:
+        task, _, metric = name.partition('=')
+        tasks.append(task)
+        metrics.append(metric)
+    check_unique('--tasks', tasks)
+    return dict(zip(tasks, metrics))
 
 
 def check_folder(path: Path) -> None:

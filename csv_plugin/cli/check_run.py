@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     plan, gaps = run_gaps(args.work_dir, bar('models'))
     rows = [['model', 'accuracies', 'token losses']]
-    rows += [[model, *_counts(model, names, gaps)]
-             for model, names in plan.items()]
+    for model, names in plan.items():
+        rows.append([model, *_counts(model, names, gaps)])
     print(text_table(rows), '', wrapped(_lines(gaps)), sep='\n')
     if gaps:
         folder = args.work_dir.resolve()

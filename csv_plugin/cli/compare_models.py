@@ -113,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
             places = []
     losses = [*map(read, places)]
     _check_tables(places, losses)
-    n_a, n_both = len(sides[0]), len(sides[0]) + len(sides[1])
+    n_a = len(sides[0])
+    n_both = n_a + len(sides[1])
     answers = _answers(args) if args.answers else None
     comparison = compare(losses[:n_a] or None, losses[n_a:n_both] or None,
                          predictor, answers, losses[n_both:], args.same_family,
@@ -137,7 +138,8 @@ def run(args: argparse.Namespace) -> int:
 def _sides(
         args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Places of the runs of A and of B; none with answers alone."""
-    places, against = tuple(args.places or ()), tuple(args.against)
+    places = tuple(args.places or ())
+    against = tuple(args.against)
     if against and not places:
         raise InputError(
             'PLACE', 'the runs of A', 'none beside --against',
@@ -148,7 +150,9 @@ def _sides(
             'PLACE', 'two, of A and of B', str(len(places)),
             'Give A first; of one table, TABLE:A TABLE:B. Several runs: A1 A2 '
             '--against B1 B2.')
-    return (places, against) if against else (places[:1], places[1:])
+    if against:
+        return places, against
+    return places[:1], places[1:]
 
 
 def _accuracies(
@@ -163,12 +167,11 @@ def _accuracies(
             'with --against.')
     table = scores_alone(*read_accuracy_columns(path))
     if predictor:
-        n_items = {p.benchmark: p.n_items for p in predictor.benchmarks}
-        table = replace(
-            table,
-            n_items=np.array([n_items.get(n, 0) for n in table.benchmarks]),
-            outside_means=tuple(name for name in table.benchmarks
-                                if name not in predictor.main))
+        known = {p.benchmark: p.n_items for p in predictor.benchmarks}
+        n_items = [known.get(name, 0) for name in table.benchmarks]
+        main = predictor.main
+        others = tuple(n for n in table.benchmarks if n not in main)
+        table = replace(table, n_items=np.array(n_items), outside_means=others)
     rows = []
     for side in sides:
         models = [_model_of(place, table.models) for place in side]
@@ -202,29 +205,27 @@ def _losses(place: str, predictor: Optional[Predictor],
     """Losses of one model: of a table if it is FILE:MODEL, or a dump."""
     path, model = _split(place)
     # A dump has one model, a table of tensors a file of units beside it.
-    is_dump = (
-        path.suffix == '.safetensors'
-        and not path.with_name('units.txt').is_file())
-    if path.is_file() and not is_dump and (model or path.suffix
-                                           in ('.csv', '.parquet')):
+    has_units = path.with_name('units.txt').is_file()
+    is_dump = path.suffix == '.safetensors' and not has_units
+    is_table = model or path.suffix in ('.csv', '.parquet')
+    if path.is_file() and not is_dump and is_table:
         table = tables(path)
         _check_model(place, model, table.models)
         return table.select([model])
     dumps = find_dumps([path])
     if not model and len(dumps) == 1:
-        model, = dumps
+        model = next(iter(dumps))
     _check_model(place, model, dumps)
-    return dumps[model].read(
-        predictor.columns.fingerprint if predictor else '')
+    fingerprint = predictor.columns.fingerprint if predictor else ''
+    return dumps[model].read(fingerprint)
 
 
 def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
     """Refuse tables of other columns, or in other units, which none names."""
-    tables = {
-        place: part
-        for place, part in zip(places, losses)
-        if isinstance(part, FeatureTable)
-    }
+    tables = {}
+    for place, part in zip(places, losses):
+        if isinstance(part, FeatureTable):
+            tables[place] = part
     for (place, one), (other, two) in permutations(tables.items(), 2):
         units = two.columns.units
         if one.columns.units != units:
@@ -238,7 +239,8 @@ def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
         # in two units. On one scale, 30 of 3,916 pairs of public models differ
         # so much.
         most = 2
-        mean, least = float(one.mean_loss[0]), float(two.mean_loss[0])
+        mean = float(one.mean_loss[0])
+        least = float(two.mean_loss[0])
         if mean > most * least and _split(place)[0] != _split(other)[0]:
             raise InputError(
                 f'{place} beside {other}', 'losses in one unit',
@@ -248,21 +250,21 @@ def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
     paths = {place: _split(place)[0] for place in tables}
     # Those of one table were compared when it was read.
     if len({*paths.values()}) > 1:
-        check_measured([
-            replace(record, name=place) for place, part in tables.items()
-            for record in measured_losses(paths[place], part.models)
-        ], ALIKE)
+        records = []
+        for place, part in tables.items():
+            for record in measured_losses(paths[place], part.models):
+                records.append(replace(record, name=place))
+        check_measured(records, ALIKE)
 
 
 def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
     """Grades of A and of B, of outputs that are read and checked together."""
     places = dict(zip('AB', args.answers))
-    paths = {model: _split(place)[0] for model, place in places.items()}
-    outputs = {
-        model: path
-        for model, path in paths.items()
-        if path.is_dir() or path.suffix == '.json'
-    }
+    outputs = {}
+    for model, place in places.items():
+        path, _ = _split(place)
+        if path.is_dir() or path.suffix == '.json':
+            outputs[model] = path
     found: Mapping[str, Answers] = {}
     if outputs:
         from csv_plugin.extras.importers.lm_eval import read_lm_eval_answers
@@ -270,8 +272,8 @@ def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
         found = read_lm_eval_answers(outputs, [*metrics], metrics)
     else:
         refuse(args, 'tables of --answers', 'tasks')
-    a, b = (found.get(model) or _of_table(place)
-            for model, place in places.items())
+    a = found.get('A') or _of_table(places['A'])
+    b = found.get('B') or _of_table(places['B'])
     return a, b
 
 

@@ -46,12 +46,9 @@ def run(args: argparse.Namespace) -> None:
     if not run_on:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
-    print_warnings([
-        *family_notes(
-            tables.families,
-            dict(zip(tables.features.models, tables.features.values))),
-        *shortage_notes(tables.accuracies, tables.families, fit)
-    ])
+    losses = dict(zip(tables.features.models, tables.features.values))
+    print_warnings(family_notes(tables.families, losses))
+    print_warnings(shortage_notes(tables.accuracies, tables.families, fit))
     tables = tables.select(tables.features.models, run_on)
     title, study = _study(args, tables, fit, predict)
     print_warnings(_unpredicted(study, args.scores))
@@ -91,9 +88,11 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
         raise InputError(
             scores, 'a benchmark on which models of several families were run',
             'none', 'Give scores of other families, or name other splits.')
-    return [
-        f'{name}: {counted(n, "model")} not predicted, as none of those that '
-        'were fitted to was run there.'
-        for name, n in zip(study.predictions.benchmarks,
-                           gaps.sum(axis=0).tolist()) if n
-    ]
+    lines = []
+    n_gaps = gaps.sum(axis=0).tolist()
+    for name, n_models in zip(study.predictions.benchmarks, n_gaps):
+        if n_models:
+            lines.append(
+                f'{name}: {counted(n_models, "model")} not predicted, as none '
+                'of those that were fitted to was run there.')
+    return lines

@@ -25,12 +25,12 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.measured import check_weights
+from csv_plugin.core.measured import Measured, check_weights
 from csv_plugin.core.plugins import IMPORTERS, plugin_names
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
 from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.extras.importers.lm_eval_results import read_lm_eval_accuracies
-from csv_plugin.io.files import file_set
+from csv_plugin.io.files import FilePath, file_set
 from csv_plugin.io.model_paths import named_path, paths_by_model
 from csv_plugin.io.model_tables import (BENCHMARKS, MEASURED, SCORES,
                                         write_accuracies, write_measured)
@@ -73,10 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     chance = dict(args.chance)
     # '' where none is named, as of all but lm-eval.
-    metrics = metrics_by_task(args.tasks) if args.source == 'lm-eval' else {
-        task: ''
-        for task in args.tasks
-    }
+    metrics = dict.fromkeys(args.tasks, '')
+    if args.source == 'lm-eval':
+        metrics = metrics_by_task(args.tasks)
     features: Optional[FeatureTable] = None
     accuracies: Optional[AccuracyTable] = None
     if args.source == RECORDS:
@@ -86,9 +85,11 @@ def run(args: argparse.Namespace) -> None:
         features, accuracies = _of_models(args, metrics, chance)
     _write_tables(args.out, features, accuracies)
     # Tables that were not imported come from the user, as that of models.
-    losses, scores, benchmarks = (
-        path if path.exists() else path.name
-        for path in (args.out / name for name in _TABLES))
+    files: list[FilePath] = []
+    for name in _TABLES:
+        path = args.out / name
+        files.append(path if path.exists() else name)
+    losses, scores, benchmarks = files
     print_end(args.out, 'salience', 'fit', '--losses', losses, '--scores',
               scores, '--models', 'models.csv', '--benchmarks', benchmarks,
               '--out', 'outputs/study')
@@ -107,7 +108,8 @@ def _of_models(
     if not has_accuracies:
         refuse(args, 'no accuracies', 'chance')
     paths = _named_paths(args.paths)
-    features, accuracies = None, None
+    features = None
+    accuracies = None
     if args.texts or args.items or not has_accuracies:
         texts = read_texts(args.texts) if args.texts else None
         features = import_losses(args.source, paths, texts, bar('models'),
@@ -117,18 +119,23 @@ def _of_models(
                                              chance)
     if features and accuracies:
         check_weights((*features.measured, *accuracies.measured))
-        accuracies = accuracies.select(
-            [m for m in accuracies.models if m in features.models])
+        in_both = [m for m in accuracies.models if m in features.models]
+        accuracies = accuracies.select(in_both)
     return features, accuracies
 
 
 def _named_paths(paths: list[str]) -> dict[str, Path]:
     """Paths by the names given, else their own."""
-    named = [(name or [*paths_by_model([path])][0], Path(path))
-             for name, path in map(named_path, paths)]
-    check_unique('names of models', [name for name, _ in named],
-                 'Give one a name, as in NAME=PATH.')
-    return dict(named)
+    names = []
+    places = []
+    for text in paths:
+        name, path = named_path(text)
+        if not name:
+            name = next(iter(paths_by_model([path])))
+        names.append(name)
+        places.append(Path(path))
+    check_unique('names of models', names, 'Give one a name, as in NAME=PATH.')
+    return dict(zip(names, places))
 
 
 def _write_tables(out: Path, features: Optional[FeatureTable],
@@ -137,16 +144,20 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
     tables = [table for table in (features, accuracies) if table]
     counts = [counted(len(tables[0].models), 'model')]
     # Those of an earlier import are about other models.
-    with file_set(out, *(out / name for name in (*_TABLES, MEASURED))):
+    earlier = [out / name for name in (*_TABLES, MEASURED)]
+    with file_set(out, *earlier):
         if features:
-            write_csv(out / 'losses.csv', ('model', *features.columns.units),
-                      ((model, *row) for model, row in zip(
-                          features.models, features.values.tolist())))
-            counts.append(counted(len(features.columns.units), 'unit'))
+            units = features.columns.units
+            pairs = zip(features.models, features.values.tolist())
+            rows = [(model, *values) for model, values in pairs]
+            write_csv(out / 'losses.csv', ('model', *units), rows)
+            counts.append(counted(len(units), 'unit'))
         if accuracies:
             write_accuracies(out, accuracies)
             counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
-        records = [record for table in tables for record in table.measured]
+        records: list[Measured] = []
+        for table in tables:
+            records += table.measured
         if records:
             write_measured(out, records)
     if accuracies:

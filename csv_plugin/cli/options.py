@@ -184,8 +184,8 @@ def models_of(args: argparse.Namespace,
         args.predict = []
         if not args.fit and splits == {''}:
             return tables.features.models, ()
-    return (tables.models_to_fit(args.fit, args.predict),
-            tables.models_in(*args.predict))
+    fit = tables.models_to_fit(args.fit, args.predict)
+    return fit, tables.models_in(*args.predict)
 
 
 def bar(label: str) -> Progress:

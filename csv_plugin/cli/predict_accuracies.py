@@ -20,9 +20,8 @@ from csv_plugin.cli.options import add_option, add_shared, bar
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.model_losses import mixed_engines
-from csv_plugin.core.predicting import (ModelColumns, RealScores,
-                                        collect_features)
+from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
+from csv_plugin.core.predicting import ModelColumns, collect_features
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import check_target
@@ -77,26 +76,32 @@ def run(args: argparse.Namespace) -> None:
         refuse(args, 'no --page', 'texts')
     label, file = args.predictor
     predictor = load_predictor(file)
-    tables, remarks = (
-        _of_table(predictor, args.losses) if args.losses else _of_dumps(
-            predictor, args.places))
+    if args.losses:
+        tables, remarks = _of_table(predictor, args.losses)
+    else:
+        tables, remarks = _of_dumps(predictor, args.places)
     families = _families(args.models, tables) if args.models else None
-    real: RealScores = {}
+    real: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
         known, notes = read_known(args.known, tables, predictor.names)
-        real = {
-            (known.models[m], known.benchmarks[b]): known.values[m, b].item()
-            for m, b in np.argwhere(~np.isnan(known.values))
-        }
+        for m, b in np.argwhere(~np.isnan(known.values)):
+            cell = known.models[m], known.benchmarks[b]
+            real[cell] = known.values[m, b].item()
         remarks += notes
-    board = predict_columns({label: tables},
-                            dict(zip(tables, tables)), {label: predictor},
-                            {label: file},
-                            real,
-                            remarks,
-                            known,
-                            families=families)
+    names = {model: model for model in tables}
+    columns = {label: tables}
+    predictors = {label: predictor}
+    files = {label: file}
+    board = predict_columns(
+        columns,
+        names,
+        predictors,
+        files,
+        real,
+        remarks,
+        known,
+        families=families)
     if args.page:
         _write_page(args, board, predictor, tables, families or {})
     show_leaderboard(args, board)
@@ -152,9 +157,9 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
         return [as_text(board, math.inf)]
     width = terminal_width()
     table, left_out = overview(board, width)
-    where = ('--wide prints them, and --out writes them to files'
-             if args.out is None else
-             f'they are in {shown_path(args.out)}/leaderboard.txt and .csv')
+    where = '--wide prints them, and --out writes them to files'
+    if args.out is not None:
+        where = f'they are in {shown_path(args.out)}/leaderboard.txt and .csv'
     if left_out:
         left_out = wrapped([f'Not shown: {left_out}; {where}.'], width)
     # The table has no differences.
@@ -174,8 +179,8 @@ def _of_table(predictor: Predictor,
     """Columns of the models of a table, which may have more units."""
     columns = predictor.columns
     # Tokens are no units.
-    losses = read_loss_features(
-        path, units=columns.units if columns.scored is None else None)
+    units = columns.units if columns.scored is None else None
+    losses = read_loss_features(path, units=units)
     return {model: losses.select([model]) for model in losses.models}, []
 
 
@@ -185,15 +190,17 @@ def _of_dumps(predictor: Predictor,
     # Places that are tables have an error of their own.
     dumps = find_dumps(places)
     predictor.check_tokens()
-    columns, infos = collect_features(
-        {'': predictor},
-        list(dumps), lambda model, fingerprint: dumps[model].read(fingerprint),
-        bar('dumps'))
+
+    def read(model: str, fingerprint: str) -> TokenLossDump:
+        return dumps[model].read(fingerprint)
+
+    columns, infos = collect_features({'': predictor}, list(dumps), read,
+                                      bar('dumps'))
     tables = columns['']
-    reasons = [
-        f'{model}: {table.reason.rstrip(".")}'
-        for model, table in tables.items() if isinstance(table, Missing)
-    ]
+    reasons = []
+    for model, table in tables.items():
+        if isinstance(table, Missing):
+            reasons.append(f'{model}: {table.reason.rstrip(".")}')
     if len(reasons) == len(dumps):
         raise InputError('dumps', 'losses that the predictor can use',
                          reasons[0] if reasons else 'none',

@@ -69,18 +69,18 @@ def run(args: argparse.Namespace) -> None:
         texts=args.texts,
         progress=bar('models'))
     if args.models:
-        print_warnings([
-            f'{model} has no family in {args.models} and is one of its own'
-            for model, folder in page.board.folders.items()
-            if not page.families.keys() & {model, folder}
-        ])
+        lines = []
+        for model, folder in page.board.folders.items():
+            if model not in page.families and folder not in page.families:
+                lines.append(f'{model} has no family in {args.models} and is '
+                             'one of its own')
+        print_warnings(lines)
     # Why models have no prediction on benchmarks of the predictors.
     predictions = page.board.predictions
-    missing = {
-        cell: reason
-        for cell, reason in predictions.missing.items()
-        if cell[2] != REAL and reason != UNKNOWN_BENCHMARK
-    }
+    missing = {}
+    for cell, reason in predictions.missing.items():
+        if cell[2] != REAL and reason != UNKNOWN_BENCHMARK:
+            missing[cell] = reason
     print_warnings([*reasons(replace(predictions, missing=missing))])
     write_page(out, page)
     print_end(out, 'python', '-m', 'webbrowser', out)

@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> None:
     _check_engine(args, len(models))
     if args.tokenizer is None and not args.revisions:
         # Before the first model, as scoring takes long.
-        check_tokenizers(model for name, model in models.items()
+        check_tokenizers(models[name] for name in models
                          if not (args.out / f'{name}.safetensors').exists())
     texts = _items(args) if args.requests else read_texts(args.texts)
     failed: list[str] = []
@@ -171,21 +171,27 @@ def named_models(
     pattern of folders. With revisions of each model, names are such as
     `my/model@step1000`.
     """
-    named = [(name or Path(path).name, path)
-             for name, path in map(named_path, models)]
-    if revisions:
-        named = [(f'{name}@{revision.replace("/", "-")}', f'{path}@{revision}')
-                 for name, path in named for revision in revisions]
+    names = []
+    places = []
+    for text in models:
+        name, path = named_path(text)
+        name = name or Path(path).name
+        for revision in revisions:
+            names.append(f'{name}@{revision.replace("/", "-")}')
+            places.append(f'{path}@{revision}')
+        if not revisions:
+            names.append(name)
+            places.append(path)
     if checkpoints:
-        named += [(name, str(path))
-                  for name, path in checkpoint_folders(checkpoints).items()]
-    if not named:
+        for name, folder in checkpoint_folders(checkpoints).items():
+            names.append(name)
+            places.append(str(folder))
+    if not names:
         raise InputError('MODEL or --checkpoints', 'one of them', 'none',
                          'Name the models to score.')
-    names = [name for name, _ in named]
     check_unique('names of models', names)
     check_file_names('model', names, 'Give a name, as in NAME=MODEL.')
-    return dict(named)
+    return dict(zip(names, places))
 
 
 def _items(args: argparse.Namespace) -> TextSet:
@@ -204,8 +210,8 @@ def _items(args: argparse.Namespace) -> TextSet:
 def _score(name: str, model: str, args: argparse.Namespace,
            texts: TextSet) -> str:
     """Score a model if there is no dump; a line on what was done."""
-    file, chunks = (
-        args.out / f'{name}.{end}' for end in ('safetensors', 'parts'))
+    file = args.out / f'{name}.safetensors'
+    chunks = args.out / f'{name}.parts'
     # Other calls may score other models into the same folder.
     with sole_writer(chunks):
         if file.exists():
@@ -224,7 +230,9 @@ def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
                                        score_in_chunks)
     from csv_plugin.lm.loading import revision_folder
     on_hub, _, revision = model.rpartition('@')
-    path = str(revision_folder(on_hub, revision)) if args.revisions else model
+    path = model
+    if args.revisions:
+        path = str(revision_folder(on_hub, revision))
     score = partial(dump_losses, *_open_engine(path, args), texts, name=name)
     dump = score_in_chunks(score, texts.texts, chunks / _mark(path, args),
                            bar(name))
@@ -244,16 +252,20 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
              texts: TextSet) -> str:
     """Refuse the dump of another model or engine, or of other tokens."""
     dump = merge_dumps([read_dump(file)], texts)
-    info, losses = dump.info, TextLosses.of(dump.texts)
+    info = dump.info
+    losses = TextLosses.of(dump.texts)
     outside = np.isnan(losses.losses[~answer_mask(texts, losses.spans)])
     if outside.size and outside.all() != bool(args.requests):
         raise InputError(file,
                          'right answers with --requests, else whole texts',
                          'right answers' if outside.all() else 'whole texts',
                          'Remove it, or choose another folder.')
-    for field, value in (('tokenizer', args.tokenizer
-                          or model), ('engine', args.engine.replace('-', ' ')),
-                         ('dtype', args.dtype)):
+    expected = {
+        'tokenizer': args.tokenizer or model,
+        'engine': args.engine.replace('-', ' '),
+        'dtype': args.dtype
+    }
+    for field, value in expected.items():
         found = getattr(info, field)
         # One folder may have several paths.
         if value and os.path.realpath(found) != os.path.realpath(value):
@@ -270,9 +282,9 @@ def _mark(model: str, args: argparse.Namespace) -> str:
     code may run. The settings of a server are left out, too: dumps record the
     context, and the address and the number of requests change no loss.
     """
-    call = [model] if args.url is not None else [
-        model, args.setting, weights_mark(model)
-    ]
+    call = [model]
+    if args.url is None:
+        call += [args.setting, weights_mark(model)]
     text = json.dumps(call, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -9,6 +9,7 @@ table of --scores; or from a --collection. docs/training.md says more.
 """
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -98,27 +99,28 @@ def _add_training(group: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     settings = _head_settings(args)
     _check_sources(args)
-    info = read_models_or_paper(args.collection /
-                                MODELS if args.collection else args.models)
+    path = args.collection / MODELS if args.collection else args.models
+    info = read_models_or_paper(path)
     models, validation = _choose_models(args.fit, info, settings)
     # Mistakes come up before the losses are read, which takes long.
     scoring_lm = _scoring_lm(args)
     collection = _collected(args, info)
     mixed = _warn(collection, models)
-    data = (collection.losses, collection.accuracies.select(models),
-            collection.families)
+    losses = collection.losses
+    families = collection.families
+    fit_to = collection.accuracies.select(models)
     steps = None
     if settings:
         others = [model for model in collection.info if model not in models]
-        trained, steps = train_paper(collection.losses, collection.accuracies,
-                                     collection.families,
+        trained, steps = train_paper(losses, collection.accuracies, families,
                                      scoring_lm, validation, others, settings,
                                      bar('steps'))
     else:
-        trained = fit(*data, args.method, scoring_lm)
+        trained = fit(losses, fit_to, families, args.method, scoring_lm)
+    label = METHOD if args.method == ONE_MODEL else args.method
     predictors = {
-        METHOD if args.method == ONE_MODEL else args.method: trained,
-        BASELINE: fit(*data, MEAN_LOSS, scoring_lm)
+        label: trained,
+        BASELINE: fit(losses, fit_to, families, MEAN_LOSS, scoring_lm)
     }
     # It loads matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import PREDICTOR, write_training
@@ -164,11 +166,12 @@ def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     if args.method != PAPER:
         refuse(args, f'--method {args.method}', 'learning_rate', 'steps')
         return None
-    given = dict(learning_rate=args.learning_rate, n_steps=args.steps)
-    return HeadSettings(**{
-        name: value
-        for name, value in given.items() if value is not None
-    })
+    settings = HeadSettings()
+    if args.learning_rate is not None:
+        settings = replace(settings, learning_rate=args.learning_rate)
+    if args.steps is not None:
+        settings = replace(settings, n_steps=args.steps)
+    return settings
 
 
 def _check_sources(args: argparse.Namespace) -> None:
@@ -191,9 +194,10 @@ def _collected(args: argparse.Namespace,
     """Losses and accuracies of the source."""
     if args.collection:
         return read_collection(args.collection, bar('dumps'))
-    benchmarks = (
-        read_benchmarks(args.benchmarks)
-        if args.benchmarks else benchmark_infos(args.tasks, dict(args.chance)))
+    if args.benchmarks:
+        benchmarks = read_benchmarks(args.benchmarks)
+    else:
+        benchmarks = benchmark_infos(args.tasks, dict(args.chance))
     return collect(
         read_texts(args.texts), info, benchmarks, args.runs, args.dumps,
         args.scores, bar('losses'))
@@ -202,17 +206,14 @@ def _collected(args: argparse.Namespace,
 def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
     """Print what is there and warnings; notes on losses made differently."""
     print(*collection.coverage(models), sep='\n')
-    mixed = mixed_engines({
-        name: dump.info
-        for name, dump in collection.losses.items()
-    })
-    losses = {
-        name: TextLosses.of(dump.texts).losses
-        for name, dump in collection.losses.items()
-    }
-    print_warnings([
-        *(f'{note}.' for note in mixed),
-        *family_notes(collection.families, losses),
-        *shortage_notes(collection.accuracies, collection.families, models)
-    ])
+    infos = {}
+    losses = {}
+    for name, dump in collection.losses.items():
+        infos[name] = dump.info
+        losses[name] = TextLosses.of(dump.texts).losses
+    mixed = mixed_engines(infos)
+    families = collection.families
+    print_warnings([f'{note}.' for note in mixed])
+    print_warnings(family_notes(families, losses))
+    print_warnings(shortage_notes(collection.accuracies, families, models))
     return mixed

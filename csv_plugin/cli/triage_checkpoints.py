@@ -148,7 +148,8 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
     new = {model: points[model] for model in tables.models_in(*args.predict)}
     families = families_of(history, tables.families)
     predictor = _fitted(tables, past, families)
-    known, notes = None, list[str]()
+    known = None
+    notes: list[str] = []
     if args.known:
         known, notes = read_known(args.known, tables.features.models,
                                   predictor.names)
@@ -161,9 +162,8 @@ def _fitted(tables: ModelTables, models: Sequence[str],
             families: Sequence[str]) -> Predictor:
     """The predictor of the main benchmarks, fitted to some models."""
     scores = tables.accuracies.select(models, tables.accuracies.main)
-    return fit_predictor(tables.features,
-                         scores.select(benchmarks=scores.benchmarks_run),
-                         families)
+    scores = scores.select(benchmarks=scores.benchmarks_run)
+    return fit_predictor(tables.features, scores, families)
 
 
 def _of_size(args: argparse.Namespace, predictor: Predictor,

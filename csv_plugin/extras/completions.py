@@ -1,4 +1,5 @@
 """The server of vLLM as an engine."""
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -116,9 +117,10 @@ class CompletionsEngine(RowEngine):
                              'log-probabilities of all ids of the prompt',
                              self._shown(answer),
                              'Use another engine (docs/engines.md).') from None
-        return RowScores(
-            np.array([row[0], *(index for index, _ in pairs)]),
-            np.array([log_prob for _, log_prob in pairs]))
+        ids = [row[0]]
+        ids += [index for index, _ in pairs]
+        log_probs = [log_prob for _, log_prob in pairs]
+        return RowScores(np.array(ids), np.array(log_probs))
 
     def _card(self) -> dict[str, Any]:
         where = self._url + '/v1/models'
@@ -209,12 +211,16 @@ def _pairs(answer: Any) -> list[tuple[int, float]]:
     """Each id of the prompt but the first, with its log-probability."""
     # Each entry has one key, the id: further ids were not asked for.
     _, *entries = answer['choices'][0]['prompt_logprobs']
-    pairs = [(int(index), float(values['logprob'])) for entry in entries
-             for index, values in entry.items()]
-    infinite = -9999.0
     # JSON has no infinity: the server writes a number that is none.
-    return [(index, -np.inf if log_prob == infinite else log_prob)
-            for index, log_prob in pairs]
+    infinite = -9999.0
+    pairs = []
+    for entry in entries:
+        for index, values in entry.items():
+            log_prob = float(values['logprob'])
+            if log_prob == infinite:
+                log_prob = -math.inf
+            pairs.append((int(index), log_prob))
+    return pairs
 
 
 def _within(seconds: float, function: Callable[[], _T]) -> _T:

@@ -55,11 +55,11 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     by_byte = np.full(spans.n_bytes, np.nan)
     for start, end, weight in zip(spans.starts, spans.ends, weights):
         by_byte[start:end] = weight
-    return [
-        Piece(data[start:end].decode('utf-8'),
-              _counted(by_byte[start:end], np.mean, math.nan))
-        for start, end in zip(cuts, cuts[1:])
-    ]
+    pieces = []
+    for start, end in zip(cuts[:-1], cuts[1:]):
+        weight = _counted(by_byte[start:end], np.mean, math.nan)
+        pieces.append(Piece(data[start:end].decode('utf-8'), weight))
+    return pieces
 
 
 def strongest_maps(predictor: Predictor,
@@ -83,7 +83,10 @@ def strongest_maps(predictor: Predictor,
     rows = list(zip(texts, targets.spans, np.split(weights, edges)))
     # Stable: equal texts keep their order.
     rows.sort(key=lambda row: -_counted(row[2], np.std, 0.0))
-    return [HeatMap(row[0], heat_map(*row)) for row in rows[:limit]]
+    maps = []
+    for text, spans, of_text in rows[:limit]:
+        maps.append(HeatMap(text, heat_map(text, spans, of_text)))
+    return maps
 
 
 def full_weight(weights: NDArray) -> float:

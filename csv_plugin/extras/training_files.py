@@ -66,10 +66,13 @@ def write_training(out: Path,
 
 def _write_steps(path: Path, steps: TrainingSteps) -> None:
     """Write the mean squared errors of every step, squared fractions."""
-    errors = [steps.mse(split) for split in SPLITS]
-    rows = [(benchmark, step, *(of_split[step, b] for of_split in errors))
-            for b, benchmark in enumerate(steps.benchmarks)
-            for step in range(len(steps.scores))
-            if not np.isnan(steps.curve.alpha[step, b])]
-    write_csv(path, ('benchmark', 'step', *(f'mse_{name}' for name in SPLITS)),
-              rows)
+    header = ['benchmark', 'step']
+    header += [f'mse_{name}' for name in SPLITS]
+    # Of splits, steps and benchmarks.
+    errors = np.array([steps.mse(split) for split in SPLITS])
+    rows = []
+    for b, benchmark in enumerate(steps.benchmarks):
+        for step in range(len(steps.scores)):
+            if not np.isnan(steps.curve.alpha[step, b]):
+                rows.append((benchmark, step, *errors[:, step, b]))
+    write_csv(path, header, rows)

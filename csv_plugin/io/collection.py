@@ -94,10 +94,10 @@ class Collection:
             for model, dump in self.losses.items():
                 write_dump(root / f'{model}.safetensors', dump)
             write_texts(root / TEXTS, self.texts)
-            write_csv(root / MODELS,
-                      ('model', 'family', 'params_b', 'split', 'tokens'),
-                      ((model, row.family, row.params_b, row.split, row.tokens)
-                       for model, row in self.info.items()))
+            header = 'model', 'family', 'params_b', 'split', 'tokens'
+            rows = [(model, row.family, row.params_b, row.split, row.tokens)
+                    for model, row in self.info.items()]
+            write_csv(root / MODELS, header, rows)
             write_accuracies(root, self.accuracies)
 
 
@@ -114,15 +114,15 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
             a model.
     """
     root = Path(folder)
-    texts, info = read_texts(root / TEXTS), read_models(root / MODELS)
+    texts = read_texts(root / TEXTS)
+    info = read_models(root / MODELS)
     check_file_names(f'{root / MODELS}, model', info, 'Rename the model.')
     accuracies = read_accuracies(root / SCORES, root / BENCHMARKS)
     check_names_in(root / SCORES, 'models', accuracies.models, root / MODELS,
                    info)
     accuracies = accuracies.spread(tuple(info), accuracies.benchmarks)
-    losses = read_dumps(
-        {model: root / f'{model}.safetensors'
-         for model in info}, texts, progress)
+    files = {model: root / f'{model}.safetensors' for model in info}
+    losses = read_dumps(files, texts, progress)
     return Collection(losses, accuracies, info)
 
 
@@ -144,7 +144,8 @@ def collect(texts: TextSet,
     accuracy, of which a warning tells. `progress` wraps the models.
     """
     if scores:
-        found, where = _scores_of(scores), f'accuracies of {os.fspath(scores)}'
+        found = _scores_of(scores)
+        where = f'accuracies of {os.fspath(scores)}'
     elif runs:
         found, others = _scores_of_runs(runs, list(benchmarks))
         benchmarks = _without(benchmarks, others)
@@ -157,21 +158,24 @@ def collect(texts: TextSet,
             where, f'accuracies of models such as {min(info)!r}',
             f'models {", ".join(sorted(found)) or "none"}',
             f'{did_you_mean(info, found)}Use the same names in all tables.')
-    values = np.array([[found.get(model, {}).get(name) for name in benchmarks]
-                       for model in info], np.float64)
+    rows = []
+    for model in info:
+        row = found.get(model, {})
+        rows.append([row.get(name) for name in benchmarks])
+    values = np.array(rows, np.float64)
     accuracies = accuracy_table(tuple(info), benchmarks, values)
-    missing = [name for name in benchmarks
-               if name not in accuracies.benchmarks_run]  # yapf: disable
+    run_on = accuracies.benchmarks_run
+    missing = [name for name in benchmarks if name not in run_on]
     if missing:
+        similar = did_you_mean(missing, set().union(*found.values()))
+        remedy = (f'{similar}Run the benchmarks, correct their names, or '
+                  'leave them out.')
+        if where == _RUNS:
+            remedy += (' An average such as mmlu needs its summary_groups in '
+                       'the summarizer, and then -m viz -r.')
         raise InputError(
             where, 'an accuracy on every benchmark, of at least one model',
-            f'none on {", ".join(missing)}',
-            did_you_mean(missing, {b
-                                   for row in found.values()
-                                   for b in row}) +
-            'Run the benchmarks, correct their names, or leave them out.' +
-            (where == _RUNS) * ' An average such as mmlu needs its '
-            'summary_groups in the summarizer, and then -m viz -r.')
+            f'none on {", ".join(missing)}', remedy)
     if not scores:
         _check_percent(accuracies)
     losses = _read_losses(texts, list(info), runs, dumps, progress)
@@ -189,7 +193,8 @@ def _read_losses(texts: TextSet, models: Sequence[str],
             f'losses of {counted(len(rest), "model")} without a row in the '
             f'table of models are left out: {shortened(", ".join(rest), 80)}',
             stacklevel=3)
-    found, errors = {}, {}
+    found = {}
+    errors = {}
     for model in progress(models):
         places = [DumpPlace(Path(run), model) for run in reversed(runs)]
         if model in files:
@@ -215,7 +220,8 @@ def _first_dump(model: str, places: Sequence[DumpPlace],
 
     A warning if an earlier place has one that cannot be used.
     """
-    reasons, failed = [], []
+    reasons = []
+    failed = []
     for place in places:
         try:
             dump = place.read(fingerprint)
@@ -260,8 +266,10 @@ def _scores_of_runs(
         others |= other_metrics
         for model, row in by_model.items():
             found.setdefault(model, {}).update(row)
-    run_on = {name for row in found.values() for name in row}
-    return found, {k: v for k, v in others.items() if k not in run_on}
+    for row in found.values():
+        for name in row:
+            others.pop(name, None)
+    return found, others
 
 
 def _without(benchmarks: Mapping[str, BenchmarkInfo],
@@ -290,8 +298,10 @@ def _check_percent(accuracies: AccuracyTable) -> None:
     for name, chance, values in zip(accuracies.benchmarks, accuracies.chance,
                                     accuracies.values.T):
         values = values[~np.isnan(values)]
-        if (len(values) > 1 and
-                values.max() <= .01 < chance / 2 <= 100 * np.median(values)):
+        if len(values) < 2:
+            continue
+        are_low = values.max() <= 0.01 < chance / 2
+        if are_low and chance / 2 <= 100 * np.median(values):
             raise InputError(
                 f'accuracies on {name!r}', 'percentages, as OpenCompass has',
                 f'no score above 1, where guessing gives {100 * chance:.3g} '

@@ -26,8 +26,7 @@ from csv_plugin.io.model_paths import paths_by_model
 
 KIND = 'csv_plugin.dump'
 
-#: Columns with a number for each text, and with a number for each token.
-_OF_TEXTS = ('n_chars', 'n_bytes', 'n_tokens')
+#: Columns with a number for each token.
 _SPANS, _LOSSES = ('starts', 'ends'), 'losses'
 #: Types of the fields of `DumpInfo` in JSON; others are texts.
 _TYPES = {
@@ -83,14 +82,16 @@ def read_dump(path: FilePath) -> TokenLossDump:
     if hashes.shape != (len(names), 32):
         raise InputError(f"{path}, 'sha256'", f'{len(names)} hashes',
                          f'the shape {hashes.shape}', _REMEDY)
-    n_chars, n_bytes, n_tokens = (
-        _unpacked(path, arrays, name, len(names)) for name in _OF_TEXTS)
+    n_chars = _unpacked(path, arrays, 'n_chars', len(names))
+    n_bytes = _unpacked(path, arrays, 'n_bytes', len(names))
+    n_tokens = _unpacked(path, arrays, 'n_tokens', len(names))
     if n_tokens.min(initial=0) < 0:
         raise InputError(f"{path}, 'n_tokens'", 'numbers of 0 or more',
                          f'{n_tokens.min()}', _REMEDY)
-    starts, ends, losses = (
-        _unpacked(path, arrays, name, int(n_tokens.sum()))
-        for name in (*_SPANS, _LOSSES))
+    total = int(n_tokens.sum())
+    starts = _unpacked(path, arrays, 'starts', total)
+    ends = _unpacked(path, arrays, 'ends', total)
+    losses = _unpacked(path, arrays, _LOSSES, total)
     with errors_name(path, 'token losses', _REMEDY):
         spans = TextSpans(starts, ends, n_tokens, n_bytes)
         digits = tuple(row.tobytes().hex() for row in hashes)
@@ -120,10 +121,9 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
             texts are not these.
     """
     files = paths_by_model(paths)
-    dumps = {
-        model: merge_dumps([read_dump(files[model])], texts)
-        for model in progress(list(files))
-    }
+    dumps = {}
+    for model in progress(list(files)):
+        dumps[model] = merge_dumps([read_dump(files[model])], texts)
     return ModelLosses(texts, dumps)
 
 
@@ -165,7 +165,8 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
     """How both were made; the folders of parts may differ."""
     if first.folder != info.folder:
-        first, info = replace(first, folder=''), replace(info, folder='')
+        first = replace(first, folder='')
+        info = replace(info, folder='')
     for name, value in vars(first).items():
         if getattr(info, name) != value:
             raise InputError(f'shards of the dump of {first.model!r}',
@@ -177,25 +178,27 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
 
 def _same(texts: TextLosses, first: int, other: int) -> bool:
     """Whether all about two texts is equal; all kinds of NaN are."""
-    one, two = texts[first], texts[other]
-    return ((one.sha256, one.n_chars, one.spans)
-            == (two.sha256, two.n_chars, two.spans)
-            and np.array_equal(one.losses, two.losses, equal_nan=True))
+    one = texts[first]
+    two = texts[other]
+    if one.sha256 != two.sha256 or one.n_chars != two.n_chars:
+        return False
+    return one.spans == two.spans and np.array_equal(
+        one.losses, two.losses, equal_nan=True)
 
 
 def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
     """How losses were made; types are those of the fields, checked."""
     names = [field.name for field in fields(DumpInfo)]
-    check_fields(where, 'the header', header,
-                 {name: _TYPES.get(name, 'a text')
-                  for name in names}, _REMEDY)
+    types = {name: _TYPES.get(name, 'a text') for name in names}
+    check_fields(where, 'the header', header, types, _REMEDY)
     return DumpInfo(**{name: header[name] for name in names})
 
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
     """A column, compressed; its numbers must fit into 32 bits."""
-    limit = float(
-        np.finfo('f4').max if name == _LOSSES else np.iinfo('i4').max)
+    limit = float(np.iinfo('i4').max)
+    if name == _LOSSES:
+        limit = float(np.finfo('f4').max)
     beyond = np.flatnonzero(np.abs(values) > limit)
     if len(beyond):
         raise InputError(f'{name} of a dump', f'at most {limit:g}',

@@ -60,13 +60,17 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     stays as it was. Temporary files in the folder that killed processes left
     are removed.
     """
-    target, stage = Path(path), _STAGE.get()
+    target = Path(path)
+    stage = _STAGE.get()
     # A set makes folders in the end.
     if not stage or target.exists():
         check_target(target)
-    # Only a name: a file that tempfile made could be read by its owner alone.
-    temporary = _staged(target, *stage) if stage else target.with_name(
-        f'.tmp_{token_hex(8)}{target.suffix[:12]}')
+    if stage:
+        temporary = _staged(target, *stage)
+    else:
+        # Only a name: a file of tempfile could be read by its owner alone.
+        name = f'.tmp_{token_hex(8)}{target.suffix[:12]}'
+        temporary = target.with_name(name)
     try:
         with _plain_errors(target, temporary), ExitStack() as opened:
             if not stage:
@@ -96,8 +100,10 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
         yield
         _mark_removed(earlier, *outer)
         return
-    root, mark = Path(folder), token_hex(8)
-    stage, whole = root / f'.tmp_{mark}', root / f'{_WHOLE}{mark}'
+    root = Path(folder)
+    mark = token_hex(8)
+    stage = root / f'.tmp_{mark}'
+    whole = root / f'{_WHOLE}{mark}'
     with ExitStack() as opened:
         with _plain_errors(root, stage):
             root.mkdir(parents=True, exist_ok=True)
@@ -142,10 +148,9 @@ def _held(path: Path, is_folder: bool = False) -> Iterator[None]:
 def _remove_leftovers(folder: Path) -> None:
     """Remove what killed calls were writing; live ones hold locks."""
     with suppress(OSError):
-        names = [name for name in os.listdir(folder)
-                 if _TEMPORARY.fullmatch(name)]  # yapf: disable
-        for name in names:
-            _remove_leftover(folder / name)
+        for name in os.listdir(folder):
+            if _TEMPORARY.fullmatch(name):
+                _remove_leftover(folder / name)
 
 
 def _remove_leftover(path: Path) -> None:
@@ -229,7 +234,8 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
 @contextmanager
 def _plain_errors(target: Path, *written: Path) -> Iterator[None]:
     """Turn errors of the system about a file into `InputError`."""
-    names = {'None', *map(str, (target, target.parent, *written))}
+    paths = target, target.parent, *written
+    names = {'None', *map(str, paths)}
     try:
         yield
     except OSError as error:

@@ -11,8 +11,12 @@ from csv_plugin.io.files import FilePath, read_bytes, read_lines, write_text
 #: Larger numbers could have sums and products that are none.
 LARGEST = 1e60
 _Type = TypeVar('_Type')
-_NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
-          list: 'a list'}  # yapf: disable
+_NAMES = {
+    str: 'a text',
+    int: 'a whole number',
+    dict: 'an object',
+    list: 'a list',
+}
 
 
 def parse_json(text: str | bytes,
@@ -79,6 +83,10 @@ def _are_texts(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and _are_texts(value)
+
+
 #: For each type of a JSON value, whether a value has it.
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a text': lambda v: isinstance(v, str),
@@ -88,8 +96,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a count': lambda v: type(v) is int and 0 <= v < 2**53,
     'a list': lambda v: isinstance(v, list),
     'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
-    'pairs of texts': lambda v: isinstance(v, list) and all(
-        isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
+    'pairs of texts': lambda v: isinstance(v, list) and all(map(_is_pair, v)),
     'values by name': lambda v: isinstance(v, dict),
     'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
 }  # yapf: disable
@@ -133,10 +140,11 @@ class JsonPart(NamedTuple):
 
     def parts(self, name: str) -> list['JsonPart']:
         """Return the objects of the list in a field."""
-        return [
-            JsonPart.of(f'{self.where}, {name} {i}', value, self.remedy)
-            for i, value in enumerate(self.get(name, list))
-        ]
+        parts = []
+        for i, value in enumerate(self.get(name, list)):
+            where = f'{self.where}, {name} {i}'
+            parts.append(JsonPart.of(where, value, self.remedy))
+        return parts
 
     def error(self, name: str, expected: str) -> InputError:
         """Return the error to raise for a field that cannot be used."""
@@ -164,7 +172,8 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
 
     They may contain NaN. One line is held at a time.
     """
-    file, where = os.fspath(path), ''
+    file = os.fspath(path)
+    where = ''
     for number, line in enumerate(read_lines(path), start=1):
         if not line.isspace():
             where = f'{file}, line {number}'

@@ -38,12 +38,12 @@ def read_known(path: FilePath,
     table = scores_alone(*read_accuracy_columns(file))
     seen = ~np.isnan(table.values)
     models_of = [m for m, row in zip(table.models, seen) if row.any()]
-    notes = [
-        *_unused(file, 'models with losses', models_of, models), *_unused(
-            file, 'benchmarks of the predictor', table.benchmarks, benchmarks)
-    ]
-    known = table.spread([m for m in models_of if m in models],
-                         [b for b in table.benchmarks if b in benchmarks])
+    notes = _unused(file, 'models with losses', models_of, models)
+    notes += _unused(file, 'benchmarks of the predictor', table.benchmarks,
+                     benchmarks)
+    kept_models = [m for m in models_of if m in models]
+    kept_benchmarks = [b for b in table.benchmarks if b in benchmarks]
+    known = table.spread(kept_models, kept_benchmarks)
     if np.isnan(known.values).all() and not may_come:
         raise InputError(
             file, 'accuracies of models with losses, on benchmarks of the '

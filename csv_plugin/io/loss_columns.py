@@ -64,12 +64,10 @@ def no_losses(columns: Sequence[str],
         return found
     usable = np.isfinite(values).all(axis=0)
     for find in (_whole, _constant, _far):
-        rest = [
-            k for k, name in enumerate(columns)
-            if name not in found and usable[k]
-        ]
-        for k in find(values[:, rest]):
-            found[columns[rest[k]]] = _REASONS[find]
+        is_new = np.array([name not in found for name in columns], bool)
+        rest = np.flatnonzero(is_new & usable)
+        for k in rest[find(values[:, rest])]:
+            found[columns[k]] = _REASONS[find]
     return found
 
 
@@ -100,7 +98,8 @@ def _far(values: NDArray[np.float64]) -> list[int]:
     is_gap = (most[:-1] > 0) & (least[1:] >= far_factor * most[:-1])
     far: list[int] = []
     for place in np.flatnonzero(is_gap).tolist():
-        low, high = order[:place + 1].tolist(), order[place + 1:].tolist()
+        low = order[:place + 1].tolist()
+        high = order[place + 1:].tolist()
         if len(low) < len(high):
             far += low
         elif len(low) > len(high) or least[place + 1] >= far_factor:

@@ -63,17 +63,18 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     so many `levels` of folders above, joined by hyphens.
     """
     absolute = os.path.abspath(pattern)
-    folders = [path for path in map(Path, glob.glob(absolute))
-               if path.is_dir()]  # yapf: disable
+    folders = [path for path in glob.glob(absolute) if os.path.isdir(path)]
     if not folders:
-        beside = sorted(path.name for path in Path(absolute).parent.glob('*')
-                        if path.is_dir())  # yapf: disable
-        raise InputError(
-            f'checkpoints {pattern!r}', 'a folder that matches',
-            shortened(f'only {", ".join(beside)}', 100) if beside else 'none',
-            'Names tell the step, such as checkpoint-1000.')
+        others = Path(absolute).parent.glob('*')
+        names = sorted(path.name for path in others if path.is_dir())
+        found = 'none'
+        if names:
+            found = shortened(f'only {", ".join(names)}', 100)
+        raise InputError(f'checkpoints {pattern!r}', 'a folder that matches',
+                         found,
+                         'Names tell the step, such as checkpoint-1000.')
     checkpoints: dict[tuple[str, int, str], Path] = {}
-    for path in sorted(folders):
+    for path in sorted(map(Path, folders)):
         revision = read_revision(path.name)
         above = path.parent.parts[1:][-levels:]
         if revision is None or len(above) < levels:
@@ -82,19 +83,19 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
                 f'a name that tells the step, below {levels} folders',
                 repr(path.name), 'Narrow the pattern, such as '
                 'runs/*/checkpoint-*, or rename the folder.')
-        run, step = '-'.join(above), revision.step
+        run = '-'.join(above)
         check_file_names('run', [run], 'Rename the folder of the run.')
-        name = str(step) if revision.is_step_alone else path.name
-        earlier = checkpoints.setdefault((run, step, name), path)
+        name = str(revision.step) if revision.is_step_alone else path.name
+        earlier = checkpoints.setdefault((run, revision.step, name), path)
         if earlier != path:
             raise InputError(
                 f'checkpoint {run}@{name}', 'a single folder',
                 f'{str(earlier)!r} and {str(path)!r}',
                 'Narrow the pattern, or name runs by more folders: levels=2.')
-    return {
-        f'{key[0]}@{key[2]}': checkpoints[key]
-        for key in sorted(checkpoints)
-    }
+    by_name = {}
+    for (run, _, name), path in sorted(checkpoints.items()):
+        by_name[f'{run}@{name}'] = path
+    return by_name
 
 
 def weights_mark(path: FilePath) -> str:
@@ -103,24 +104,32 @@ def weights_mark(path: FilePath) -> str:
     It is empty if there are none, such as for a name on the hub.
     """
     root = Path(path)
-    files = [root] if root.is_file() else sorted(
-        file for pattern in _WEIGHTS for file in root.glob(pattern))
-    stamps = [(file.name, stat.st_size, stat.st_mtime_ns) for file in files
-              for stat in [file.stat()]]  # yapf: disable
+    files = []
+    if root.is_file():
+        files.append(root)
+    else:
+        for pattern in _WEIGHTS:
+            files += root.glob(pattern)
+    stamps = []
+    for file in sorted(files):
+        stat = file.stat()
+        stamps.append((file.name, stat.st_size, stat.st_mtime_ns))
     mark = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
     return mark if stamps else ''
 
 
 def check_tokenizers(models: Iterable[FilePath]) -> None:
     """Raise an `InputError` for folders with a config, but no tokenizer."""
-    folders = [path for path in map(Path, models)
-               if (path / 'config.json').is_file()]  # yapf: disable
-    without = [
-        path for path in folders
-        if not any(any(path.glob(name)) for name in _TOKENIZERS)
-    ]
+    others = []
+    without = []
+    for path in map(Path, models):
+        if not (path / 'config.json').is_file():
+            continue
+        if any(any(path.glob(name)) for name in _TOKENIZERS):
+            others.append(path)
+        else:
+            without.append(path)
     if without:
-        others = [path for path in folders if path not in without]
         example = f', such as {others[-1]}' if others else ''
         raise InputError('models', 'a tokenizer in each folder',
                          f'none in {", ".join(map(str, without))}',

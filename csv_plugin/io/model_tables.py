@@ -151,8 +151,8 @@ def _chosen(file: str, table: ModelColumns,
             file, f'the {len(units)} columns that are needed',
             f'none of {shortened(", ".join(map(repr, missing)), 300)}',
             f'{did_you_mean(missing, place)}Add them.')
-    return ModelColumns(table.models, tuple(units),
-                        table.values[:, [place[unit] for unit in units]])
+    kept = [place[unit] for unit in units]
+    return ModelColumns(table.models, tuple(units), table.values[:, kept])
 
 
 def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
@@ -163,8 +163,8 @@ def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
     named: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         named.setdefault(reason, []).append(repr(name))
-    line = '; '.join(f'{", ".join(names)} ({reason})'
-                     for reason, names in named.items())
+    parts = [f'{", ".join(named[reason])} ({reason})' for reason in named]
+    line = '; '.join(parts)
     kept = [k for k, name in enumerate(table.columns) if name not in reasons]
     if not kept:
         raise InputError(file, f'columns of {content}', f'only {line}',
@@ -173,8 +173,8 @@ def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
         f'{file}: columns that cannot be {content} are left out: {line}. '
         'Rename one that is.',
         stacklevel=3)
-    return ModelColumns(table.models, tuple(table.columns[k] for k in kept),
-                        table.values[:, kept])
+    columns = tuple(table.columns[k] for k in kept)
+    return ModelColumns(table.models, columns, table.values[:, kept])
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
@@ -208,9 +208,8 @@ def read_accuracies(scores_path: FilePath,
     info = read_benchmarks(benchmarks_path)
     check_names_in(scores_path, 'benchmarks', accuracies.columns,
                    benchmarks_path, info)
-    return accuracy_table(accuracies.models,
-                          {name: info[name]
-                           for name in accuracies.columns}, accuracies.values)
+    kept = {name: info[name] for name in accuracies.columns}
+    return accuracy_table(accuracies.models, kept, accuracies.values)
 
 
 def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
@@ -228,10 +227,9 @@ def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
 
 def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
     """Write `scores.csv` and `benchmarks.csv`, as `read_accuracies` reads."""
-    write_csv(
-        Path(folder) / SCORES, ('model', *table.benchmarks),
-        ((model, *row)
-         for model, row in zip(table.models, table.values.tolist())))
+    pairs = zip(table.models, table.values.tolist())
+    rows = [(model, *values) for model, values in pairs]
+    write_csv(Path(folder) / SCORES, ('model', *table.benchmarks), rows)
     columns: dict[str, Sequence] = dict(
         benchmark=table.benchmarks,
         chance=table.chance.tolist(),
@@ -246,9 +244,8 @@ def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
                  values: NDArray) -> AccuracyTable:
     """Return accuracies `(M, B)` whose benchmarks are not described."""
-    return accuracy_table(models,
-                          dict.fromkeys(benchmarks, BenchmarkInfo(0., 0)),
-                          values)
+    info = dict.fromkeys(benchmarks, BenchmarkInfo(0.0, 0))
+    return accuracy_table(models, info, values)
 
 
 def _read(file: str, losses: bool) -> ModelColumns:
@@ -273,11 +270,14 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
     if not columns:
         raise InputError(f'{file}, header', "a column besides 'model'", 'none',
                          'Add one column per text or benchmark.')
-    values = np.array([[decimal(row.cells[name]) for name in columns]
-                       for row in rows])
+    values = np.empty((len(rows), len(columns)))
+    for m, row in enumerate(rows):
+        values[m] = [decimal(row.cells[name]) for name in columns]
     # NaN stands for an empty cell; other cells that are no number are wrong.
-    wrong = [(rows[m], columns[k]) for m, k in np.argwhere(np.isnan(values))
-             if rows[m].cells[columns[k]]]  # yapf: disable
+    wrong = []
+    for m, k in np.argwhere(np.isnan(values)):
+        if rows[m].cells[columns[k]]:
+            wrong.append((rows[m], columns[k]))
     if wrong:
         row, column = wrong[0]
         places = [row.place(column) for row, column in wrong[1:]]
@@ -298,7 +298,8 @@ def _of_tensor(file: str) -> ModelColumns:
                          remedy) from error
     rows = read_rows(Path(file).with_name('models.csv'), ('model', ))
     units = Path(file).with_name('units.txt')
-    columns = tuple(map(str.strip, read_text(units).strip().split('\n')))
+    lines = read_text(units).strip().split('\n')
+    columns = tuple(line.strip() for line in lines)
     check_unique(str(units), columns)
     expected = len(rows), len(columns)
     if values.shape != expected or values.dtype.kind != 'f':
@@ -349,10 +350,12 @@ def measured_losses(table: FilePath, models: Sequence[str]) -> list[Measured]:
 def measured_accuracies(table: FilePath, models: Sequence[str],
                         benchmarks: Sequence[str]) -> list[Measured]:
     """Return the records of accuracies of models beside a table."""
-    return [
-        record for record in read_measured(table) if record.name in models
-        and record.task in benchmarks and record.facts.get(METRIC) is not None
-    ]
+    records = []
+    for record in read_measured(table):
+        is_wanted = record.name in models and record.task in benchmarks
+        if is_wanted and record.facts.get(METRIC) is not None:
+            records.append(record)
+    return records
 
 
 def read_measured(table: FilePath) -> tuple[Measured, ...]:
@@ -361,18 +364,13 @@ def read_measured(table: FilePath) -> tuple[Measured, ...]:
     if not path.is_file():
         return ()
     try:
-        records = [
-            Measured(**record) for record in read_json(path, _IMPORT_AGAIN)
-        ]
+        content = read_json(path, _IMPORT_AGAIN)
+        records = [Measured(**record) for record in content]
     except TypeError as error:
         raise InputError(path, 'records of numbers', str(error),
                          _IMPORT_AGAIN) from error
+    types = dict.fromkeys(('name', 'task', 'file'), 'a text')
+    types['facts'] = 'values by name'
     for record in records:
-        check_fields(
-            str(path), 'a record', vars(record), {
-                'name': 'a text',
-                'task': 'a text',
-                'file': 'a text',
-                'facts': 'values by name'
-            }, _IMPORT_AGAIN)
+        check_fields(str(path), 'a record', vars(record), types, _IMPORT_AGAIN)
     return tuple(records)

@@ -58,11 +58,11 @@ def paper_weights() -> dict[str, PaperWeights]:
     Base models are first. InternLM2 and 2.5 need code that comes with them.
     """
     with as_file(_DATA / 'paper_list.csv') as path:
-        return {
-            row.text('model'):
-            PaperWeights(row.text('path'), int(row.number('gpus')))
-            for row in read_rows(path, ('model', 'path', 'gpus'))
-        }
+        weights = {}
+        for row in read_rows(path, ('model', 'path', 'gpus')):
+            weights[row.text('model')] = PaperWeights(
+                row.text('path'), int(row.number('gpus')))
+    return weights
 
 
 def read_models_or_paper(path: FilePath) -> dict[str, ModelInfo]:

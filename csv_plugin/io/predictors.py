@@ -95,8 +95,11 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     Raises:
         InputError: The folder does not exist.
     """
-    columns, fit, model = predictor.columns, predictor.fit, predictor.model
-    targets, matrix = predictor.targets, predictor.matrix
+    columns = predictor.columns
+    fit = predictor.fit
+    model = predictor.model
+    targets = predictor.targets
+    matrix = predictor.matrix
     arrays: dict[str, NDArray] = {
         'uniform': columns.uniform,
         'mean_losses': predictor.mean_losses,
@@ -177,7 +180,9 @@ def load_predictor(path: FilePath) -> Predictor:
         fit = _fit(header, part, units)
         model = _model(path, header, arrays, fit)
         notes = _notes(path, header['notes'], names)
-        scored, targets, matrix = None, None, None
+        scored = None
+        targets = None
+        matrix = None
         lengths: dict[str, int] = {}
         if header['texts']:
             targets, matrix = _tokens(path, header, arrays)
@@ -270,9 +275,9 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
                           fit.observed, settings)
     n_forms = len(settings.forms)
     part = _taken(path, arrays, _MODEL, F=n_forms, **lengths)
-    found = [
-        _taken(path, arrays, _FORM, f'{f}.', **lengths) for f in range(n_forms)
-    ]
+    found = []
+    for f in range(n_forms):
+        found.append(_taken(path, arrays, _FORM, f'{f}.', **lengths))
     _check_range('fit.losses', fit.losses, 0, LARGEST)
     _check_range('model.floor', part['model.floor'], 0, fit.observed.chance)
     _check_range('model.shares', part['model.shares'], 0, 1)
@@ -338,9 +343,11 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
 def _tokens(where: FilePath, header: Mapping[str, Any],
             arrays: _Arrays) -> tuple[TargetTokens, 'scipy.sparse.csc_array']:
     """Target tokens, and the matrix of `TokenColumns`."""
-    texts, n_units = header['texts'], len(header['units'])
+    texts = header['texts']
+    n_units = len(header['units'])
     part = _taken(where, arrays, _TOKENS, S=len(texts), K=n_units)
-    n_tokens, tokens = len(part['tokens.starts']), part['matrix.token']
+    n_tokens = len(part['tokens.starts'])
+    tokens = part['matrix.token']
     with errors_name(where, 'tokens that lie in their texts', _REMEDY):
         _offsets(part, 'tokens.per_text', n_tokens)
         spans = TextSpans(part['tokens.starts'], part['tokens.ends'],
@@ -351,7 +358,8 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
         matrix = scipy.sparse.csc_array(
             (part['matrix.value'], tokens, pointers),
             shape=(n_tokens, n_units))
-        ids, hashes = zip(*texts)
+        ids = tuple(text_id for text_id, _ in texts)
+        hashes = tuple(digest for _, digest in texts)
         return TargetTokens(ids, hashes, spans, header['fingerprint']), matrix
 
 
@@ -382,14 +390,16 @@ def _taken(where: FilePath,
     Axes of one letter have one length: the given one, or that of the first.
     """
     for name, layout in layouts.items():
-        kind, letters = layout[0], layout[1:]
+        kind = layout[0]
+        letters = layout[1:]
         key = f'{prefix}{name}'
         if key not in arrays:
             raise InputError(where, f'an array {key!r}', 'none', _REMEDY)
         array = arrays[key]
         for letter, length in zip(letters, array.shape):
-            lengths.setdefault(letter,
-                               int(letter) if letter.isdigit() else length)
+            if letter.isdigit():
+                length = int(letter)
+            lengths.setdefault(letter, length)
         expected = tuple(lengths.get(letter, 'any') for letter in letters)
         if array.shape != expected or array.dtype.kind != kind:
             raise InputError(where,

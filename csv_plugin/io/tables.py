@@ -80,11 +80,12 @@ class CsvRow:
             return empty
         number = decimal(self.cells[column])
         if not math.isfinite(number):
-            may_be_empty = empty is not None
-            raise self.error(
-                column, 'a finite number' + ' or an empty cell' * may_be_empty,
-                DIGITS +
-                ' Leave the cell empty where it is unknown.' * may_be_empty)
+            expected = 'a finite number'
+            remedy = DIGITS
+            if empty is not None:
+                expected += ' or an empty cell'
+                remedy += ' Leave the cell empty where it is unknown.'
+            raise self.error(column, expected, remedy)
         return number
 
     def error(self,
@@ -110,15 +111,17 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     is never empty and differs from row to row. Rows and last columns without
     any text, as spreadsheets leave them, are skipped.
     """
-    file, key = os.fspath(path), columns[0]
-    (_, header), *records = _records(file) or [(1, [])]
-    header = _header(f'{file}, header', header, columns)
-    if not records:
+    file = os.fspath(path)
+    key = columns[0]
+    records = _records(file)
+    names = records[0][1] if records else []
+    header = _header(f'{file}, header', names, columns)
+    if len(records) < 2:
         raise InputError(file, 'a row', 'none',
                          f'Add one row per {key} below the header.')
     first_line: dict[str, int] = {}
     rows = []
-    for line, cells in records:
+    for line, cells in records[1:]:
         if len(cells) < len(header) or any(cells[len(header):]):
             raise InputError(
                 f'{file}, line {line}',
@@ -136,15 +139,18 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
 def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
     """The names of columns, without empty ones at the end."""
-    last = max((k for k, name in enumerate(names, start=1) if name), default=0)
-    names = names[:last]
+    names = [*names]
+    while names and not names[-1]:
+        names.pop()
     for column in columns:
         if column not in names:
             near = [n for n in names if same_look(n) == same_look(column)]
-            raise InputError(
-                where, f'a column {column!r}', repr(','.join(names)[:80]),
-                f'Rename {near[0]!r}.' if near else 'Add it, and separate '
-                'columns by commas, not by semicolons or tabs.')
+            remedy = ('Add it, and separate columns by commas, not by '
+                      'semicolons or tabs.')
+            if near:
+                remedy = f'Rename {near[0]!r}.'
+            raise InputError(where, f'a column {column!r}',
+                             repr(','.join(names)[:80]), remedy)
     if '' in names:
         raise InputError(where, 'a name for every column',
                          f'none for column {names.index("") + 1}',
@@ -158,7 +164,8 @@ def _records(file: str) -> list[tuple[int, list[str]]]:
     text = read_text(file)
     has_escapes = "'" in text  # seldom, and tables may have millions of cells
     reader = csv.reader(io.StringIO(text, newline=''), strict=True)
-    line, records = 1, []
+    line = 1
+    records = []
     try:
         for cells in reader:
             cells = [cell.strip() for cell in cells]
@@ -208,7 +215,8 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
     """
     benchmarks = {}
     for row in read_rows(path, ('benchmark', 'chance', 'n_items')):
-        chance, n_items = row.number('chance'), row.number('n_items', 0)
+        chance = row.number('chance')
+        n_items = row.number('n_items', 0)
         main = row.cells.get('main') or '1'
         if not 0 <= chance < 1:
             raise row.error(
@@ -244,7 +252,7 @@ def models_in(splits: Sequence[str], models: Sequence[str],
     present = {info[model].split for model in models} - {''}
     for split in splits:
         if split not in present:
-            also = " (or 'val')" * (split == split_name('val'))
+            also = " (or 'val')" if split == split_name('val') else ''
             found = f'only {", ".join(sorted(present))}'
             raise InputError(
                 'models', f'models in split {split!r}{also}',
@@ -287,7 +295,8 @@ def write_csv(path: FilePath, header: Sequence[str],
             cells = list(map(_cell, row))
             # Python before 3.13 quotes no carriage return by itself.
             breaks = any('\r' in str(cell) for cell in cells)
-            (quoted if breaks else plain).writerow(cells)
+            writer = quoted if breaks else plain
+            writer.writerow(cells)
 
 
 def _cell(value: object) -> object:

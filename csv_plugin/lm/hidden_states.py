@@ -35,14 +35,14 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model)
     tokenized = tokenize_all(tokenizer, texts)
-    offsets = np.cumsum([0, *(len(tokens.ids) for tokens in tokenized)])
+    lengths = [len(tokens.ids) for tokens in tokenized]
+    offsets = np.append(0, np.cumsum(lengths, dtype=np.int64))
     # Windows have states where a next token is predicted. A copy of the last
     # token is appended, so that the last token has a next one.
-    windows = [
-        window
-        for index, tokens in enumerate(tokenized) for window in cut_windows(
-            index, np.append(tokens.ids, tokens.ids[-1:]), prefix, limit)
-    ]
+    windows: list[Window] = []
+    for index, tokens in enumerate(tokenized):
+        ids = np.append(tokens.ids, tokens.ids[-1:])
+        windows += cut_windows(index, ids, prefix, limit)
     result = np.zeros((0, 0), np.float32)
     size = default_max_tokens(input_device(model))
     for batch in group_batches(windows, size):
@@ -90,9 +90,10 @@ def states_in_parts(model: PreTrainedModel,
     H)`. `progress` wraps the parts.
     """
     dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
-    parts = [
-        hidden_states(model, tokenizer, texts[first:first + PART]).to(dtype)
-        for first in progress(range(0, len(texts), PART))
-    ]
-    # A part of empty texts has no states, and so no width.
-    return torch.cat([part for part in parts if len(part)])
+    parts = []
+    for first in progress(range(0, len(texts), PART)):
+        part = hidden_states(model, tokenizer, texts[first:first + PART])
+        # A part of empty texts has no states, and so no width.
+        if len(part):
+            parts.append(part.to(dtype))
+    return torch.cat(parts)

@@ -9,6 +9,7 @@ Code that comes with a model can run in three ways under transformers 4.57:
   `kernels` would download and run.
 """
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,8 +33,9 @@ from csv_plugin.lm.newer_files import (check_read, newer_writer,
 #: Weights in pickles, which are used if there are no others, and weights for
 #: other programs.
 _PICKLES = ['*.bin', '*.bin.index.json']
-_UNUSED = ['*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf',
-           'original/*']  # yapf: disable
+_UNUSED = [
+    '*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf', 'original/*'
+]
 #: File with the limit of a container: microseconds of CPU time in each period,
 #: and the microseconds of a period.
 _QUOTA = Path('/sys/fs/cgroup/cpu.max')
@@ -58,7 +60,8 @@ def _as_input_error(what: str, path: FilePath) -> Iterator[None]:
     except Exception as error:
         reason = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
         remedy = 'Check its files, packages and settings.'
-        if written := newer_writer(path):
+        written = newer_writer(path)
+        if written:
             remedy = _newer(written)
         elif 'memory' in reason.lower():
             remedy = 'Load it with a smaller dtype or on more GPUs.'
@@ -177,8 +180,8 @@ def load_tokenizer(path: FilePath,
         InputError: There is no such tokenizer, it cannot be loaded, or it
             needs code that may not run.
     """
-    with _as_input_error('tokenizer',
-                         path), _needed_code_refused(path, remedy):
+    errors_named = _as_input_error('tokenizer', path)
+    with errors_named, _needed_code_refused(path, remedy):
         settings = unread_tokenizer_settings(path)
         kind: Any = AutoTokenizer
         # It is there if the class that the files name is unknown.
@@ -205,7 +208,8 @@ def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
             path, trust_remote_code=False, **here)
     # Of any kind, also that there are no files; who loads them explains it.
     except Exception as error:
-        if written := newer_writer(path, **here):
+        written = newer_writer(path, **here)
+        if written:
             raise InputError(
                 f'model {os.fspath(path)!r}',
                 f'files that transformers {transformers.__version__} reads',
@@ -214,7 +218,8 @@ def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
     else:
         check_read(config)
     place = path if tokenizer is None else tokenizer
-    if settings := unread_tokenizer_settings(place, **here):
+    settings = unread_tokenizer_settings(place, **here)
+    if settings:
         raise InputError(
             f'tokenizer {os.fspath(place)!r}',
             'a tokenizer_config.json that transformers '
@@ -244,9 +249,9 @@ def load_causal_lm(path: FilePath,
     given = {'dtype': getattr(torch, name), **settings}
     if on_gpu:
         given.setdefault('device_map', 'auto')
-    with _as_input_error('model',
-                         path), own_code_refused(path, _TRUST,
-                                                 trust_remote_code):
+    errors_named = _as_input_error('model', path)
+    code_refused = own_code_refused(path, _TRUST, trust_remote_code)
+    with errors_named, code_refused:
         code = {'trust_remote_code': trust_remote_code}
         config = AutoConfig.from_pretrained(path, **code)
         read_as_written(config)
@@ -279,8 +284,8 @@ def _limit_threads() -> None:
     with suppress(OSError, ValueError):
         quota, period = map(int, _QUOTA.read_text().split())
         if 'OMP_NUM_THREADS' not in os.environ:
-            torch.set_num_threads(
-                min(torch.get_num_threads(), -(-quota // period)))
+            n_allowed = math.ceil(quota / period)
+            torch.set_num_threads(min(torch.get_num_threads(), n_allowed))
 
 
 def load_scoring_lm(

@@ -57,7 +57,8 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
     of_texts = text_columns(table)
     sources = dict(zip(table.text_ids, (text.source for text in texts)))
     n_texts = len(of_texts.columns.units)
-    units, answers = list(of_texts.columns.units), {}
+    units = list(of_texts.columns.units)
+    answers = {}
     token_indices: list[int] = []
     for name, mask in answers_by_source(table, texts, targets).items():
         if name in benchmarks:
@@ -66,18 +67,18 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
             answers[name] = np.arange(first, first + len(tokens))
             token_indices += tokens.tolist()
             units += [f'answers of {name}: token {t}' for t in tokens]
-    single = scipy.sparse.csc_array(
-        (np.ones(len(token_indices)),
-         (token_indices, np.arange(len(token_indices)))),
-        shape=(len(table.scored), len(token_indices)))
+    # A column of each token, which has a single 1.
+    n_single = len(token_indices)
+    places = token_indices, np.arange(n_single)
+    single = scipy.sparse.csc_array((np.ones(n_single), places),
+                                    shape=(len(table.scored), n_single))
     matrix = scipy.sparse.csc_array(
         scipy.sparse.hstack([of_texts.matrix, single]))
-    uniform = np.append(of_texts.columns.uniform, np.zeros(len(token_indices)))
+    uniform = np.append(of_texts.columns.uniform, np.zeros(n_single))
     columns = Columns(
         tuple(units), uniform, table.fingerprint, of_texts.columns.scored)
-    kinds = Units(
-        np.arange(n_texts),
-        np.array([sources[unit] for unit in units[:n_texts]]), answers)
+    source_of = np.array([sources[unit] for unit in units[:n_texts]])
+    kinds = Units(np.arange(n_texts), source_of, answers)
     return TokenColumns(columns, matrix), kinds
 
 
@@ -215,10 +216,11 @@ def train_paper(losses: ModelLosses,
     losses = losses.select(fitted)
     targets = _target_tokens(losses, scoring_lm)
     states = states_in_parts(*scoring_lm, losses.texts.texts)
+    if settings is None:
+        settings = HeadSettings()
     training = train_paper_head(
         _table(targets, losses), targets, states, accuracies,
-        [families[name] for name in fitted], validation,
-        HeadSettings() if settings is None else settings, progress,
+        [families[name] for name in fitted], validation, settings, progress,
         _table(targets, others) if watched else None)
     return training._replace(predictor=_noted(training.predictor, losses))
 
@@ -230,10 +232,8 @@ def _table(targets: TargetTokens, losses: ModelLosses) -> LossTable:
 
 def _noted(predictor: Predictor, losses: ModelLosses) -> Predictor:
     """The predictor with notes on losses that were made differently."""
-    return predictor.noted({
-        model: dump.info
-        for model, dump in losses.items()
-    })
+    infos = {model: dump.info for model, dump in losses.items()}
+    return predictor.noted(infos)
 
 
 def _target_tokens(losses: ModelLosses,

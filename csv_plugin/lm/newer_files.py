@@ -75,8 +75,10 @@ def check_read(config: PretrainedConfig) -> None:
     """
     needed: dict[str, Any] = {}
     for name, part in _parts(config):
-        if settings := translated_settings(part, config):
-            needed |= {name: settings} if name else settings
+        settings = translated_settings(part, config)
+        if settings and name:
+            settings = {name: settings}
+        needed |= settings
     if needed:
         raise _unread(
             config, _ROPE, 'Write these settings into its config.json, beside '
@@ -128,13 +130,13 @@ def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
         written = get_tokenizer_config(path, **where)
     settings: dict[str, Any] = {}
     kind = written.get('tokenizer_class')
-    if kind and 'auto_map' not in written and not any(
-            map(tokenizer_class_from_name, (kind, f'{kind}Fast'))):
-        if cached_file(
-                path,
-                'tokenizer.json',
-                _raise_exceptions_for_missing_entries=False,
-                **where) is None:
+    if kind and 'auto_map' not in written and not _has_tokenizer_class(kind):
+        file = cached_file(
+            path,
+            'tokenizer.json',
+            _raise_exceptions_for_missing_entries=False,
+            **where)
+        if file is None:
             raise InputError(
                 f'tokenizer {os.fspath(path)!r}', 'a tokenizer.json, or a '
                 f'class that transformers {transformers.__version__} has',
@@ -143,11 +145,18 @@ def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
         # This file contains all that encodes a text.
         settings['tokenizer_class'] = 'PreTrainedTokenizerFast'
     special = written.get('extra_special_tokens')
-    if isinstance(special, list) and Version(
-            transformers.__version__).major < 5:
+    installed = Version(transformers.__version__)
+    if isinstance(special, list) and installed.major < 5:
         settings['extra_special_tokens'] = {}
         settings['additional_special_tokens'] = special
     return settings
+
+
+def _has_tokenizer_class(name: str) -> bool:
+    """Return whether the installed version has a class, slow or fast."""
+    return bool(
+        tokenizer_class_from_name(name)
+        or tokenizer_class_from_name(f'{name}Fast'))
 
 
 def _is_newer(written: Any) -> bool:
@@ -197,11 +206,11 @@ def translated_settings(part: PretrainedConfig,
         raise _unread(whole, f'{_ROPE} = {part.rope_parameters!r}',
                       _OTHER_VERSION)
     defaults = {'partial_rotary_factor': 1.0}
-    return {
-        key: value
-        for key, value in meant.items()
-        if getattr(part, key, defaults.get(key)) != value
-    }
+    settings = {}
+    for key, value in meant.items():
+        if getattr(part, key, defaults.get(key)) != value:
+            settings[key] = value
+    return settings
 
 
 def _reads(config: PretrainedConfig, key: str) -> bool:
@@ -209,8 +218,8 @@ def _reads(config: PretrainedConfig, key: str) -> bool:
     kind: Any = type(config)
     if key.startswith('_') or hasattr(kind, key) or key in kind.attribute_map:
         return True
-    return (key in inspect.signature(kind.__init__).parameters
-            or key in vars(_default(kind)))
+    parameters = inspect.signature(kind.__init__).parameters
+    return key in parameters or key in vars(_default(kind))
 
 
 @cache
@@ -246,7 +255,8 @@ def _rope_settings(config: PretrainedConfig) -> Optional[dict[str, Any]]:
     nested = {k: v for k, v in rope.items() if isinstance(v, Mapping)}
     if not nested:
         return _flat_settings(config, rope)
-    full, sliding = nested.get(_FULL), nested.get(_SLIDING)
+    full = nested.get(_FULL)
+    sliding = nested.get(_SLIDING)
     if full is None or sliding is None or len(nested) > 2:
         return None
     settings = _flat_settings(config, full)
@@ -274,8 +284,9 @@ def _flat_settings(config: PretrainedConfig,
     kind = str(scaling.pop('rope_type', old))
     theta = scaling.pop('rope_theta', None)
     share = scaling.pop('partial_rotary_factor', None)
-    if (theta is None or not _reads(config, 'rope_theta')
-            or kind not in _SCALING or not set(scaling) <= _SCALING[kind]):
+    if theta is None or not _reads(config, 'rope_theta'):
+        return None
+    if kind not in _SCALING or not set(scaling) <= _SCALING[kind]:
         return None
     settings = {'rope_theta': theta, 'rope_scaling': None}
     if kind != 'default':
@@ -299,7 +310,8 @@ def _scaling_settings(config: PretrainedConfig, kind: str,
     if not _reads(config, 'rope_scaling'):
         return None
     name = 'original_max_position_embeddings'
-    longest, original = config.max_position_embeddings, scaling.get(name)
+    longest = config.max_position_embeddings
+    original = scaling.get(name)
     if kind == 'yarn' and original == longest:
         # transformers 5 has added it; 4 would compute a factor of 1 of it.
         del scaling[name]

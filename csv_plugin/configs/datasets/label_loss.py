@@ -16,16 +16,13 @@ def label_loss(dataset: dict) -> dict:
     # Imports at the top of a config are lazy: they give names, not modules.
     host = __import__('opencompass.utils', fromlist=['utils'])
     # None stands for the default of a loader, and is no part of a name.
-    entry = {
-        key: value
-        for key, value in dataset.items()
-        if key not in ('k', 'n') and value is not None
-    }
-    return {
-        **entry, 'abbr': host.dataset_abbr_from_cfg(entry) + '-label_loss',
-        'infer_cfg': {
-            **dataset['infer_cfg'], 'inferencer':
-            dict(type=LabelLossInferencer)
-        },
-        'eval_cfg': dict(evaluator=dict(type=LabelLossEvaluator))
-    }
+    entry = {}
+    for key, value in dataset.items():
+        if key not in ('k', 'n') and value is not None:
+            entry[key] = value
+    inferencer = dict(type=LabelLossInferencer)
+    return dict(
+        entry,
+        abbr=host.dataset_abbr_from_cfg(entry) + '-label_loss',
+        infer_cfg=dict(dataset['infer_cfg'], inferencer=inferencer),
+        eval_cfg=dict(evaluator=dict(type=LabelLossEvaluator)))

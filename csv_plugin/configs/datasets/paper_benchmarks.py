@@ -51,9 +51,11 @@ base_benchmarks = [
     *bbh_base, *gsm8k_base,
     *map(one_by_one, [*mmlu_base, *cmmlu_base, *ceval_base, *hellaswag_base])
 ]
+ceval_validation = [
+    dataset for dataset in ceval_chat
+    if not dataset['abbr'].startswith('ceval-test-')
+]
 chat_benchmarks = [
-    *bbh_chat, *gsm8k_chat, *mmlu_chat, *cmmlu_chat, *[
-        dataset for dataset in ceval_chat
-        if not dataset['abbr'].startswith('ceval-test-')
-    ], *hellaswag_chat
+    *bbh_chat, *gsm8k_chat, *mmlu_chat, *cmmlu_chat, *ceval_validation,
+    *hellaswag_chat
 ]

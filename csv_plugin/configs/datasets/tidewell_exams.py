@@ -6,8 +6,11 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
 
-tidewell_exams_datasets = [
-    dict(
+
+def choice_exam(kind: str) -> dict:
+    """Return the entry of an exam with four answers to each question."""
+    template = {label: '{question}{' + label + '}' for label in 'ABCD'}
+    return dict(
         abbr=kind,
         type=TidewellExam,
         kind=kind,
@@ -15,18 +18,18 @@ tidewell_exams_datasets = [
             input_columns=['question', 'A', 'B', 'C', 'D'],
             output_column='label'),
         infer_cfg=dict(
-            prompt_template=dict(
-                type=PromptTemplate,
-                template={
-                    label: '{question}{' + label + '}'
-                    for label in 'ABCD'
-                }),
+            prompt_template=dict(type=PromptTemplate, template=template),
             retriever=dict(type=ZeroRetriever),
             inferencer=dict(type=PPLInferencer)),
         eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
-    for kind in ['census', 'chinese', 'scenes']
-] + [
-    dict(
+
+
+def solution_exam(kind: str, n_tokens: int) -> dict:
+    """Return the entry of an exam with worked solutions.
+
+    The longest solution has so many tokens.
+    """
+    return dict(
         abbr=kind,
         type=TidewellExam,
         kind=kind,
@@ -34,10 +37,17 @@ tidewell_exams_datasets = [
         infer_cfg=dict(
             prompt_template=dict(type=PromptTemplate, template='{question}'),
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=GenInferencer, max_out_len=length)),
+            inferencer=dict(type=GenInferencer, max_out_len=n_tokens)),
         eval_cfg=dict(
             evaluator=dict(type=AccEvaluator),
             pred_postprocessor=dict(type=tidewell_final_answer)))
-    # Exams with worked solutions, and tokens of the longest solution.
-    for kind, length in [('sums', 64), ('swaps', 176)]
+
+
+tidewell_exams_datasets = [
+    choice_exam('census'),
+    choice_exam('chinese'),
+    choice_exam('scenes'),
+    solution_exam('sums', 64),
+    solution_exam('swaps', 176),
 ]
+del choice_exam, solution_exam

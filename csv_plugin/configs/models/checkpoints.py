@@ -32,8 +32,9 @@ def checkpoint_models(pattern: str,
     # Imports at the top of a config are lazy: they give names, not modules.
     io = __import__('csv_plugin.io.model_paths', fromlist=['io'])
     oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
-    return [
-        oc.without_own_code({
+    models = []
+    for abbr, path in io.checkpoint_folders(pattern, levels).items():
+        model = {
             'abbr': abbr,
             'type': HuggingFaceBaseModel,
             'path': str(path),
@@ -41,5 +42,6 @@ def checkpoint_models(pattern: str,
             'batch_size': 8,
             'run_cfg': dict(num_gpus=1),
             **entry
-        }) for abbr, path in io.checkpoint_folders(pattern, levels).items()
-    ]
+        }
+        models.append(oc.without_own_code(model))
+    return models

@@ -49,16 +49,17 @@ def chat_model(path: str, num_gpus: int = 1) -> dict:
 
 def model_of(path: str, num_gpus: int) -> dict:
     """Return the part that entries of base and chat models share."""
-    eager = path.startswith('google/gemma-2')
+    model_kwargs = dict(
+        device_map='auto',
+        torch_dtype='torch.bfloat16',
+        trust_remote_code=False)
+    if path.startswith('google/gemma-2'):
+        model_kwargs['attn_implementation'] = 'eager'
     return dict(
         # The paper writes this name in another case than the hub.
         abbr=path.split('/')[1].replace('Llama-2-70b-hf', 'llama-2-70b-hf'),
         path=path,
-        model_kwargs=dict(
-            device_map='auto',
-            torch_dtype='torch.bfloat16',
-            trust_remote_code=False,
-            **(dict(attn_implementation='eager') if eager else {})),
+        model_kwargs=model_kwargs,
         tokenizer_kwargs=dict(trust_remote_code=False),
         # Without a value, OpenCompass runs the model's code to look it up.
         max_seq_len=value_of(_context, path),
@@ -74,10 +75,12 @@ def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
     """
     # Imports at the top of a config are lazy: they give names, not modules.
     oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
-    return [
-        oc.with_own_code(model, allowed)
-        if model['path'].startswith('internlm/') else model for model in models
-    ]
+    entries = []
+    for model in models:
+        if model['path'].startswith('internlm/'):
+            model = oc.with_own_code(model, allowed)
+        entries.append(model)
+    return entries
 
 
 def value_of(table: dict, path: str) -> object:

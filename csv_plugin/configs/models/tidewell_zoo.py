@@ -3,6 +3,7 @@
 `held_out_models` ship with the package; no predictor was fitted to them.
 `zoo_models(folder)` lists all checkpoints that train_demo_zoo wrote.
 """
+from itertools import product
 from os.path import abspath, dirname, join
 
 from csv_plugin.oc.perplexities import BatchedBaseModel
@@ -26,30 +27,27 @@ def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
 
 
 whole_zoo = [
-    *((series, size) for series in 'abcdefgh'
-      for size in ['xs', 's', 'm', 'l']),
-    *((series, size) for series in ['a2', 'c2'] for size in ['s', 'm']),
+    *product('abcdefgh', ['xs', 's', 'm', 'l']),
+    *product(['a2', 'c2'], ['s', 'm']),
 ]
 
 
 def zoo_models(zoo: str, models: list = whole_zoo) -> list[dict]:
     """Return entries of 7 checkpoints of each model, by default of all 36."""
-    return [
-        zoo_model(zoo, series, size, percent) for series, size in models
-        for percent in [10, 20, 35, 50, 65, 80, 100]
-    ]
+    entries = []
+    for series, size in models:
+        for percent in [10, 20, 35, 50, 65, 80, 100]:
+            entries.append(zoo_model(zoo, series, size, percent))
+    return entries
 
 
 held_out_models = [
-    zoo_model(shipped_zoo, series, size, percent)
-    for series, size, percent in [
-        ('a', 'l', 100),
-        ('b', 'l', 50),
-        ('c', 'l', 80),
-        ('d', 's', 100),
-        ('d', 'm', 65),
-        ('d', 'l', 100),
-        ('h', 'l', 100),
-    ]
+    zoo_model(shipped_zoo, 'a', 'l', 100),
+    zoo_model(shipped_zoo, 'b', 'l', 50),
+    zoo_model(shipped_zoo, 'c', 'l', 80),
+    zoo_model(shipped_zoo, 'd', 's', 100),
+    zoo_model(shipped_zoo, 'd', 'm', 65),
+    zoo_model(shipped_zoo, 'd', 'l', 100),
+    zoo_model(shipped_zoo, 'h', 'l', 100),
 ]
 models = held_out_models

@@ -12,10 +12,11 @@ from csv_plugin.oc.summarizers import PredictedSummarizer
 
 demo = join(dirname(dirname(dirname(realpath(__file__)))), 'demo')
 chosen = getenv('CSV_PREDICTOR')
-summarizer = dict(
-    type=PredictedSummarizer,
-    predictors=[('predicted', abspath(chosen))] if chosen else [
-        ('predicted', join(demo, 'predictor.safetensors')),
-        ('mean-loss', join(demo, 'predictor_mean_loss.safetensors')),
-    ])
-del chosen
+predictors = [
+    ('predicted', join(demo, 'predictor.safetensors')),
+    ('mean-loss', join(demo, 'predictor_mean_loss.safetensors')),
+]
+if chosen:
+    predictors = [('predicted', abspath(chosen))]
+summarizer = dict(type=PredictedSummarizer, predictors=predictors)
+del chosen, predictors

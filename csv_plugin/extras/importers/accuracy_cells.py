@@ -43,19 +43,19 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     infos = benchmark_infos(kept, chance)
     left_out.warn()
     if models is None:
-        models = sorted({model for name in kept for model in found[name]})
-    missing = math.nan, Measured('')
-    records = {
-        name: [record for _, record in found[name].values()]
-        for name in kept
-    }
+        models = sorted(set().union(*(found[name] for name in kept)))
+    places = {model: place for place, model in enumerate(models)}
+    accuracies = np.full((len(models), len(kept)), math.nan)
+    records: dict[str, list[Measured]] = {name: [] for name in kept}
+    for column, name in enumerate(kept):
+        for model, (accuracy, record) in found[name].items():
+            accuracies[places[model], column] = accuracy
+            records[name].append(record)
     every = tuple(chain.from_iterable(records.values()))
     check(every)
     n_items = [_n_items(n, records[n], infos[n].n_items) for n in kept]
     return AccuracyTable(
-        tuple(models), tuple(kept),
-        np.array([[found[name].get(model, missing)[0] for name in kept]
-                  for model in models]),
+        tuple(models), tuple(kept), accuracies,
         np.array([infos[name].chance for name in kept]),
         np.array(n_items, np.int64), every)
 
@@ -64,10 +64,14 @@ def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
           left_out: LeftOut) -> list[str]:
     """Benchmarks that patterns match, with a chance level if one has it."""
     known = {*known_benchmarks(), *chance, *patterns}
-    names = [*dict.fromkeys(
-        name for pattern in patterns or ['*'] for name in sorted(found)
-        if fnmatchcase(name, pattern))]  # yapf: disable
-    kept = [name for name in names if name in known] or names
+    # Each once, in the order of the patterns.
+    names: dict[str, None] = {}
+    for pattern in patterns or ['*']:
+        matching = [
+            name for name in sorted(found) if fnmatchcase(name, pattern)
+        ]
+        names |= dict.fromkeys(matching)
+    kept = [name for name in names if name in known] or [*names]
     for name in names:
         if name not in kept:
             left_out.add('benchmark',
@@ -76,7 +80,10 @@ def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
 
 
 def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
-    stated = {n for r in records if (n := r.facts.get(N_ITEMS))}
+    stated: set[int] = set()
+    for record in records:
+        if record.facts.get(N_ITEMS):
+            stated.add(record.facts[N_ITEMS])
     if len(stated) > 1:
         warnings.warn(
             f'accuracies on {name!r} are of {min(stated)} to {max(stated)} '

@@ -67,11 +67,12 @@ def read_every_eval_ever(
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
-    left_out, paths = LeftOut(), [*paths]
-    by_model = _by(
-        'name',
-        chain.from_iterable(
-            _cells(path, benchmarks, left_out) for path in _files(paths)))
+    left_out = LeftOut()
+    paths = [*paths]
+    cells: list[Cell] = []
+    for path in _files(paths):
+        cells += _cells(path, benchmarks, left_out)
+    by_model = _by('name', cells)
 
     def of_one_model(model: str) -> list[Cell]:
         check_weights(measured for _, measured in by_model[model])
@@ -100,8 +101,9 @@ def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
 def _column(name: str, scores: Sequence[Cell],
             left_out: LeftOut) -> list[Cell]:
     """The accuracies of models on an evaluation, all by the same metric."""
-    uses = Counter(metric for _, metric in {(m.name, m.facts[METRIC])
-                                            for _, m in scores})
+    # A metric counts once for each model that has it.
+    pairs = {(measured.name, measured.facts[METRIC]) for _, measured in scores}
+    uses = Counter(metric for _, metric in pairs)
     metric = max(sorted(uses), key=lambda metric: uses[metric])
     cells = []
     for model, of_model in _by('name', scores).items():
@@ -185,17 +187,16 @@ def _cell(result: JsonPart, measured: Measured) -> Cell:
     details = result.part('score_details')
     counts = (inside(details.fields, 'uncertainty', 'num_samples'),
               inside(result.fields, 'source_data', 'samples_number'))
-    facts = {
-        METRIC:
-        _metric(measured.task, config),
-        SHOTS:
-        inside(result.fields, 'generation_config', 'additional_details',
-               'num_fewshot'),
-        N_ITEMS:
-        next((n for n in counts if type(n) is int and n > 0), None)
+    known = [n for n in counts if type(n) is int and n > 0]
+    generation = inside(result.fields, 'generation_config',
+                        'additional_details')
+    facts = measured.facts | {
+        METRIC: _metric(measured.task, config),
+        SHOTS: inside(generation, 'num_fewshot'),
+        N_ITEMS: known[0] if known else None
     }
-    return (_fraction(config, details.number('score')),
-            replace(measured, facts=measured.facts | facts))
+    accuracy = _fraction(config, details.number('score'))
+    return accuracy, replace(measured, facts=facts)
 
 
 def _metric(evaluation: str, config: JsonPart) -> str:
@@ -210,11 +211,17 @@ def _metric(evaluation: str, config: JsonPart) -> str:
         str(fields.get('evaluation_description')),
         evaluation.rpartition(' - ')[2]
     ]
-    found = [*map(_accuracy, names)]
-    if fields.get('lower_is_better') or not any(found[:1] if given else found):
+    found = [_accuracy(name) for name in names]
+    # The first name of a metric must be that of an accuracy.
+    is_accuracy = bool(found[0]) if given else any(found)
+    if fields.get('lower_is_better') or not is_accuracy:
         raise InputError(config.where, 'an accuracy',
                          repr(names[0])[:50], 'Choose other evaluations.')
-    return next(filter(None, found[1:]), found[0])
+    # The names after the first one say more.
+    for accuracy in found[1:]:
+        if accuracy:
+            return accuracy
+    return found[0]
 
 
 def _accuracy(name: str) -> str:
@@ -229,8 +236,10 @@ def _accuracy(name: str) -> str:
 
 def _fraction(metric: JsonPart, score: float) -> float:
     of_unit = _LARGEST.get(str(metric.fields.get('metric_unit')))
-    is_stated = metric.fields.get('max_score') is not None
-    largest = (not is_stated and of_unit) or metric.number('max_score')
+    if of_unit and metric.fields.get('max_score') is None:
+        largest: float = of_unit
+    else:
+        largest = metric.number('max_score')
     if score <= 1 and of_unit and largest != of_unit:
         raise metric.error(
             'max_score',

@@ -1,6 +1,7 @@
 """What is read of outputs, and a line for each reason to leave a part out."""
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
@@ -48,11 +49,12 @@ class LeftOut:
     @property
     def lines(self) -> list[str]:
         """A line for every reason, with the number of parts and some names."""
-        return [
-            f'left out {counted(len(parts), noun)} '
-            f'({shortened(", ".join(parts), 120)}): {reason}'
-            for (noun, reason), parts in self._parts.items()
-        ]
+        lines = []
+        for (noun, reason), parts in self._parts.items():
+            number = counted(len(parts), noun)
+            names = shortened(', '.join(parts), 120)
+            lines.append(f'left out {number} ({names}): {reason}')
+        return lines
 
     @property
     def text(self) -> str:
@@ -75,7 +77,8 @@ def usable(read: Callable[[str], _Value],
     `left_out` takes the others; if none can be read, the first error is
     raised.
     """
-    values, errors = {}, {}
+    values = {}
+    errors = {}
     for name in progress([*names]):
         try:
             values[name] = read(name)
@@ -100,11 +103,7 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
     tasks = [*tasks]
     chosen: set[str] = set()
     for pattern in patterns or ['*']:
-        matching = {
-            task
-            for task in tasks if fnmatchcase(task, pattern)
-            or fnmatchcase(_SUFFIX.sub('', task), pattern)
-        }
+        matching = {task for task in tasks if _matches(task, pattern)}
         if not matching:
             raise InputError(where, f'a task with answers, called {pattern!r}',
                              shortened(', '.join(tasks), 200) or 'none',
@@ -114,14 +113,19 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
                    left_out)
     items = {}
     for task, values in found.items():
-        reasons = [value for value in values if isinstance(value, str)]
-        for reason in dict.fromkeys(reasons):
-            left_out.add(
-                'part', reason,
-                f'{counted(reasons.count(reason), "item")} of {task}')
-        if len(reasons) < len(values):
-            items[task] = [v for v in values if not isinstance(v, str)]
+        reasons = Counter(value for value in values if isinstance(value, str))
+        for reason, number in reasons.items():
+            left_out.add('part', reason,
+                         f'{counted(number, "item")} of {task}')
+        kept = [value for value in values if not isinstance(value, str)]
+        if kept:
+            items[task] = kept
     if not items:
         raise InputError(where, 'a task with scored right answers',
                          left_out.text, 'Choose other tasks or files.')
     return items
+
+
+def _matches(task: str, pattern: str) -> bool:
+    short = _SUFFIX.sub('', task)
+    return fnmatchcase(task, pattern) or fnmatchcase(short, pattern)

@@ -74,10 +74,8 @@ def _answers(task: str, runs: Sequence[Path],
     docs = [part.part('doc') for part in parts]
     names = told_apart([f'{task}/{doc.get("id", str)}' for doc in docs],
                        [repr(_content(doc)) for doc in docs])
-    return [
-        _answer(part, name, records[chosen])
-        for part, name in zip(parts, names)
-    ]
+    record = records[chosen]
+    return [_answer(part, name, record) for part, name in zip(parts, names)]
 
 
 def _content(doc: JsonPart) -> list[Any]:
@@ -113,7 +111,8 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
-    doc, response = row.part('doc'), row.part('model_response')
+    doc = row.part('doc')
+    response = row.part('model_response')
     methods = doc.get('sampling_methods', list)
     if 'LOGPROBS' not in methods:
         return _ONE_OFF if 'PERPLEXITY' in methods else GENERATED
@@ -131,7 +130,8 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     truncated = response.fields.get('truncated_tokens_count')
     if is_number(truncated) and truncated > 0:
         raise response.error('truncated_tokens_count', '0')
-    context, answer = _context(doc), choices[index]
+    context = _context(doc)
+    answer = choices[index]
     if not isinstance(answer, str):
         raise doc.error('choices', 'texts')
     return TextLoss(name, context + answer, 0.0 - sum(parts), len(context),
@@ -140,10 +140,8 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
 
 def _context(doc: JsonPart) -> str:
     """The parts of the prompt, which itself is not in the file."""
-    parts = [
-        doc.fields.get('instruction') or '',
-        *(example.get('query', str)
-          for example in doc.parts('fewshot_samples')),
-        doc.get('query', str)
-    ]
+    parts = [doc.fields.get('instruction') or '']
+    for example in doc.parts('fewshot_samples'):
+        parts.append(example.get('query', str))
+    parts.append(doc.get('query', str))
     return '\n\n'.join(filter(None, parts))

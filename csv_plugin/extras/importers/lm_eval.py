@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
@@ -66,11 +67,11 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
     Returns:
         str: Name of the task, for `--tasks`.
     """
-    root, name = Path(folder).resolve(), _task_name(texts)
-    pairs = [(_PROBE, ''), *((text.text_id, text.text) for text in texts)]
-    rows = [{'text_id': text_id, 'text': text} for text_id, text in pairs]
+    root = Path(folder).resolve()
+    name = _task_name(texts)
     path = root / f'{name}.jsonl'
-    lines = [json.dumps(row, ensure_ascii=False) + '\n' for row in rows]
+    lines = [_line(_PROBE, '')]
+    lines += [_line(text.text_id, text.text) for text in texts]
     task = _TASK.format(
         name=name,
         n_texts=len(texts),
@@ -81,6 +82,11 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
         write_text(path, ''.join(lines))
         write_text(root / f'{name}.yaml', task)
     return name
+
+
+def _line(text_id: str, text: str) -> str:
+    row = {'text_id': text_id, 'text': text}
+    return json.dumps(row, ensure_ascii=False) + '\n'
 
 
 def _task_name(texts: TextSet) -> str:
@@ -118,11 +124,12 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
 def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
     """The loss on the text of a sample, as the harness logs it."""
     doc = row.part('doc')
-    text, text_id = doc.get('text', str), doc.get('text_id', str)
+    text = doc.get('text', str)
+    text_id = doc.get('text_id', str)
     pair = row.get('bits_per_byte', list)
     n_bytes = len(text.encode('utf-8', 'replace'))
-    if not (len(pair) == 2 and all(map(is_number, pair))
-            and pair[1] == n_bytes):
+    are_numbers = len(pair) == 2 and all(map(is_number, pair))
+    if not are_numbers or pair[1] != n_bytes:
         raise row.error('bits_per_byte',
                         f'a log-likelihood and {n_bytes} bytes')
     if text_id == _PROBE and pair[0]:
@@ -158,9 +165,8 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
         samples, measured = samples_of(runs, Path(path).name, task, left_out)
         prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
         rows = _first_filter(samples)
-        names = told_apart(
-            [f'{prefix}{row.fields.get("doc_id")}' for row in rows],
-            [*map(_content, rows)])
+        ids = [f'{prefix}{row.fields.get("doc_id")}' for row in rows]
+        names = told_apart(ids, [_content(row) for row in rows])
         return [_answer(row, name, measured) for row, name in zip(rows, names)]
 
     found = sorted(task for task in kinds if kinds[task] not in _NO_ANSWERS)
@@ -175,8 +181,8 @@ def _first_filter(samples: Path) -> list[JsonPart]:
         # Before 0.4.5, rows do not name their filter.
         item = f'{row.fields.get("doc_id")} {_content(row)}'
         if 'filter' in row.fields:
-            is_first = row.fields['filter'] == (rows or
-                                                [row])[0].fields.get('filter')
+            first = rows[0] if rows else row
+            is_first = row.fields['filter'] == first.fields.get('filter')
         else:
             is_first = item not in seen
         if is_first:
@@ -216,20 +222,20 @@ def read_lm_eval_answers(
     """
     left_out = LeftOut()
     runs = {model: read_runs(path, left_out) for model, path in paths.items()}
-    every = [run for of_model in runs.values() for run in of_model]
-    leaves = _leaves(every, tasks) if tasks else {
-        task: task
-        for task, kind in _kinds(every).items() if kind is not None
-    }
-    chosen = {
-        leaf: metric
-        for leaf, task in leaves.items()
-        if (metric := (metrics or {}).get(task))
-    }
-    answers: dict[str, dict[str, Mapping[str, float]]] = {
-        model: {}
-        for model in runs
-    }
+    every = [*chain.from_iterable(runs.values())]
+    if tasks:
+        leaves = _leaves(every, tasks)
+    else:
+        kinds = _kinds(every)
+        leaves = {task: task for task in kinds if kinds[task] is not None}
+    chosen = {}
+    for leaf, task in leaves.items():
+        metric = (metrics or {}).get(task)
+        if metric:
+            chosen[leaf] = metric
+    answers: dict[str, dict[str, Mapping[str, float]]] = {}
+    for model in runs:
+        answers[model] = {}
     records = []
     for result in read_results(runs, sorted(leaves), chosen, left_out, True):
         record = result.record
@@ -257,12 +263,15 @@ def _grades(result: Result) -> dict[str, float]:
     """The grades in the samples of a result by item."""
     metric, _, wanted = result.metric.partition(',')
     filters = result.run.filters(result.task, metric)
-    uses, grades = Counter[str](), dict[str, float]()
+    uses = Counter[str]()
+    grades = dict[str, float]()
     for row in read_json_rows(result.run.samples(result.task), REMEDY):
         item = f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")}'
-        # Before 0.4.5, rows do not name their filter, but are in its order.
-        name = row.fields.get('filter') or ''.join(
-            filters[uses[item]:uses[item] + 1])
+        name = row.fields.get('filter') or ''
+        if not name and uses[item] < len(filters):
+            # Before 0.4.5, rows do not name their filter, but are in its
+            # order.
+            name = filters[uses[item]]
         uses[item] += 1
         if name == wanted and metric in row.fields:
             grades.setdefault(item, _grade(row, metric))
@@ -285,20 +294,23 @@ def _leaves(runs: Sequence[Run], names: Iterable[str]) -> dict[str, str]:
     """Tasks by name or pattern, each with the group or name that chose it."""
     chosen: dict[str, str] = {}
     for name in names:
-        leaves = {leaf for run in runs for leaf in run.leaves(name)}
-        chosen |= dict.fromkeys(leaves - {name} or {name}, name)
+        leaves: set[str] = set()
+        for run in runs:
+            leaves.update(run.leaves(name))
+        leaves.discard(name)
+        chosen |= dict.fromkeys(leaves or {name}, name)
     return chosen
 
 
 def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
     """How each task asks a model; None of groups, '' where it is unstated."""
-    return {
-        task:
-        inside(run.content, 'configs', task, 'output_type')
-        or ('' if run.version == '0.3' else None)
-        for run in runs
-        for task, scores in run.results.items() if isinstance(scores, dict)
-    }
+    kinds = {}
+    for run in runs:
+        unstated = '' if run.version == '0.3' else None
+        for task in run.tasks:
+            kind = inside(run.content, 'configs', task, 'output_type')
+            kinds[task] = kind or unstated
+    return kinds
 
 
 def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
@@ -313,7 +325,8 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
         right = _right(row, answers, scored)
         if isinstance(right, str):
             return right
-        prompt, answer = asked[right]['arg_0'], answers[right]
+        prompt = asked[right]['arg_0']
+        answer = answers[right]
         log_likelihood = float(scored[right][0])
         # The harness scores the blanks at the end of a prompt with the answer.
         kept = prompt.rstrip()
@@ -341,11 +354,12 @@ def _right(row: JsonPart, answers: Sequence[str],
     if len(answers) == 1:
         return 0
     target = str(row.fields.get('target'))
-    right = [
-        index for index, answer in enumerate(answers)
-        if target == answer.strip() or target == answer or target == str(index)
-    ]
-    if len(right) > 1 and (accuracy := row.fields.get('acc')) in (0, 1):
+    right = []
+    for index, answer in enumerate(answers):
+        if target in (answer.strip(), answer, str(index)):
+            right.append(index)
+    accuracy = row.fields.get('acc')
+    if len(right) > 1 and accuracy in (0, 1):
         values = [float(pair[0]) for pair in scored[:len(answers)]]
         best = values.index(max(values))
         right = [index for index in right if (index == best) == accuracy]

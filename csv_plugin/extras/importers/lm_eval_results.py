@@ -50,15 +50,25 @@ class Run:
         """Metrics of tasks and groups by their names."""
         return self.content['results']
 
+    @property
+    def tasks(self) -> list[str]:
+        """Names of tasks and groups that have metrics."""
+        items = self.results.items()
+        return [name for name, scores in items if isinstance(scores, dict)]
+
     @cached_property
     def version(self) -> str:
         """Version of the harness, as far as the file shows it."""
         stated = self.content.get('lm_eval_version')
         if isinstance(stated, str):
             return stated
-        has_filters = any(',' in key for scores in self.results.values()
-                          if isinstance(scores, dict) for key in scores)
-        return '0.4' if has_filters or 'configs' in self.content else '0.3'
+        if 'configs' in self.content:
+            return '0.4'
+        for task in self.tasks:
+            # With a filter behind the metric.
+            if any(',' in key for key in self.results[task]):
+                return '0.4'
+        return '0.3'
 
     def samples(self, task: str) -> Path:
         """Return the file with the samples of a task, which may not exist."""
@@ -72,22 +82,24 @@ class Run:
 
     def scores(self, task: str) -> dict[str, Any]:
         """Return the values of a task by metric and filter, as 'acc,none'."""
-        values = {
-            key: value
-            for key, value in self.results[task].items()
-            if '_stderr' not in key
-        }
-        if self.version == '0.3':  # It has no filters.
-            return {f'{key},none': value for key, value in values.items()
-                    if type(value) in (int, float)}  # yapf: disable
-        return {key: value for key, value in values.items() if ',' in key}
+        has_filters = self.version != '0.3'
+        values = {}
+        for key, value in self.results[task].items():
+            if '_stderr' in key:
+                continue
+            if has_filters and ',' in key:
+                values[key] = value
+            elif not has_filters and type(value) in (int, float):
+                values[f'{key},none'] = value
+        return values
 
     @property
     def when(self) -> tuple[str, float, str]:
         """A key that sorts runs by time: the name has a date since 0.4.3."""
-        name, date = self.path.name, self.content.get('date')
-        return (''.join(_DATE.findall(name)), date if is_number(date) else 0,
-                name)
+        name = self.path.name
+        date = self.content.get('date')
+        seconds = date if is_number(date) else 0
+        return ''.join(_DATE.findall(name)), seconds, name
 
     def measured(self,
                  name: str,
@@ -95,25 +107,25 @@ class Run:
                  metric: Optional[str] = None) -> Measured:
         """Return the record of a task or group of the model `name`."""
         leaves = self.leaves(task)
-        return Measured(name, task, str(self.path), {
-            **self._weights, **self._items(leaves),
+        facts = self._weights | self._items(leaves) | {
             METRIC: metric,
             SHOTS: _joined(map(self._shots, leaves)),
             VERSION: _joined(map(self._version, leaves)),
             TEMPLATE: self._prompt('chat_template_sha', 'chat_template'),
             SYSTEM: self._prompt('system_instruction'),
-        })  # yapf: disable
+        }
+        return Measured(name, task, str(self.path), facts)
 
     def _prompt(self, *fields: str) -> Optional[str]:
         """The first field that is not empty; 'none' if all are."""
-        values = [
-            self.content[field] for field in fields if field in self.content
-        ]
-        return next((str(value) for value in values if value),
-                    'none' if values else None)
+        stated = [field for field in fields if field in self.content]
+        for field in stated:
+            if self.content[field]:
+                return str(self.content[field])
+        return 'none' if stated else None
 
     @cached_property
-    def _weights(self) -> dict[str, Optional[str]]:
+    def _weights(self) -> dict[str, Any]:
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
         dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
@@ -126,10 +138,11 @@ class Run:
         if revision and 'subfolder' in args:
             revision = f'{revision}/{args["subfolder"]}'
         adapter = args.get('peft') or args.get('delta')
+        # The harness calls a model by its adapter, and invents a name where
+        # there are no arguments.
+        names = [args[key] for key in _NAMES if key in args]
         return {
-            # The harness calls a model by its adapter, and invents a name
-            # where there are no arguments.
-            'model': next((args[key] for key in _NAMES if key in args), None),
+            'model': names[0] if names else None,
             'revision': revision,
             'commit': inside(config, 'model_sha') or None,
             'dtype': _DTYPES.get(dtype, dtype.removeprefix('torch.')),
@@ -142,10 +155,10 @@ class Run:
         below = inside(self.content, 'group_subtasks', task)
         if not isinstance(below, list) or not below or task in above:
             return [task]
-        return [
-            leaf for part in below
-            for leaf in self.leaves(str(part), (*above, task))
-        ]
+        leaves = []
+        for part in below:
+            leaves += self.leaves(str(part), (*above, task))
+        return leaves
 
     def _shots(self, task: str) -> Optional[str]:
         if self.version == '0.3':  # The same for all tasks.
@@ -161,28 +174,33 @@ class Run:
         # Some files have texts, such as '1.0', and 'N/A' for groups.
         with suppress(TypeError, ValueError):
             return f'{float(version):g}'
-        return version if isinstance(version, str) and version != 'N/A' else (
-            None)
+        is_text = isinstance(version, str) and version != 'N/A'
+        return version if is_text else None
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
         """Number of items, and whether these are all of the benchmark."""
         config = inside(self.content, 'config') or {}
         limit = inside(config, 'limit')
-        original = _total(
-            inside(self.content, 'n-samples', leaf, 'original')
-            for leaf in leaves)
+        n_samples = inside(self.content, 'n-samples')
+        original = _total(inside(n_samples, n, 'original') for n in leaves)
         n_items = _total(self._n_items(leaf, limit) for leaf in leaves)
+        part: Optional[str] = None
         if n_items is not None and original is not None:
-            part: Optional[str] = 'all' if n_items >= original else 'some'
-        else:
-            part = 'some' if limit else 'all' if 'limit' in config else None
+            part = 'all' if n_items >= original else 'some'
+        elif limit:
+            part = 'some'
+        elif 'limit' in config:
+            part = 'all'
         return {N_ITEMS: n_items, PART: part}
 
     def _n_items(self, task: str, limit: Any) -> Optional[float]:
         """Items of a task that were run; None if it is not stated."""
-        run = (inside(self.results, task, 'sample_len'),
-               inside(self.content, 'n-samples', task, 'effective'), limit)
-        return next((n for n in run if is_number(n) and n >= 1), None)
+        stated = (inside(self.results, task, 'sample_len'),
+                  inside(self.content, 'n-samples', task, 'effective'), limit)
+        for n_items in stated:
+            if is_number(n_items) and n_items >= 1:
+                return n_items
+        return None
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
@@ -208,15 +226,17 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
 
 def _read_run(root: Path, file: Path) -> Run:
     content = read_json_part(file, REMEDY).fields
-    results, config, versions, general = (
-        isinstance(content.get(name), dict)
-        for name in ('results', 'config', 'versions', 'config_general'))
-    if not results or not (config or versions) or general:
+    parts = {name for name in content if isinstance(content[name], dict)}
+    found = ''
+    if 'config_general' in parts:
+        found = 'results of lighteval or of the Open LLM Leaderboard'
+    elif 'results' not in parts or not parts & {'config', 'versions'}:
+        found = 'other JSON'
+    if found:
         # The same for all such files, which are listed together.
-        raise InputError(
-            root, "'results' and 'config' of lm-evaluation-harness",
-            'results of lighteval or of the Open LLM Leaderboard'
-            if general else 'other JSON', 'Files of 0.3.0 to 0.4.13 are read.')
+        raise InputError(root,
+                         "'results' and 'config' of lm-evaluation-harness",
+                         found, 'Files of 0.3.0 to 0.4.13 are read.')
     return Run(file, content)
 
 
@@ -228,16 +248,20 @@ def run_of(runs: Iterable[Run], name: str, task: str,
     The runs are those of the model `name`, the newest last; `left_out` takes
     all others. An `InputError` if they are of several weights.
     """
-    found = [(run, run.measured(name, task)) for run in runs
-             if isinstance(run.results.get(task), dict)]
+    found = []
+    for run in runs:
+        if task in run.tasks:
+            found.append((run, run.measured(name, task)))
     # The sort is stable, and the newest is the last.
     found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
     alike = [pair for pair in found if not _cut(pair[1])] or found
     check_weights(record for _, record in alike)
     for place, (run, _) in enumerate(found[1:], start=1):
-        reason = ('a run of all items counts before one of some'
-                  if place >= len(alike) else 'the newest run counts; name '
-                  'the file of another as NAME=FILE')
+        if place < len(alike):
+            reason = ('the newest run counts; name the file of another as '
+                      'NAME=FILE')
+        else:
+            reason = 'a run of all items counts before one of some'
         left_out.add('run', reason, f'{task} in {run.path.name}')
     return found[0][0] if found else None
 
@@ -274,8 +298,12 @@ def arguments(args: Any) -> dict[str, str]:
     with suppress(SyntaxError, TypeError, ValueError):
         args = ast.literal_eval(args)  # Of an object, converted to a text.
     if isinstance(args, str):
-        pairs = [part.partition('=')[::2] for part in args.split(',')]
-        args = {key.strip(): value.strip() for key, value in pairs if key}
+        parts = args.split(',')
+        args = {}
+        for part in parts:
+            key, _, value = part.partition('=')
+            if key:
+                args[key.strip()] = value.strip()
     if not isinstance(args, dict):
         return {}
     return {
@@ -301,8 +329,9 @@ def _total(numbers: Iterable[Any]) -> Optional[int]:
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
     """The different values; None if one is missing."""
     different = {*values}
-    return None if None in different else ', '.join(
-        sorted(map(str, different)))
+    if None in different:
+        return None
+    return ', '.join(sorted(map(str, different)))
 
 
 @dataclass(frozen=True)
@@ -340,11 +369,9 @@ def read_results(runs: Mapping[str, Sequence[Run]],
             task are of several weights.
     """
     where = results_of(runs)
-    tasks = {
-        task
-        for run in chain.from_iterable(runs.values())
-        for task, scores in run.results.items() if isinstance(scores, dict)
-    }
+    tasks: set[str] = set()
+    for of_model in runs.values():
+        tasks.update(chain.from_iterable(run.tasks for run in of_model))
     by_task: dict[str, str] = {}
     for pattern in patterns:
         matching = {task for task in tasks if fnmatchcase(task, pattern)}
@@ -414,7 +441,8 @@ def read_lm_eval_accuracies(
             few-shot examples or of items.
     """
     check_list('benchmarks', benchmarks)
-    folders, left_out = paths_by_model(paths), LeftOut()
+    folders = paths_by_model(paths)
+    left_out = LeftOut()
     for benchmark in metrics or {}:
         check_choice('metrics', benchmark, benchmarks,
                      'Correct or add the name.')
@@ -457,18 +485,21 @@ def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
 def _only_metric(where: str, task: str, metrics: Sequence[str],
                  wanted: Optional[str], version: str) -> str:
     for name in (wanted, ) if wanted else METRICS:
-        matching = [
-            key for key in metrics if name in (key, key.partition(',')[0])
-        ]
+        matching = []
+        for metric in metrics:
+            if name in (metric, metric.partition(',')[0]):
+                matching.append(metric)
         if len(matching) == 1:
             return matching[0]
         if matching:
             raise InputError(
                 where, f'one filter of {name!r}', ' and '.join(matching),
                 f'Name one of these, as in --tasks {task}={matching[0]}.')
+    expected = f'one of {", ".join(METRICS)}'
+    if wanted is not None:
+        expected = f'the metric {wanted!r}'
     found = f'{", ".join(metrics) or "no metric"}, in version {version}'
-    raise InputError(
-        where, f'one of {", ".join(METRICS)}'
-        if wanted is None else f'the metric {wanted!r}', found,
-        f'Name one of these, as in --tasks {task}=METRIC.'
-        if metrics else 'Choose other tasks.')
+    remedy = 'Choose other tasks.'
+    if metrics:
+        remedy = f'Name one of these, as in --tasks {task}=METRIC.'
+    raise InputError(where, expected, found, remedy)

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
@@ -62,19 +63,17 @@ def _answers(task: str, file: Path) -> list[Answer]:
     names = [f'{task}/{row.fields.get("native_id")}' for row in rows]
     # Some benchmarks have an id for several items.
     uses = Counter(names)
-    names = [
-        f'{name}/{row.fields.get("doc_id")}' if uses[name] > 1 else name
-        for name, row in zip(names, rows)
-    ]
+    for place, row in enumerate(rows):
+        if uses[names[place]] > 1:
+            names[place] += f'/{row.fields.get("doc_id")}'
     names = told_apart(names, [_content(row) for row in rows])
     return [_answer(row, name, measured) for row, name in zip(rows, names)]
 
 
 def _content(row: JsonPart) -> str:
     """The answers of an item and its label; prompts are not in the file."""
-    texts = [
-        inside(output, 'text') for output in row.get('model_output', list)
-    ]
+    outputs = row.get('model_output', list)
+    texts = [inside(output, 'text') for output in outputs]
     return repr([texts, row.fields.get('label')])
 
 
@@ -89,7 +88,8 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
     provider = partial(inside, config, 'provider')
     kind = provider('kind')
     if not isinstance(provider(), dict):
-        kind, provider = provider(), partial(inside, config)
+        kind = provider()
+        provider = partial(inside, config)
     return Measured(
         '', task, str(metrics), {
             'model': provider('model'),
@@ -115,7 +115,8 @@ def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
-    answers, label = row.parts('model_output'), row.fields.get('label')
+    answers = row.parts('model_output')
+    label = row.fields.get('label')
     if not _is_scored(row, answers):
         return GENERATED
     # A task with a single answer may have any label: its text, for example.
@@ -127,8 +128,8 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     if not text:
         return EMPTY
     # Some providers count the tokens of the prompt among all.
-    if not 0 < answer.get('num_tokens', int) <= answer.get(
-            'num_tokens_all', int):
+    n_tokens = answer.get('num_tokens', int)
+    if not 0 < n_tokens <= answer.get('num_tokens_all', int):
         raise answer.error('num_tokens', 'from 1 to all')
     nats = 0.0 - answer.number('sum_logits')
     return TextLoss(name, text, nats, 0, answer.where, measured)
@@ -161,7 +162,7 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
     items = read_items(path, lambda name: _texts(name, by_name[name]), names,
                        tasks, left_out)
     left_out.warn()
-    return TextSet(tuple(text for task in items.values() for text in task))
+    return TextSet(tuple(chain.from_iterable(items.values())))
 
 
 def _texts(task: str, file: Path) -> list[Text | str]:
@@ -176,15 +177,20 @@ def _texts(task: str, file: Path) -> list[Text | str]:
     # From this number on, documents are answers without their questions, by
     # which some accuracies are normalised.
     unconditional = 1_000_000
-    names = told_apart([f'{task}/{doc_id}' for doc_id, _ in documents], [
-        repr([row.fields.get('request') for row in rows])
-        for rows in documents.values()
-    ])
-    return [
-        'answers without a question, which normalise accuracies'
-        if doc_id >= unconditional else _text(name, task, rows)
-        for name, ((doc_id, _), rows) in zip(names, documents.items())
-    ]
+    contents = []
+    for rows in documents.values():
+        requests = [row.fields.get('request') for row in rows]
+        contents.append(repr(requests))
+    ids = [doc_id for doc_id, _ in documents]
+    names = told_apart([f'{task}/{doc_id}' for doc_id in ids], contents)
+    texts: list[Text | str] = []
+    for name, doc_id, rows in zip(names, ids, documents.values()):
+        if doc_id >= unconditional:
+            texts.append(
+                'answers without a question, which normalise accuracies')
+        else:
+            texts.append(_text(name, task, rows))
+    return texts
 
 
 def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
@@ -200,8 +206,8 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
         return index
     if index not in options:
         return NO_RIGHT
-    prompt, answer = (
-        options[index].get(name, str) for name in ('context', 'continuation'))
+    prompt = options[index].get('context', str)
+    answer = options[index].get('continuation', str)
     if not answer:
         return EMPTY
     text = prompt + answer

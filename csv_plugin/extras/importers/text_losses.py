@@ -78,7 +78,8 @@ def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
     >>> told_apart(['0', '1', '0', '1'], ['A?', 'B?', 'C?', 'B?'])
     ['0/2d003dcd', '1/7dbe17f0', '0/e8e7bfea', '1/7dbe17f0/2']
     """
-    uses, seen = Counter(names), Counter[str]()
+    uses = Counter(names)
+    seen = Counter[str]()
     unique = []
     for name, content in zip(names, contents):
         if uses[name] > 1:
@@ -91,6 +92,8 @@ def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
     return unique
 
 
+#: A text, and the character from which on it is scored.
+_Part = tuple[str, int]
 #: The loss on the right answer of an item, or why no model has one.
 Answer = TextLoss | str
 #: Losses of a model on right answers by task.
@@ -113,53 +116,57 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     names = sorted(first) if texts is None else texts.ids
     kept = [first[name] for name in names if first[name].n_chars]
     n_chars = np.array([loss.n_chars for loss in kept], np.float64)
-    values = np.array([[scored[loss.text_id].nats for loss in kept]
-                       for scored in by_model.values()])
+    values = []
+    records: list[Measured] = []
+    for model, scored in by_model.items():
+        values.append([scored[loss.text_id].nats for loss in kept])
+        # The losses of one file share a record.
+        shared = {id(loss.measured): loss.measured for loss in scored.values()}
+        for record in shared.values():
+            if record:
+                records.append(replace(record, name=model))
     columns = Columns(
         tuple(loss.unit for loss in kept), n_chars / n_chars.sum(),
         fingerprint((name, first[name].text) for name in names))
-    # The losses of one file share a record.
-    records = {(model, id(loss.measured)): loss.measured
-               for model, scored in by_model.items()
-               for loss in scored.values()}  # yapf: disable
     return FeatureTable(
-        tuple(by_model), columns, values / n_chars,
-        tuple(
-            replace(record, name=model)
-            for (model, _), record in records.items() if record))
+        tuple(by_model), columns,
+        np.array(values) / n_chars, tuple(records))
 
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
     """Return the losses of models on the items that all of them have."""
 
     def shared(task: str) -> dict[str, list[TextLoss]]:
-        ids = {
-            model: {loss.text_id
-                    for loss in items.get(task, ())}
-            for model, items in models.items()
-        }
+        ids: dict[str, set[str]] = {}
+        for model, items in models.items():
+            ids[model] = {loss.text_id for loss in items.get(task, ())}
         common = set.intersection(*ids.values())
         if not common:
-            counts = ', '.join(f'{len(of_model)} of {model}'
-                               for model, of_model in ids.items())
+            counts = [f'{len(ids[model])} of {model}' for model in ids]
             raise InputError(task, 'items that all models have',
-                             shortened(counts, 80), 'Run it with all models.')
-        if others := len(set.union(*ids.values()) - common):
+                             shortened(', '.join(counts), 80),
+                             'Run it with all models.')
+        n_others = len(set.union(*ids.values()) - common)
+        if n_others:
             left_out.add('part', 'not scored with all models',
-                         f'{counted(others, "item")} of {task}')
-        losses = {
-            model: [loss for loss in items[task] if loss.text_id in common]
-            for model, items in models.items()
-        }
+                         f'{counted(n_others, "item")} of {task}')
+        losses = {}
+        for model, items in models.items():
+            losses[model] = [
+                loss for loss in items[task] if loss.text_id in common
+            ]
         _checked(losses, None)
         return losses
 
-    tasks = dict.fromkeys(task for items in models.values() for task in items)
+    tasks: dict[str, None] = {}
+    for items in models.values():
+        tasks |= dict.fromkeys(items)
     by_task = usable(shared, tasks, 'task', left_out)
-    return feature_table({
-        model: [loss for losses in by_task.values() for loss in losses[model]]
-        for model in models
-    })
+    joined: dict[str, list[TextLoss]] = {model: [] for model in models}
+    for losses in by_task.values():
+        for model, of_model in losses.items():
+            joined[model] += of_model
+    return feature_table(joined)
 
 
 def _checked(losses: Mapping[str, Sequence[TextLoss]],
@@ -169,24 +176,29 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
         raise InputError('losses', 'those of a model or more', 'none',
                          'Name the files of a model or more.')
     by_model = {}
-    parts: dict[str, tuple[str, int]] = {}
+    parts: dict[str, _Part] = {}
     for model, each in losses.items():
         where = f'losses of {model!r}'
         check_unique(f'texts of the {where}', [loss.text_id for loss in each])
         by_model[model] = {loss.text_id: loss for loss in each}
         found = {loss.text_id: (loss.text, loss.start) for loss in each}
-        if not parts:
-            parts = found if texts is None else {
-                text.text_id: (text.text, found.get(text.text_id, ('', 0))[1])
-                for text in texts
-            }
+        if not parts and texts is None:
+            parts = found
+        elif not parts:
+            for text in texts or ():
+                _, start = found.get(text.text_id, ('', 0))
+                parts[text.text_id] = text.text, start
         for name in sorted(parts.keys() | found.keys()):
             if parts.get(name) != found.get(name):
-                expected, actual = (
-                    'no such text' if part is None else
-                    f'{part[0][:100]!r} from character {part[1]} on'
-                    for part in (parts.get(name), found.get(name)))
                 raise InputError(
-                    f'{where}, text {name!r}', expected, actual,
+                    f'{where}, text {name!r}', _described(parts.get(name)),
+                    _described(found.get(name)),
                     'Score the same parts of the same texts with all models.')
     return by_model
+
+
+def _described(part: Optional[_Part]) -> str:
+    if part is None:
+        return 'no such text'
+    text, start = part
+    return f'{text[:100]!r} from character {start} on'

@@ -96,7 +96,8 @@ class LivePredictions(PublicNames):
         self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
         predictor.check_tokens()
         predictor.columns.check_texts(self.texts.fingerprint, 'texts')
-        self.folder, self.run = Path(folder), run
+        self.folder = Path(folder)
+        self.run = run
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
         self._logs = logs
@@ -187,11 +188,12 @@ class LivePredictions(PublicNames):
     def steps(self) -> list[int]:
         """Return the steps whose losses are in the folder, rising."""
         start = glob.escape(f'{self.run}@')
-        names = [
-            path.stem.rpartition('@')[2]
-            for path in self.losses.glob(f'{start}*.safetensors')
-        ]
-        return sorted(int(name) for name in names if name.isdecimal())
+        steps = []
+        for path in self.losses.glob(f'{start}*.safetensors'):
+            name = path.stem.rpartition('@')[2]
+            if name.isdecimal():
+                steps.append(int(name))
+        return sorted(steps)
 
     def judge(self, step: int) -> Triage:
         """Predict and forecast by the losses in the folder; write and log it.
@@ -203,10 +205,8 @@ class LivePredictions(PublicNames):
                 is beyond the budget, the tables cannot be written, or a log
                 failed, which is said after all others were written.
         """
-        self._job.dumps = [
-            self._dump(reading) for reading in self.steps()
-            if reading not in (self._stale or ())
-        ]
+        counted = sorted({*self.steps()} - (self._stale or set()))
+        self._job.dumps = [self._dump(reading) for reading in counted]
         if self._known and self._known.exists():
             self._job.known = self._known
         self.triage = triage = self._job.update()
@@ -230,17 +230,15 @@ class LivePredictions(PublicNames):
         if self._reference is None or not self._dump(step).exists():
             return None
         reading = self._readings.get(f'{self.run}@{step}')
-        measure, place = self._reference.find(step,
-                                              reading.tokens if reading else 0)
+        tokens = reading.tokens if reading else 0
+        measure, place = self._reference.find(step, tokens)
         if place is None:
             return None
         predictor = self._job.predictor
-        found = compare(
-            place.read(predictor.columns.fingerprint),
-            read_dump(self._dump(step)), predictor)
-        return replace(
-            found,
-            notes=(f'after as many {measure} of training', *found.notes))
+        earlier = place.read(predictor.columns.fingerprint)
+        found = compare(earlier, read_dump(self._dump(step)), predictor)
+        note = f'after as many {measure} of training'
+        return replace(found, notes=(note, *found.notes))
 
 
 def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
@@ -254,7 +252,8 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
     """
     whole = _whole_model(model)
     devices = {p.device for p in whole.parameters() if p.is_cuda}
-    python, numpy = random.getstate(), np.random.get_state()
+    python = random.getstate()
+    numpy = np.random.get_state()
     with torch.random.fork_rng(list(devices)):
         try:
             return dump_losses(whole, tokenizer, texts, name=name)
@@ -268,8 +267,9 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
 
 def _whole_model(model: nn.Module) -> PreTrainedModel:
     inner: Any = model
-    while isinstance(inner,
-                     nn.Module) and not isinstance(inner, PreTrainedModel):
+    while isinstance(inner, nn.Module):
+        if isinstance(inner, PreTrainedModel):
+            break
         # A compiled model, or one that is the same on several devices.
         inner = getattr(inner, '_orig_mod', getattr(inner, 'module', None))
     if not isinstance(inner, PreTrainedModel):
@@ -290,8 +290,10 @@ def _is_sharded(model: nn.Module) -> bool:
     # Names in place of classes, whose modules not every torch has: FSDP 1
     # wraps modules, FSDP 2 and tensor parallel make tensors of a mesh of
     # devices, and ZeRO-3 numbers the parameters that it took apart.
-    return any(
-        type(module).__name__ == 'FullyShardedDataParallel'
-        for module in model.modules()) or any(
-            hasattr(parameter, 'device_mesh') or hasattr(parameter, 'ds_id')
-            for parameter in model.parameters())
+    for module in model.modules():
+        if type(module).__name__ == 'FullyShardedDataParallel':
+            return True
+    for parameter in model.parameters():
+        if hasattr(parameter, 'device_mesh') or hasattr(parameter, 'ds_id'):
+            return True
+    return False

@@ -37,9 +37,11 @@ class CheckpointJob:
                  complain: Callable[[str], None],
                  tokenizer: Optional[str] = None,
                  trust_remote_code: bool = False) -> None:
-        self.pattern, self.live = pattern, live
+        self.pattern = pattern
+        self.live = live
         self.complain = complain
-        self.tokenizer, self.trusted = tokenizer, trust_remote_code
+        self.tokenizer = tokenizer
+        self.trusted = trust_remote_code
         # As they were at the last look, and when they could not be read.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}
@@ -68,8 +70,8 @@ class CheckpointJob:
             is_read = False
             # A trainer may remove it before, or while, it is read.
             with suppress(FileNotFoundError):
-                is_read = self._is_due(folders[step], saved) and self._read(
-                    folders[step], step)
+                if self._is_due(folders[step], saved):
+                    is_read = self._read(folders[step], step)
             if is_read:
                 triage = self._judge()
         if triage is None and known and not self._judged:
@@ -87,8 +89,8 @@ class CheckpointJob:
         stamp = sorted(
             (entry.name, entry.stat().st_mtime_ns, entry.stat().st_size)
             for entry in os.scandir(folder))
-        settled = saved or (folder / LAST_FILE).exists() \
-            or self._seen.get(folder) == stamp
+        is_whole = saved or (folder / LAST_FILE).exists()
+        settled = is_whole or self._seen.get(folder) == stamp
         self._seen[folder] = stamp
         return settled and self._refused.get(folder) != stamp
 
@@ -97,7 +99,8 @@ class CheckpointJob:
         try:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)
-            state, tokens = folder / LAST_FILE, 0
+            state = folder / LAST_FILE
+            tokens = 0
             if state.exists():
                 record = read_json(state, 'Save the checkpoint anew.')
                 tokens = (record or {}).get('num_input_tokens_seen', 0)

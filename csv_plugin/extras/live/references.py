@@ -47,13 +47,14 @@ class Reference:
             # Tokens that differ by a smaller share are the same: of a last
             # short batch.
             difference = 1e-3
-            same = [
-                place for point, place in self._places
-                if math.isclose(point.tokens, tokens, rel_tol=difference)
-            ]
-            return 'tokens', next(iter(same), None)
-        same = [place for point, place in self._places if point.step == step]
-        return 'steps', next(iter(same), None)
+            for point, place in self._places:
+                if math.isclose(point.tokens, tokens, rel_tol=difference):
+                    return 'tokens', place
+            return 'tokens', None
+        for point, place in self._places:
+            if point.step == step:
+                return 'steps', place
+        return 'steps', None
 
 
 def read_readings(folder: Path) -> dict[str, Checkpoint]:

@@ -35,9 +35,9 @@ def curves_of(triage: Triage,
         points |= _points('forecast', [*names, OVERALL], ends)
     if comparison:
         parts = [*comparison.of_kind(PREDICTED), *comparison.of_kind(LOSS)]
-        points |= _points(
-            'difference', [part.benchmark or LOSS for part in parts],
-            np.array([[part.value, part.low, part.high] for part in parts]).T)
+        ends = np.array([[part.value, part.low, part.high] for part in parts])
+        points |= _points('difference',
+                          [part.benchmark or LOSS for part in parts], ends.T)
     return points
 
 
@@ -49,11 +49,12 @@ def _ends_of(table: Predictions) -> NDArray[np.float64]:
 def _points(kind: str, benchmarks: Sequence[str],
             rows: NDArray) -> dict[str, float]:
     """Known values, lower and upper ends, `(3, B)`, by their curves."""
-    return {
-        f'{kind}/{benchmark}{end}': float(value)
-        for end, row in zip(('', '.low', '.high'), rows)
-        for benchmark, value in zip(benchmarks, row) if not np.isnan(value)
-    }
+    points = {}
+    for end, row in zip(('', '.low', '.high'), rows):
+        for benchmark, value in zip(benchmarks, row):
+            if not np.isnan(value):
+                points[f'{kind}/{benchmark}{end}'] = float(value)
+    return points
 
 
 def tensorboard_log(folder: FilePath) -> Log:

@@ -66,7 +66,8 @@ class PredictionCallback(PublicNames, TrainerCallback):
         if every < 1:
             raise InputError('every', '1 step or more', str(every),
                              'Give the steps between two readings.')
-        self.every, self.tokenizer = every, tokenizer
+        self.every = every
+        self.tokenizer = tokenizer
         self._make = partial(
             LivePredictions,
             predictor,
@@ -79,15 +80,19 @@ class PredictionCallback(PublicNames, TrainerCallback):
             known=known)
         self.triage: Optional[Triage] = None
         self._live: Optional[LivePredictions] = None
-        self._seconds, self._began = 0.0, 0.0
+        self._seconds = 0.0
+        self._began = 0.0
         self._read_at = 0
         self._warned = False
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState,
                        control: TrainerControl, **kwargs: Any) -> None:
         """Begin anew, and load what readings need."""
-        self.triage, self._live, self._warned = None, None, False
-        self._seconds, self._began = 0.0, time.perf_counter()
+        self.triage = None
+        self._live = None
+        self._warned = False
+        self._seconds = 0.0
+        self._began = time.perf_counter()
         self._read_at = state.global_step
         with self._guarded('Preparing predictions'):
             if state.is_world_process_zero:

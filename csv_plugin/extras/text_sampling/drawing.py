@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from csv_plugin import __version__
@@ -41,16 +42,14 @@ class TextSource:
 
 #: The paper's benchmarks by name. The paper takes either C-Eval or CMMLU.
 SOURCES = {
-    source.name: source
-    for source in (
-        TextSource('mmlu', 'mmlu_ppl_ac766d', 100),
-        TextSource('bbh', 'bbh_gen_98fba6', 100),
-        TextSource('gsm8k', 'gsm8k_gen_17d0dc', 100),
-        TextSource('hellaswag', 'hellaswag_10shot_ppl_59c85e', 100),
-        TextSource('cmmlu', 'cmmlu_ppl_041cbf', 100),
-        TextSource('ceval', 'ceval_ppl_1cd8bf', 100),
-        TextSource('bbh_cot', 'bbh_gen_98fba6', 50, chain_of_thought=True),
-    )
+    'mmlu': TextSource('mmlu', 'mmlu_ppl_ac766d', 100),
+    'bbh': TextSource('bbh', 'bbh_gen_98fba6', 100),
+    'gsm8k': TextSource('gsm8k', 'gsm8k_gen_17d0dc', 100),
+    'hellaswag': TextSource('hellaswag', 'hellaswag_10shot_ppl_59c85e', 100),
+    'cmmlu': TextSource('cmmlu', 'cmmlu_ppl_041cbf', 100),
+    'ceval': TextSource('ceval', 'ceval_ppl_1cd8bf', 100),
+    'bbh_cot':
+    TextSource('bbh_cot', 'bbh_gen_98fba6', 50, chain_of_thought=True),
 }
 
 #: The 550 texts of the paper (section 4.1). CMMLU is taken rather than C-Eval
@@ -122,13 +121,16 @@ def _load(recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
     """Sub-tasks by source; one error lists all sources that have none."""
     loaded: dict[str, list[Subtask]] = defaultdict(list)
     failed: dict[str, str] = {}
-    jobs = [(source, name, config) for source in recipe
-            for name, config in configs[source.name].items()]
+    jobs = []
+    for source in recipe:
+        for name, config in configs[source.name].items():
+            jobs.append((source, name, config))
     for source, name, config in progress(jobs):
         if source.name in failed:
             continue
-        load = (
-            load_worked_examples if source.chain_of_thought else load_subtask)
+        load = load_subtask
+        if source.chain_of_thought:
+            load = load_worked_examples
         try:
             loaded[source.name].append(load(name, config))
         except InputError as error:
@@ -162,7 +164,8 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
         for subtask in subtasks
     }
     texts: dict[str, list[Text]] = {name: [] for name in supplies}
-    n_texts, n_round = 0, 0
+    n_texts = 0
+    n_round = 0
     while supplies and n_texts < source.count:
         n_round += 1
         for name in _drawn_order(supplies, seed, source.name, n_round):
@@ -175,17 +178,19 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
             if n_texts == source.count:
                 break
     if n_texts < source.count:
-        reasons = [
-            f'{len(ids)} passed over because {reason}'
-            for reason, ids in passed_over.items()
-        ]
+        found = f'{n_texts}'
+        if passed_over:
+            reasons = [
+                f'{len(ids)} passed over because {reason}'
+                for reason, ids in passed_over.items()
+            ]
+            found += f' ({", ".join(reasons)})'
         raise InputError(
-            f'source {source.name!r}', f'{source.count} items',
-            f'{n_texts}' + (f' ({", ".join(reasons)})' if reasons else ''),
+            f'source {source.name!r}', f'{source.count} items', found,
             'Ask for fewer.' if n_texts else 'Choose another dataset config.')
     for taken in texts.values():
         taken.sort(key=lambda text: int(text.text_id.rpartition('/')[2]))
-    return sum(texts.values(), []), dict(passed_over)
+    return [*chain.from_iterable(texts.values())], dict(passed_over)
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],

@@ -24,16 +24,20 @@ _FOLDER = Path(opencompass.__file__).parent / 'configs' / 'datasets'
 def find_config(dataset: str) -> Path:
     """Find the file of a dataset config: by a name of OpenCompass, or `*.py`.
     """
-    if dataset.endswith('.py'):
-        files = [path for path in [Path(dataset)] if path.is_file()]
-    else:
-        files = sorted(
-            path for path in _FOLDER.rglob('*.py')
-            if f'/{path.relative_to(_FOLDER)}'.endswith(f'/{dataset}.py'))
+    files = []
+    if not dataset.endswith('.py'):
+        for path in sorted(_FOLDER.rglob('*.py')):
+            name = f'/{path.relative_to(_FOLDER)}'
+            if name.endswith(f'/{dataset}.py'):
+                files.append(path)
+    elif Path(dataset).is_file():
+        files.append(Path(dataset))
     if len(files) != 1:
+        found = 'none'
+        if files:
+            found = f'{len(files)}: {", ".join(map(str, files))}'
         raise InputError(
-            f'dataset {dataset!r}', 'one dataset config of that name',
-            f'{len(files)}: {", ".join(map(str, files))}' if files else 'none',
+            f'dataset {dataset!r}', 'one dataset config of that name', found,
             "Name a file of OpenCompass's configs/datasets without '.py', or "
             'a file.')
     return files[0]
@@ -53,8 +57,8 @@ def read_config(dataset: str) -> dict[str, Any]:
     """
     path = find_config(dataset)
     try:
-        entries = [(dataset_abbr_from_cfg(entry), entry)
-                   for entry in _entries(Config.fromfile(path))]
+        entries = [*_entries(Config.fromfile(path))]
+        abbrs = [dataset_abbr_from_cfg(entry) for entry in entries]
     except Exception as error:  # a config is code and can raise anything
         raise InputError(f'dataset {dataset!r}', f'a config in {path}',
                          f'{type(error).__name__}: {error}',
@@ -64,7 +68,7 @@ def read_config(dataset: str) -> dict[str, Any]:
                          f"a list '..._datasets' in {path}", 'none',
                          'Name the config of a dataset.')
     by_abbr: dict[str, Mapping[str, Any]] = {}
-    for abbr, entry in entries:
+    for abbr, entry in zip(abbrs, entries):
         if by_abbr.setdefault(abbr, entry) != entry:
             raise InputError(
                 f'dataset {dataset!r}', 'one dataset of each abbr',

@@ -105,10 +105,9 @@ def _renderer(data: BaseDataset,
     column = data.reader.output_column
 
     def render(entry: Any) -> Text:
-        values: dict[str, Any] = {
-            name: value.strip() if isinstance(value, str) else value
-            for name, value in entry.items()
-        }
+        values: dict[str, Any] = {}
+        for name, value in entry.items():
+            values[name] = value.strip() if isinstance(value, str) else value
         for name in _BRACES.findall(str(template.template)):
             if values.get(name) in (None, ''):
                 raise InputError(f'{{{name}}} in the prompt template',
@@ -125,9 +124,8 @@ def _renderer(data: BaseDataset,
             None,
             after_common_start=True)
         start, _ = text.answer or (0, 0)
-        return _marked(values['idx'],
-                       _STEP_BY_STEP.sub(' ',
-                                         text.text[:start]), text.text[start:])
+        prompt = _STEP_BY_STEP.sub(' ', text.text[:start])
+        return _marked(values['idx'], prompt, text.text[start:])
 
     return render
 
@@ -142,7 +140,8 @@ def _plain_solution(reference: str) -> str:
 
 def _marked(place: int, prompt: str, answer: str) -> Text:
     """A text of a prompt and its answer, without white space around it."""
-    prompt, answer = prompt.lstrip(), answer.rstrip()
+    prompt = prompt.lstrip()
+    answer = answer.rstrip()
     text = prompt + answer
     return Text(str(place), text, answer=(len(prompt), len(text)))
 
@@ -150,17 +149,19 @@ def _marked(place: int, prompt: str, answer: str) -> Text:
 def _read_prompts(config: Any) -> tuple[str, Item, Sequence[str]]:
     """Head and item of the prompts of a dataset config, and its columns."""
     try:
-        columns, infer = config['reader_cfg']['input_columns'], config[
-            'infer_cfg']
+        columns = config['reader_cfg']['input_columns']
+        infer = config['infer_cfg']
         columns = columns.split() if isinstance(columns, str) else [*columns]
         prompt = infer.get('prompt_template') or infer['ice_template']
-        template, ice_token = prompt['template'], prompt.get('ice_token')
+        template = prompt['template']
+        ice_token = prompt.get('ice_token')
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError('reader_cfg and infer_cfg',
                          "columns and a 'PromptTemplate'",
                          f'{type(error).__name__}: {error}',
                          'Choose another dataset config.') from error
-    return *split_template(template, columns, ice_token), columns
+    head, item = split_template(template, columns, ice_token)
+    return head, item, columns
 
 
 def split_template(template: Any,
@@ -176,15 +177,15 @@ def split_template(template: Any,
     >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
     ('Add.\n\nQ: 1+1\nA: 2\n\n', 'Q: {sum}\nA:')
     """
-    if isinstance(template,
-                  Mapping) and not set(template) <= {'begin', 'round', 'end'}:
-        parts = {
-            label: _split(value, columns, ice_token)
-            for label, value in template.items()
-        }
-        head, _ = next(iter(parts.values()))
-        return head, {label: item for label, (_, item) in parts.items()}
-    return _split(template, columns, ice_token)
+    sections = {'begin', 'round', 'end'}
+    if not isinstance(template, Mapping) or set(template) <= sections:
+        return _split(template, columns, ice_token)
+    heads: list[str] = []
+    items: dict[Hashable, str] = {}
+    for label, value in template.items():
+        head, items[label] = _split(value, columns, ice_token)
+        heads.append(head)
+    return heads[0], items
 
 
 def _split(template: Any, columns: Sequence[str],
@@ -202,9 +203,10 @@ def _split(template: Any, columns: Sequence[str],
                          'Name the columns of an item in braces.')
     item = '\n'.join(messages[n_before:])
     before = item[:first_field.start()]
-    start = max(
-        len(before) - len(before.rpartition(mark)[2])
-        for mark in ('\n\n', ice_token) if mark)
+    start = 0
+    for mark in ('\n\n', ice_token):
+        if mark and mark in before:
+            start = max(start, before.rindex(mark) + len(mark))
     return '\n'.join([*messages[:n_before], item[:start]]), item[start:]
 
 
@@ -217,15 +219,16 @@ def _messages(template: Any) -> list[str]:
             messages += content if is_list else [content]
     else:
         messages = [template]
-    texts = [
-        message.get('prompt') if isinstance(message, Mapping) else message
-        for message in messages
-    ]
-    for text in texts:
+    texts = []
+    for message in messages:
+        is_turn = isinstance(message, Mapping)
+        text = message.get('prompt') if is_turn else message
         if not isinstance(text, (str, type(None))):
             raise InputError('prompt template', 'a text, rounds or labels',
                              repr(text)[:80], 'Choose another dataset config.')
-    return [text for text in texts if text]
+        if text:
+            texts.append(text)
+    return texts
 
 
 def worked_examples(head: str, item: Item,
@@ -238,10 +241,8 @@ def worked_examples(head: str, item: Item,
         raise InputError('prompt template', 'a template that is answered in '
                          'free text', 'a template for each label',
                          'Choose a generative dataset config.')
-    literals = [
-        re.escape(literal)
-        for literal in _column_fields(columns).split(item.rstrip())
-    ]
+    parts = _column_fields(columns).split(item.rstrip())
+    literals = [re.escape(part) for part in parts]
     prompt = '.+?'.join(literals) + r'\s*'
     next_item = rf'\s*(?:\n\n{literals[0]}|\Z)'
     examples = re.findall(rf'(?:(?<=\n\n)|\A)({prompt})(.+?)(?={next_item})',
@@ -254,4 +255,5 @@ def worked_examples(head: str, item: Item,
 
 
 def _column_fields(columns: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(r'\{(?:' + '|'.join(map(re.escape, columns)) + r')\}')
+    names = '|'.join(map(re.escape, columns))
+    return re.compile(rf'\{{(?:{names})\}}')

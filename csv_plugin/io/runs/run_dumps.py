@@ -59,10 +59,12 @@ def read_run_dump(work_dir: FilePath, model: str,
     check_file_names(f'model {model!r}, part', model.split('/'),
                      'Name a folder of predictions/ in the run.')
     folder = Path(work_dir, 'predictions', model)
-    dumps, notes = _files(folder, _SUFFIX), _files(folder, ERROR)
+    dumps = _files(folder, _SUFFIX)
+    notes = _files(folder, ERROR)
     abbr = dataset_abbr(fingerprint)
-    if not fingerprint and len({*dumps, *notes}) == 1:
-        abbr, = {*dumps, *notes}
+    found = [*(dumps | notes)]
+    if not fingerprint and len(found) == 1:
+        abbr = found[0]
     parts = dumps.get(abbr, {})
     # OpenCompass too prefers the file of a run that was not partitioned.
     if '' in parts:
@@ -79,11 +81,12 @@ def read_run_dump(work_dir: FilePath, model: str,
             raise InputError('token losses', f'a dump of {abbr}',
                              f'this error: {line}',
                              'Run again with -r to try again.')
-    if not parts and (failure := failure_of(work_dir, model, abbr)):
-        raise InputError('token losses', f'a dump of {abbr}',
-                         f'none, because of this error: {failure}',
-                         'Run again with -r to try again.')
     if not parts:
+        failure = failure_of(work_dir, model, abbr)
+        if failure:
+            raise InputError('token losses', f'a dump of {abbr}',
+                             f'none, because of this error: {failure}',
+                             'Run again with -r to try again.')
         raise NoDump(
             'token losses', f'a dump of {abbr}',
             'dumps of ' + ', '.join(sorted(dumps)) if dumps else 'none',
@@ -113,7 +116,8 @@ def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
     """Paths by dataset and part: its number, or '' if not partitioned."""
     paths: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob('*' + suffix)):
-        if match := _PART.fullmatch(path.name.removesuffix(suffix)):
+        match = _PART.fullmatch(path.name.removesuffix(suffix))
+        if match:
             paths.setdefault(match[1], {})[match[2] or ''] = path
     return paths
 
@@ -186,7 +190,5 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
         folders = (path / 'predictions').iterdir()
         return [DumpPlace(path, f.name) for f in folders if f.is_dir()]
     # Hidden files are still being written.
-    return [
-        DumpPlace(file, file.name.removesuffix(_SUFFIX))
-        for file in path.glob(f'[!.]*{_SUFFIX}')
-    ]
+    files = path.glob(f'[!.]*{_SUFFIX}')
+    return [DumpPlace(file, file.name.removesuffix(_SUFFIX)) for file in files]

@@ -1,6 +1,7 @@
 """How many items of a benchmark a run has answers to."""
 import os
 import re
+from itertools import count
 from pathlib import Path
 
 from csv_plugin.io.files import FilePath
@@ -21,9 +22,12 @@ def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
     whole = folder / f'{dataset}.json'
     if whole.is_file():
         return _entries(whole)
-    n_items, part = 0, 0
-    while (path := folder / f'{dataset}_{part}.json').is_file():
-        n_items, part = n_items + _entries(path), part + 1
+    n_items = 0
+    for part in count():
+        path = folder / f'{dataset}_{part}.json'
+        if not path.is_file():
+            break
+        n_items += _entries(path)
     return n_items
 
 

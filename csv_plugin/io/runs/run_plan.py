@@ -99,12 +99,13 @@ def newest_config(work_dir: FilePath) -> Optional[Path]:
 
 def _variables(path: Path) -> dict[str, Any]:
     """What a config sets."""
-    return {
-        target.id: _value(node.value)
-        for node in ast.parse(read_bytes(path).decode('utf-8')).body
-        if isinstance(node, ast.Assign) for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    values = {}
+    for node in ast.parse(read_bytes(path).decode('utf-8')).body:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    values[target.id] = _value(node.value)
+    return values
 
 
 def _value(node: ast.AST) -> Any:
@@ -135,7 +136,9 @@ def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
         path = os.path.realpath(entry['path']).split('/')[-2:]
         abbr = '_'.join([entry['type'], *path]).replace('/', '_')
     else:
-        names = [entry['path'], *([entry['name']] if 'name' in entry else [])]
+        names = [entry['path']]
+        if 'name' in entry:
+            names.append(entry['name'])
         abbr = '_'.join(names).replace('/', '_')
     if not isinstance(abbr, str):
         raise TypeError(f'the abbr {abbr!r}')

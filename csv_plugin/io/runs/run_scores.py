@@ -57,10 +57,10 @@ def read_run_accuracies(work_dir: FilePath,
     found = RunAccuracies({model: {} for model in models}, {})
     for name in benchmarks:
         # A benchmark that was not run has a row, but no metric.
-        rows_of = [
-            row for row in rows
-            if row[0] == name and row[2] != '-' and row[3] != PREDICTED_MODE
-        ]
+        rows_of = []
+        for row in rows:
+            if row[0] == name and row[2] != '-' and row[3] != PREDICTED_MODE:
+                rows_of.append(row)
         row, other_metrics = _accuracies_in(path, rows_of)
         if other_metrics:
             found.other_metrics[name] = other_metrics
@@ -105,10 +105,12 @@ def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
     # those that all its datasets have.
     *shared, average = metrics
     averaged = _averaged(path, rows[0][0], average)
-    others = [*filter(is_no_accuracy, (average, *averaged))]
+    others = [name for name in (average, *averaged) if is_no_accuracy(name)]
     if not averaged and shared and all(map(is_no_accuracy, shared)):
         others += shared
-    return ([], ', '.join(others)) if others else (rows[-1], '')
+    if others:
+        return [], ', '.join(others)
+    return rows[-1], ''
 
 
 def _averaged(path: Path, group: str, average: str) -> list[str]:

@@ -72,8 +72,9 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
     which changes large logits only, is also looked up in the model's config.
     """
     head = model.get_output_embeddings()
-    if type(head) is not nn.Linear or head.weight.is_meta \
-            or not head.weight.is_floating_point() or _is_capped(model):
+    if type(head) is not nn.Linear or head.weight.is_meta:
+        return None
+    if not head.weight.is_floating_point() or _is_capped(model):
         return None
     probe = inputs[:, :PROBE_TOKENS]
     hidden = body_states(model, probe)[0]
@@ -90,20 +91,25 @@ def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
         return False
     # Some models compute logits in half precision and return them as fp32.
     eps = max(
-        torch.finfo(dtype).eps
-        for dtype in (by_model.dtype, by_head.head.weight.dtype))
+        torch.finfo(by_model.dtype).eps,
+        torch.finfo(by_head.head.weight.dtype).eps)
     tolerance = 8 * eps * by_model.abs().max().float()
     starts = block_starts(by_head)
     blocks = by_model.split(starts.step, dim=1)
-    return all((by_head.block(start, start + block.shape[1]) -
-                block).abs().max() <= tolerance
-               for start, block in zip(starts, blocks))
+    for start, block in zip(starts, blocks):
+        difference = by_head.block(start, start + block.shape[1]) - block
+        # Written so that NaN differs, too.
+        if not difference.abs().max() <= tolerance:
+            return False
+    return True
 
 
 def _is_capped(model: PreTrainedModel) -> bool:
     settings = model.config.get_text_config().to_dict()
-    return any('logit' in name and 'softcap' in name.replace('_', '') and value
-               for name, value in settings.items())
+    for name, value in settings.items():
+        if 'logit' in name and 'softcap' in name.replace('_', '') and value:
+            return True
+    return False
 
 
 def _run(network: nn.Module, inputs: Tensor) -> Any:

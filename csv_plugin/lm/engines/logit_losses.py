@@ -28,8 +28,10 @@ class HeadLogits:
     def __init__(self, hidden: Tensor, head: nn.Linear) -> None:
         self.in_16_bits = hidden.dtype == head.weight.dtype \
             and _multiplies_16_bits(hidden)
-        self.hidden, self.head = hidden, head
-        self.n_columns, self.device = head.out_features, hidden.device
+        self.hidden = hidden
+        self.head = head
+        self.n_columns = head.out_features
+        self.device = hidden.device
 
     def rows(self, index: Tensor) -> 'HeadLogits':
         """The logits of n selected rows; `index` has shape `(n,)`."""
@@ -61,7 +63,8 @@ class FullLogits:
     """Logits `(N, V)` of a model, of any float type, read as `HeadLogits`."""
 
     def __init__(self, values: Tensor) -> None:
-        self.values, self.n_columns = values, values.shape[1]
+        self.values = values
+        self.n_columns = values.shape[1]
         self.device = values.device
 
     def rows(self, index: Tensor) -> 'FullLogits':
@@ -89,10 +92,9 @@ def losses_of_targets(logits: Logits, rows: Tensor,
     `rows` are the positions whose logits predict each target, and `targets`
     token ids, both `(N,)`.
     """
-    parts = [
-        _losses_of_rows(logits.rows(index), target)
-        for index, target in zip(rows.split(ROWS), targets.split(ROWS))
-    ]
+    parts = []
+    for index, target in zip(rows.split(ROWS), targets.split(ROWS)):
+        parts.append(_losses_of_rows(logits.rows(index), target))
     return torch.cat(parts).cpu().numpy()
 
 
@@ -103,7 +105,8 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     large logits neither overflow nor cancel.
     """
     target_logit = torch.zeros(targets.shape, device=targets.device)
-    peaks, totals = [], []
+    peaks = []
+    totals = []
     starts = block_starts(logits)
     for start in starts:
         block = logits.block(start, min(start + starts.step, logits.n_columns))

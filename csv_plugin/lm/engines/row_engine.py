@@ -5,6 +5,7 @@ shift their answers by one position, all without an error. Every answer is
 therefore checked by itself, and several are compared with each other before
 the first is used.
 """
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -69,10 +70,10 @@ class RowEngine(ABC):
         for start in progress(range(0, len(windows), WINDOWS)):
             batch = windows[start:start + WINDOWS]
             answers = _log_probs(self, [window.row for window in batch])
-            yield batch, -np.concatenate([
-                log_probs[-len(window.targets):]
-                for window, log_probs in zip(batch, answers)
-            ])
+            of_targets = []
+            for window, log_probs in zip(batch, answers):
+                of_targets.append(log_probs[-len(window.targets):])
+            yield batch, -np.concatenate(of_targets)
 
 
 def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
@@ -123,9 +124,9 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
                 f'{len(part) + 1} ids of a row with and without the rest',
                 f'{_start(whole[:len(part)])} and {_start(part)}')
     ids = np.unique(np.concatenate(rows))
-    ids = ids[::-(-len(ids) // most_ids)]
-    last = np.concatenate(
-        _log_probs(engine, [np.append(row[:1], i) for i in ids]))
+    ids = ids[::math.ceil(len(ids) / most_ids)]
+    continued = [np.append(row[:1], i) for i in ids]
+    last = np.concatenate(_log_probs(engine, continued))
     total = np.exp(last).sum()
     if total > 1 + agreement:
         raise _refused(

@@ -13,7 +13,7 @@ from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import prefix_token
 from csv_plugin.lm.engines.protocol import Engine, check_finite
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
-from csv_plugin.lm.engines.windows import cut_windows
+from csv_plugin.lm.engines.windows import Window, cut_windows
 from csv_plugin.lm.newer_files import check_read
 from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
@@ -65,10 +65,9 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     engine = as_engine(model)
     facts = engine.facts
     limit = facts.context if context is None else context
-    windows = [
-        window for index, tokens in enumerate(tokenized)
-        for window in cut_windows(index, tokens.ids, prefix, limit)
-    ]
+    windows: list[Window] = []
+    for index, tokens in enumerate(tokenized):
+        windows += cut_windows(index, tokens.ids, prefix, limit)
     losses = [np.full(len(tokens.ids), np.nan) for tokens in tokenized]
     # An error must leave the model as it was, whoever keeps the error.
     with closing(engine.score(windows, progress)) as batches:
@@ -82,8 +81,9 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                 check_finite('losses', facts.model, texts[window.text], part)
                 end = window.first + len(part)
                 losses[window.text][window.first:end] = part
-    return [
-        TokenLosses(text.text_id, values, tokens.spans, len(text.text),
-                    text.sha256)
-        for text, tokens, values in zip(texts, tokenized, losses)
-    ]  # yapf: disable
+    scored = []
+    for text, tokens, values in zip(texts, tokenized, losses):
+        scored.append(
+            TokenLosses(text.text_id, values, tokens.spans, len(text.text),
+                        text.sha256))
+    return scored

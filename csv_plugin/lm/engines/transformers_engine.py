@@ -56,7 +56,8 @@ class TransformersEngine(PublicNames):
         if not windows:
             return
         _check_ids(self.model, windows)
-        model, device = self.model, input_device(self.model)
+        model = self.model
+        device = input_device(self.model)
         with evaluating(model):
             if not self._heads:
                 probe = pad(windows[:1]).to(device)

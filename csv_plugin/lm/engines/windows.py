@@ -60,7 +60,8 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
                          "Leave it out for the model's own context.")
     windows = [Window(text, row[:length], row[1:length + 1], 1 - len(lead))]
     room = length - len(lead)
-    start, stride = length, window_stride(context)
+    start = length
+    stride = window_stride(context)
     while start < n_inputs:
         end = min(start + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])
@@ -88,10 +89,11 @@ def group_batches(windows: Sequence[Window],
         if batch:
             width = len(batch[0].inputs)
             padding += width - len(window.inputs)
-            if ((len(batch) + 1) * width > max_tokens
-                    or padding > most_padding * max_tokens):
+            is_full = (len(batch) + 1) * width > max_tokens
+            if is_full or padding > most_padding * max_tokens:
                 yield batch
-                batch, padding = [], 0
+                batch = []
+                padding = 0
         batch.append(window)
     if batch:
         yield batch
@@ -120,10 +122,8 @@ def pad(batch: Sequence[Window]) -> Tensor:
 def target_rows(batch: Sequence[Window]) -> Tensor:
     """Positions in the flattened padded batch that predict the targets."""
     width = max(len(window.inputs) for window in batch)
-    ends = [
-        row * width + len(window.inputs) for row, window in enumerate(batch)
-    ]
-    return torch.cat([
-        torch.arange(end - len(window.targets), end)
-        for end, window in zip(ends, batch)
-    ])
+    rows = []
+    for row, window in enumerate(batch):
+        end = row * width + len(window.inputs)
+        rows.append(torch.arange(end - len(window.targets), end))
+    return torch.cat(rows)

@@ -89,7 +89,8 @@ class HeadObjective:
         """
         z = head.preactivations(self.states)
         scores = weighted_losses(self.losses, functional.softplus(z))
-        curves, fitted = [], []
+        curves = []
+        fitted = []
         for b, floor in enumerate(self.floor):
             rows = self.train & self.was_run[:, b]
             curve, line = fit_curve(scores[rows, b], self.accuracy[rows, b],
@@ -118,8 +119,8 @@ class HeadObjective:
         """Mean squared errors on train and validation models, `(2, B)`."""
         squares = (evaluation.predicted - self.accuracy)**2
         return np.stack([
-            np.nanmean(squares[rows], axis=0)
-            for rows in (self.train, self.validation)
+            np.nanmean(squares[self.train], axis=0),
+            np.nanmean(squares[self.validation], axis=0)
         ])
 
 
@@ -137,9 +138,12 @@ class Recorder:
 
     def __init__(self, losses: Tensor, n_steps: int, floor: NDArray) -> None:
         shape = (n_steps + 1, len(floor))
-        self.losses, self.floor, self.n_kept = losses, floor, 0
+        self.losses = losses
+        self.floor = floor
+        self.n_kept = 0
         self.scores = np.full((shape[0], len(losses), shape[1]), np.nan)
-        self.alpha, self.beta = np.full((2, *shape), np.nan)
+        self.alpha = np.full(shape, np.nan)
+        self.beta = np.full(shape, np.nan)
 
     def __call__(self, step: int, running: NDArray[np.int64],
                  evaluation: Evaluation) -> None:
@@ -152,7 +156,8 @@ class Recorder:
     @property
     def curve(self) -> Curve:
         """Eq. 2 at every step that was made, `(S, B)`."""
-        alpha, beta = self.alpha[:self.n_kept], self.beta[:self.n_kept]
+        alpha = self.alpha[:self.n_kept]
+        beta = self.beta[:self.n_kept]
         return Curve(alpha, beta, np.broadcast_to(self.floor, alpha.shape))
 
 
@@ -198,9 +203,12 @@ def train_heads(states: Tensor,
                                states.device)
     # Benchmarks that have not stopped; all else is of these alone.
     running = np.arange(len(objective.floor))
-    best, floor = head.select(running), objective.floor
-    alpha, beta = np.zeros((2, len(running)))
-    error, best_step = np.full(len(running), np.inf), np.zeros_like(running)
+    best = head.select(running)
+    floor = objective.floor
+    alpha = np.zeros(len(running))
+    beta = np.zeros(len(running))
+    error = np.full(len(running), np.inf)
+    best_step = np.zeros_like(running)
     lines = None
     for step in progress(range(settings.n_steps + 1)):
         evaluation = objective.evaluate(head, lines)
@@ -209,7 +217,8 @@ def train_heads(states: Tensor,
         validation_error = objective.errors(evaluation)[1]
         better = validation_error < error[running]
         chosen = running[better]
-        error[chosen], best_step[chosen] = validation_error[better], step
+        error[chosen] = validation_error[better]
+        best_step[chosen] = step
         alpha[chosen] = evaluation.curve.alpha[better]
         beta[chosen] = evaluation.curve.beta[better]
         best.theta[:, chosen] = head.theta[:, better]
@@ -217,10 +226,12 @@ def train_heads(states: Tensor,
         going = step - best_step[running] < settings.patience
         if not going.any():
             break
-        for part, gradient in zip((head.theta, head.bias),
-                                  objective.gradient(evaluation)):
-            part.sub_(gradient, alpha=settings.learning_rate)
-        head, objective = head.select(going), objective.select(going)
-        running, lines = running[going], evaluation.lines[going]
+        by_theta, by_bias = objective.gradient(evaluation)
+        head.theta.sub_(by_theta, alpha=settings.learning_rate)
+        head.bias.sub_(by_bias, alpha=settings.learning_rate)
+        head = head.select(going)
+        objective = objective.select(going)
+        running = running[going]
+        lines = evaluation.lines[going]
     return TrainedHeads(accuracies.benchmarks, best, Curve(alpha, beta, floor),
                         best_step)

@@ -1,5 +1,6 @@
 """The paper's training (Algorithm 2) as a predictor."""
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -61,35 +62,34 @@ def train_paper_head(table: LossTable,
         InputError: There is no benchmark to learn from, or a watched model
             lacks a token that the others have.
     """
-    everywhere, accuracies = accuracies, accuracies.select(table.models)
+    everywhere = accuracies
+    accuracies = accuracies.select(table.models)
     chosen = np.isin(table.models, list(validation))
     problems = _problems(table, accuracies, ~chosen, chosen)
     learned = [name for name, problem in problems.items() if not problem]
     if not learned:
-        raise InputError(
-            "the paper's head", 'a benchmark to learn from',
-            '; '.join(f'{name}: {problem}'
-                      for name, problem in problems.items()),
-            "Use the method 'one-model'.")  # yapf: disable
+        found = [f'{name}: {problem}' for name, problem in problems.items()]
+        raise InputError("the paper's head", 'a benchmark to learn from',
+                         '; '.join(found), "Use the method 'one-model'.")
     states = StateScale.of(states, counted_tokens(table)).apply(states)
     train = [name for name, of in zip(table.models, chosen) if not of]
     tables = [table] if watched is None else [table, watched]
-    losses = np.concatenate([
-        counted_losses(part, table.scored) / table.n_chars.sum()
-        for part in tables
-    ])
+    losses = np.concatenate(
+        [counted_losses(part, table.scored) for part in tables])
+    losses /= table.n_chars.sum()
+    of_learned = accuracies.select(benchmarks=learned)
     recorder = Recorder(
         torch.from_numpy(losses).to(states.device), settings.n_steps,
-        accuracies.select(benchmarks=learned).chance)
-    heads = train_heads(states, table, accuracies.select(benchmarks=learned),
-                        train, list(validation), settings, progress, recorder)
+        of_learned.chance)
+    heads = train_heads(states, table, of_learned, train, list(validation),
+                        settings, progress, recorder)
     source = _columns(table, states, heads)
     features = source.features(table)
-    score = {name: i for i, name in enumerate(learned, 1)}
+    # Columns of the scores; the loss is the first column.
+    places = {name: place for place, name in enumerate(learned, start=1)}
     curves = _curves(accuracies, heads, ~chosen)
-    scores = features.values[:, [
-        score.get(name, 0) for name in accuracies.benchmarks
-    ]]
+    columns = [places.get(name, 0) for name in accuracies.benchmarks]
+    scores = features.values[:, columns]
     left_out = accuracy_of(curves.exponents(scores), curves.floor)
     known = ~np.isnan(accuracies.values)
     judged = known & chosen[:, None]
@@ -97,18 +97,15 @@ def train_paper_head(table: LossTable,
     left_out[~judged] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
-    units = Units(
-        np.zeros(1, int), np.array(['']), {
-            name: np.array([place])
-            for name, place in score.items()
-        })
+    answers = {name: np.array([place]) for name, place in places.items()}
+    units = Units(np.zeros(1, int), np.array(['']), answers)
     fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
               features.values, observed, units)
     model = CurveModel(curves, left_out, observed)
-    notes: dict[str, tuple[str, ...]] = {
-        name: (f'predicted by the mean accuracy: {problem}', )
-        for name, problem in problems.items() if problem
-    }
+    notes: dict[str, tuple[str, ...]] = {}
+    for name, problem in problems.items():
+        if problem:
+            notes[name] = (f'predicted by the mean accuracy: {problem}', )
     for name, step in zip(heads.benchmarks, heads.best_step):
         notes[name] = _notes(int(step), settings)
     versions = dict(
@@ -117,7 +114,7 @@ def train_paper_head(table: LossTable,
     predictor = Predictor(features.columns, fit, model,
                           benchmark_fits(fit, model, notes), versions,
                           mean_losses[[0, -1]])
-    models = tuple(model for part in tables for model in part.models)
+    models = tuple(chain.from_iterable(part.models for part in tables))
     steps = TrainingSteps(heads.benchmarks, models,
                           _splits(models, train, validation),
                           everywhere.select(models, learned).values,
@@ -178,10 +175,8 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
 def _columns(table: LossTable, states: Tensor,
              heads: TrainedHeads) -> TokenColumns:
     """The loss, then the capability scores of the heads, per character."""
-    matrix = np.hstack([
-        np.ones((len(states), 1)),
-        heads.head.weights(states).double().numpy()
-    ])
+    weights = heads.head.weights(states).double().numpy()
+    matrix = np.hstack([np.ones((len(states), 1)), weights])
     matrix /= table.n_chars.sum()
     matrix[~table.scored] = 0
     units = ('loss', *(f'score of {name}' for name in heads.benchmarks))

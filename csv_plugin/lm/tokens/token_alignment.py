@@ -33,10 +33,9 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
         return None
     _empty_added_spaces(tokens, starts, ends, text)
     comparable = ~(_overlaps(starts, ends) | is_unknown)
-    if not all(
-            _same_letters(tokens[i], text[starts[i]:ends[i]])
-            for i in np.flatnonzero(comparable)):
-        return None
+    for i in np.flatnonzero(comparable):
+        if not _same_letters(tokens[i], text[starts[i]:ends[i]]):
+            return None
     return _tile(starts, ends, text)
 
 
@@ -83,10 +82,11 @@ def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
 
     Such a space claims characters of a neighbouring word.
     """
-    added = [
-        i for i in np.flatnonzero(_overlaps(starts, ends)) if
-        _is_space(tokens[i]) and ' ' not in _fold(text[starts[i]:ends[i]], '')
-    ]
+    added = []
+    for i in np.flatnonzero(_overlaps(starts, ends)):
+        covered = _fold(text[starts[i]:ends[i]], '')
+        if _is_space(tokens[i]) and ' ' not in covered:
+            added.append(i)
     for i in added:
         if i == 0 or ends[i - 1] <= starts[i]:
             ends[i] = starts[i]
@@ -101,11 +101,11 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
     None if a gap holds a visible character, or spans contradict each other.
     """
-    chars, gap_marks = np.arange(len(text)), []
-    # No token is open: as many have begun as have ended.
-    for i in np.flatnonzero(
-            starts.searchsorted(chars, 'right') == ends.searchsorted(
-                chars, 'right')):
+    chars = np.arange(len(text))
+    n_begun = starts.searchsorted(chars, 'right')
+    n_ended = ends.searchsorted(chars, 'right')
+    gap_marks = []
+    for i in np.flatnonzero(n_begun == n_ended):
         if _continues_character(text[i]):
             gap_marks.append(i)
         elif not _is_blank(text[i]):
@@ -148,7 +148,8 @@ def _place(pieces: Sequence[str],
     bounds = np.array([0, *accumulate(map(len, pieces))])
     after = np.append(0, origin + 1)
     before = np.append(origin, len(chars))
-    starts, ends = before[bounds[:-1]], after[bounds[1:]]
+    starts = before[bounds[:-1]]
+    ends = after[bounds[1:]]
     return np.minimum(starts, ends), np.maximum(starts, ends)
 
 
@@ -195,5 +196,5 @@ def _is_space(token: str) -> bool:
 def _same_letters(token: str, piece: str) -> bool:
     """Return whether a token has the letters and digits of a piece."""
     letters = _fold(piece, 'CZMPS')
-    return any(
-        _fold(reading, 'CZMPS') == letters for reading in readings(token))
+    folded = [_fold(reading, 'CZMPS') for reading in readings(token)]
+    return letters in folded

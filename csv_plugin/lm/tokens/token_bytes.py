@@ -61,9 +61,9 @@ def readings_of_all(
         groups = pieces and _whole_characters(pieces)
         if groups:
             words = [word for word, _ in groups]
-            yield (words,
-                   [i for i, word in enumerate(words)
-                    if word in literal], [n for _, n in groups])
+            counts = [count for _, count in groups]
+            firsts = [i for i, word in enumerate(words) if word in literal]
+            yield words, firsts, counts
 
 
 def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
@@ -74,13 +74,15 @@ def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
     indices are `added`. The pieces and the `whole` text that they should spell
     are bytes or characters.
     """
-    pieces, position = list(pieces), 0
+    pieces = list(pieces)
+    position = 0
     bounds = [0, *(i + 1 for i in added), len(pieces)]
-    for first, last in zip(bounds, bounds[1:]):
+    for first, last in zip(bounds[:-1], bounds[1:]):
         stretch = whole[:0].join(pieces[first:last])
-        if (stretch[:1] in (' ', b' ')
-                and not whole.startswith(stretch, position)):
-            pieces[first], stretch = pieces[first][1:], stretch[1:]
+        has_space = stretch[:1] in (' ', b' ')
+        if has_space and not whole.startswith(stretch, position):
+            pieces[first] = pieces[first][1:]
+            stretch = stretch[1:]
         position += len(stretch)
     return pieces
 
@@ -149,13 +151,17 @@ def _whole_characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
     Empty if the pieces, joined, are not UTF-8.
     """
     decoder = codecs.getincrementaldecoder('utf-8')()
-    words, word, count = [], '', 0
+    words = []
+    word = ''
+    count = 0
     for piece in pieces:
         try:
-            word, count = word + decoder.decode(piece), count + 1
+            word += decoder.decode(piece)
         except UnicodeDecodeError:
             return []
+        count += 1
         if not decoder.getstate()[0]:
             words.append((word, count))
-            word, count = '', 0
+            word = ''
+            count = 0
     return [] if count else words

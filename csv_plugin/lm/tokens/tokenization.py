@@ -66,9 +66,8 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
 def target_tokens(tokenizer: PreTrainedTokenizerBase,
                   texts: TextSet) -> TargetTokens:
     """A validation set in the tokens of a scoring LM."""
-    return TargetTokens.of(
-        texts,
-        [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
+    tokenized = tokenize_all(tokenizer, texts.texts)
+    return TargetTokens.of(texts, [tokens.spans for tokens in tokenized])
 
 
 def check_unknown_share(tokenized: Sequence[TokenizedText],
@@ -103,15 +102,16 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
     all_ids = [np.array(ids, np.int64) for ids in encoded['input_ids']]
     tokenized: list[TokenizedText] = []
     for i, tokens in enumerate(_token_strings(tokenizer, all_ids)):
-        text, ids = texts[i].text, all_ids[i]
+        text = texts[i].text
+        ids = all_ids[i]
         is_unknown = ids == tokenizer.unk_token_id
         spans = from_bytes(tokens, added, text)
         if spans is not None:
             # A token that spells its text is known, even '<unk>' itself.
             is_unknown[:] = False
         else:
-            offsets = encoded.encodings and encoded.encodings[i].offsets
-            if offsets is not None:
+            if encoded.encodings:
+                offsets = encoded.encodings[i].offsets
                 spans = from_offsets(tokens, is_unknown, offsets, text)
             if spans is None:
                 spans = _aligned(tokenizer, texts[i], ids, tokens)
@@ -124,11 +124,12 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
     """Spans from an alignment of the token strings with the text."""
     # With the text itself in place of unknown tokens, if that is possible.
     surfaces = tokenizer.tokenize(text.text)
-    if not all(isinstance(surface, str) for surface in surfaces) or \
-            tokenizer.convert_tokens_to_ids(surfaces) != ids.tolist():
+    if not all(isinstance(surface, str) for surface in surfaces):
         surfaces = tokens
-    spans = from_surfaces(surfaces,
-                          tokenizer.get_added_vocab().keys(), text.text)
+    elif tokenizer.convert_tokens_to_ids(surfaces) != ids.tolist():
+        surfaces = tokens
+    added = tokenizer.get_added_vocab().keys()
+    spans = from_surfaces(surfaces, added, text.text)
     if spans is None:
         raise InputError(
             f'text {text.text_id!r}, {_named(tokenizer)}',
@@ -147,12 +148,13 @@ def _token_strings(tokenizer: PreTrainedTokenizerBase,
     kept = getattr(tokenizer, 'decoder', None)
     if isinstance(kept, Mapping):
         special = tokenizer.added_tokens_decoder
-        entries |= {
-            i: kept[i]
-            for i in used
-            if i not in special and isinstance(kept.get(i), bytes)
-        }
-    return [[string_of(entries[i]) for i in ids.tolist()] for ids in all_ids]
+        for i in used:
+            if i not in special and isinstance(kept.get(i), bytes):
+                entries[i] = kept[i]
+    strings = []
+    for ids in all_ids:
+        strings.append([string_of(entries[i]) for i in ids.tolist()])
+    return strings
 
 
 def _named(tokenizer: PreTrainedTokenizerBase) -> str:
@@ -167,17 +169,21 @@ def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     is one in python, which may differ from the file in spaces and rare
     characters, or if options of transformers changed it.
     """
-    if (not tokenizer.is_fast or not tokenizer.name_or_path
-            or any(option in tokenizer.init_kwargs for option in _OPTIONS)):
-        return None
     name = tokenizer.name_or_path
+    if not tokenizer.is_fast or not name:
+        return None
+    if any(option in tokenizer.init_kwargs for option in _OPTIONS):
+        return None
     paths = {Path(name, 'tokenizer.json')}
     if not Path(name).is_dir():
         cached = Path(HF_HUB_CACHE, f'models--{name.replace("/", "--")}')
         found = cached.glob('snapshots/*/tokenizer.json')
         paths = {path.resolve() for path in found}
     # Revisions on the hub may have different files.
-    if len(paths) != 1 or not (path := paths.pop()).is_file():
+    if len(paths) != 1:
+        return None
+    path = paths.pop()
+    if not path.is_file():
         return None
     return _read(path, path.stat().st_mtime_ns)
 
@@ -228,6 +234,6 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     # Equal if either puts a space before the text.
     variants = [text, f' {text}']
     of_file = file.encode_batch(variants, add_special_tokens=False)
+    ids_of_file = [encoding.ids for encoding in of_file]
     encoded = _encode(tokenizer, variants)
-    return any(ids == encoding.ids for ids in encoded['input_ids']
-               for encoding in of_file)
+    return any(ids in ids_of_file for ids in encoded['input_ids'])
