@@ -14,7 +14,7 @@ from csv_plugin.core.overall import Order, order_of
 from csv_plugin.core.predictions import MARKS, Predictions
 from csv_plugin.triage.runs import Run
 
-#: Name of the mean over the benchmarks.
+#: Name of the row with the mean over the benchmarks.
 OVERALL = 'mean'
 #: The verdict is 'stop' if the probability that a run ends within `MARGIN` of
 #: the best is smaller than this.
