@@ -1,7 +1,8 @@
 """Models of a run under `opencompass -a vllm` or `-a lmdeploy`.
 
-OpenCompass exchanges some entries for entries of these engines, with settings
-that only transformers knows, and leaves others as they are.
+OpenCompass rewrites the entries of transformers models for vLLM or LMDeploy,
+but leaves settings that only transformers knows, and does not touch a
+TokenLossModel. This module completes the rewriting for vLLM.
 """
 import argparse
 import sys
@@ -30,8 +31,8 @@ _WITHOUT_EFFECT = ('device_map', 'attn_implementation', 'low_cpu_mem_usage',
 _OTHER_WEIGHTS = ('load_in_8bit', 'load_in_4bit', 'quantization_config')
 
 
-def accelerate(config: Any) -> None:
-    """Exchange the models of a run that `-a vllm` left, in place.
+def apply_accelerator(config: Any) -> None:
+    """Rewrite the entries of models that `-a vllm` left, in place.
 
     Entries of `TokenLossModel` and of classes of transformers become those of
     vLLM, with settings that it takes. Models that are in vLLM already are left
@@ -41,18 +42,15 @@ def accelerate(config: Any) -> None:
         InputError: A `TokenLossModel` is asked to run in LMDeploy, or a model
             has settings that vLLM cannot follow.
     """
-    accelerator = _asked_for(sys.argv[1:])
+    accelerator = _accelerator_of_command(sys.argv[1:])
     if accelerator is None:
         return
+    change = _in_vllm if accelerator == 'vllm' else _not_in_lmdeploy
     for part in (config, *config.get('model_dataset_combinations', ())):
-        part['models'] = [
-            _in_vllm(model)
-            if accelerator == 'vllm' else _not_in_lmdeploy(model)
-            for model in part['models']
-        ]
+        part['models'] = list(map(change, part['models']))
 
 
-def _asked_for(arguments: Sequence[str]) -> Optional[str]:
+def _accelerator_of_command(arguments: Sequence[str]) -> Optional[str]:
     """The accelerator that the command of OpenCompass was given."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument('-a', '--accelerator', choices=['vllm', 'lmdeploy'])
@@ -63,6 +61,7 @@ def _asked_for(arguments: Sequence[str]) -> Optional[str]:
 
 
 def _not_in_lmdeploy(model: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same entry; a `TokenLossModel` is refused."""
     if class_name(model['type']) == 'TokenLossModel':
         raise InputError(
             f'model {model_abbr_from_cfg(model)!r}', '-a vllm, or no -a',
@@ -75,24 +74,23 @@ def _in_vllm(model: Mapping[str, Any]) -> Mapping[str, Any]:
     """The entry for vLLM of an entry; API models and the like stay."""
     if class_name(model['type']) != 'TokenLossModel':
         return _exchanged(model)
-    outer = {
-        name: model[name]
-        for name in ('type', 'llm', 'engine') if name in model
-    }
-    inner = {
-        name: value
-        for name, value in {
-            **model,
-            **model['llm']
-        }.items() if name not in ('llm', 'engine')
-    }
+    # In the entry of the inner model, keys of `llm` win over those beside it.
+    inner = {**model, **model['llm']}
+    inner.pop('llm')
+    inner.pop('engine', None)
     found = _exchanged(inner)
-    return {**found, **outer, 'llm': dict(type=found['type'])}
+    # The outer class and its engine win over what vLLM made of the inner one.
+    found['llm'] = dict(type=found['type'])
+    found['type'] = model['type']
+    if 'engine' in model:
+        found['engine'] = model['engine']
+    return found
 
 
 def _exchanged(model: Mapping[str, Any]) -> dict[str, Any]:
-    """As in `_in_vllm`, for an entry that is no `TokenLossModel`."""
-    found, name = dict(model), class_name(model['type'])
+    """The entry for vLLM of an entry that is no `TokenLossModel`."""
+    found = dict(model)
+    name = class_name(model['type'])
     if name in _EXCHANGED:
         _check_adapter(model)
         # Not at the top: it imports all of OpenCompass.
@@ -100,11 +98,10 @@ def _exchanged(model: Mapping[str, Any]) -> dict[str, Any]:
         kind = class_of(model['type'])
         if name == _BATCHED:
             kind = kind.__base__
-        shown = f'{kind.__module__}.{kind.__name__}'
-        given = {
-            **_NEEDED,
-            **model, 'type': shown if kind.__name__ == _BY_NAME else kind
-        }
+        # Settings of the model win over those that are only needed.
+        given = {**_NEEDED, **model, 'type': kind}
+        if kind.__name__ == _BY_NAME:
+            given['type'] = f'{kind.__module__}.{kind.__name__}'
         [found] = change_accelerator([given], 'vllm')
         if model.get('tokenizer_path'):
             found['model_kwargs']['tokenizer'] = model['tokenizer_path']
@@ -123,21 +120,21 @@ def _of_vllm(model: Mapping[str, Any],
                 f'model_kwargs of {model_abbr_from_cfg(model)!r}',
                 'settings that vLLM can follow', name,
                 'Run this model without -a, or name quantised weights.')
-    found = {
-        name: value
-        for name, value in settings.items()
-        if name not in (*_WITHOUT_EFFECT, *_OTHER_WEIGHTS, 'torch_dtype')
-    }
-    if settings.get('torch_dtype') is not None:
-        dtype = str(settings['torch_dtype']).removeprefix('torch.')
-        found.setdefault('dtype', dtype)
+    found = dict(settings)
+    for name in (*_WITHOUT_EFFECT, *_OTHER_WEIGHTS):
+        found.pop(name, None)
+    dtype = found.pop('torch_dtype', None)
+    if dtype is not None:
+        # A `dtype` that is there already wins.
+        found.setdefault('dtype', str(dtype).removeprefix('torch.'))
     # OpenCompass gives the number of GPUs, which is 0 on a CPU.
-    found['tensor_parallel_size'] = max(1, found.get('tensor_parallel_size',
-                                                     1))
+    n_gpus = found.get('tensor_parallel_size', 1)
+    found['tensor_parallel_size'] = max(1, n_gpus)
     return found
 
 
 def _check_adapter(model: Mapping[str, Any]) -> None:
+    """Refuse an adapter, which OpenCompass would leave out."""
     if model.get('peft_path'):
         raise InputError(f'model {model_abbr_from_cfg(model)!r}',
                          'a model without peft_path under -a vllm',

@@ -12,7 +12,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (answer_mask, bits_per_byte,
                                       mean_token_loss)
 from csv_plugin.core.losses import TargetTokens, TextLosses
-from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.runs.run_dumps import read_model_dump
@@ -21,9 +20,10 @@ from csv_plugin.oc.datasets import texts_of
 
 @ICL_EVALUATORS.register_module()
 class SalienceEvaluator(BaseEvaluator):
-    """Losses of one model on a validation set; lower is better.
+    """Mean losses of one model on a validation set; lower is better.
 
-    Scored: the tokens of the model's own tokenizer that it scored.
+    The means are over the tokens of the model's own tokenizer that have a
+    loss.
     """
 
     def score(self, text_id: Sequence[str], dump: Sequence[str],
@@ -38,7 +38,8 @@ class SalienceEvaluator(BaseEvaluator):
             InputError: Texts are missing, a dump cannot be read, dumps
                 contradict each other, or no token was scored.
         """
-        # predictions/ beside results/ has the same folders.
+        # The path of this model's folder in results/, which may have several
+        # parts, is its path in predictions/ beside it.
         folder = Path(self._out_dir).parent
         root = next(p for p in folder.parents if p.name == 'results')
         model = folder.relative_to(root).as_posix()
@@ -52,18 +53,16 @@ class SalienceEvaluator(BaseEvaluator):
         merged = merge_dumps(
             read_model_dump(root.with_name('predictions') / model / file)
             for file in dict.fromkeys(dump))
-        ordered = TokenLossDump(
-            merged.info,
-            TextLosses.of(merged.texts).in_order(f'dump of {model!r}',
-                                                 texts.ids, texts.hashes))
+        ordered = TextLosses.of(merged.texts).in_order(f'dump of {model!r}',
+                                                       texts.ids, texts.hashes)
         return _loss_numbers(model, ordered, texts)
 
 
-def _loss_numbers(model: str, dump: TokenLossDump,
+def _loss_numbers(model: str, losses: TextLosses,
                   texts: TextSet) -> dict[str, Any]:
-    """Losses in several units, of a dump with the texts in their order."""
-    spans = TextLosses.of(dump.texts).spans
-    table = TargetTokens.of(texts, spans).table({model: dump.texts})
+    """Losses in several units, of a model on texts in the same order."""
+    spans = losses.spans
+    table = TargetTokens.of(texts, spans).table({model: losses})
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
     if any(text.answer for text in texts):
         numbers['label_token_loss'] = float(

@@ -36,7 +36,8 @@ _OF_HOST = {
 class _LossInferencer(BaseInferencer, ABC):
     """Writes the entries of a dataset, in the first process alone.
 
-    `BaseInferencer.__init__` would make a folder where the run started.
+    Subclasses do not call `BaseInferencer.__init__`, which would make a folder
+    where the run started.
     """
 
     def inference(self,
@@ -90,12 +91,12 @@ class TokenLossInferencer(_LossInferencer):
 
     def _rows(self, path: Path, retriever: Any, *_:
               Any) -> list[dict[str, Any]]:
-        # A template would fill in braces inside a text.
+        # The texts are scored as they are. Templates are not used, because
+        # they would fill in braces inside a text.
         file = path.with_name(f'{_stem(path)}.safetensors')
         with failure_recorded(file):
-            texts, part = (
-                texts_of(rows)
-                for rows in (retriever.index_ds, retriever.test_ds))
+            texts = texts_of(retriever.index_ds)
+            part = texts_of(retriever.test_ds)
             chunks = _chunks(path)
             dump = score_in_chunks(
                 partial(
@@ -141,6 +142,7 @@ class LabelLossInferencer(_LossInferencer):
 
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
+    """The entry of an item, by the losses of its prompt and label."""
     label = answer_mask([text], [losses.spans])
     assert text.answer is not None
     nats = float(losses.losses[label].sum())

@@ -1,10 +1,10 @@
 """The right answers of a benchmark, each behind the benchmark's own prompt.
 
-A benchmark that is scored by perplexity has a prompt template for each label.
-An item's label is the text after the part that all templates share, from the
-beginning of an ASCII word on. For a benchmark that is answered by generation,
-it is the reference, with a space before it if the prompt ends in a visible
-ASCII character.
+For a benchmark with a prompt template per label, the label is the part of the
+right template that differs from the other templates. If the difference begins
+inside a word, the label begins with that word. For a benchmark answered by
+generation, the label is the reference, with a space before it if the prompt
+ends in a visible ASCII character.
 """
 import os.path
 import re
@@ -50,6 +50,11 @@ def label_texts(model: Any,
     If the part that all templates share has no column of the item, as where
     whole sentences are compared, `after_common_start` lets the answer begin
     where the filled templates differ.
+
+    Raises:
+        InputError: The output column has no right answers, an answer has no
+            template of its own, or nothing of it is left as it is the
+            beginning of another one.
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
@@ -80,36 +85,59 @@ def _is_generative(template: Any) -> bool:
 
 def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
               ice: Any, after_common_start: bool) -> tuple[str, str]:
-    keys = {str(key): key for key in template.template}
+    """Prompt and label of an item by the templates of all labels."""
     gold = str(entry[column])
-    # From here on, code points stand for the columns of an item; they are for
-    # private use, so no template contains them.
-    first_mark = 0xE000
-    # With a mark in place of each column, text that the templates share
-    # differs from text that the values share.
-    marks = dict(enumerate(entry, first_mark))
-    marked_entry = {name: chr(mark) for mark, name in marks.items()}
-    marked = {
-        name:
-        _parse(model,
-               template.generate_label_prompt_item(marked_entry, ice, key),
-               'ppl')
-        for name, key in keys.items()
-    }
+    marked, values = _marked_templates(model, template, entry, ice)
     shared = _common_start(marked.values())
-    if gold not in marked or shared == marked[gold]:
-        raise InputError(
-            f'label {gold!r} in column {column!r}',
-            f'one of {list(keys)}, with a template of its own',
-            'no such template' if gold not in marked else
-            'a template whose text all labels share',
-            'Give the benchmark a template for each of its labels.')
-    values = {mark: str(entry[name]) for mark, name in marks.items()}
+    _check_label(gold, column, marked, shared)
     filled = {name: text.translate(values) for name, text in marked.items()}
     start = shared.translate(values)
     if after_common_start and start == shared:
         start = _common_start(filled.values())
-    return start, filled[gold][len(start):]
+    label = filled[gold][len(start):]
+    if not label:
+        raise InputError(
+            f'label {gold!r} in column {column!r}',
+            'a right answer that differs from the others',
+            f'one that another begins with: ...{start[-40:]!r}',
+            'Remove the item, or run the benchmark without its label loss.')
+    return start, label
+
+
+def _marked_templates(model: Any, template: Any, entry: Mapping[str, Any],
+                      ice: Any) -> tuple[dict[str, str], dict[int, str]]:
+    """Templates by label with a mark for each column, and values of marks.
+
+    With marks in the place of columns, text that the templates share differs
+    from text that the values share. A mark is a code point for private use, so
+    no template contains it.
+    """
+    first_mark = 0xE000
+    marks = {}
+    values = {}
+    for mark, name in enumerate(entry, first_mark):
+        marks[name] = chr(mark)
+        values[mark] = str(entry[name])
+    marked = {}
+    for label in template.template:
+        prompt = template.generate_label_prompt_item(marks, ice, label)
+        marked[str(label)] = _parse(model, prompt, 'ppl')
+    return marked, values
+
+
+def _check_label(gold: str, column: str, marked: Mapping[str, str],
+                 shared: str) -> None:
+    """Refuse a label whose template says no more than all templates do."""
+    found = ''
+    if gold not in marked:
+        found = 'no such template'
+    elif shared == marked[gold]:
+        found = 'a template whose text all labels share'
+    if found:
+        raise InputError(
+            f'label {gold!r} in column {column!r}',
+            f'one of {list(marked)}, with a template of its own', found,
+            'Give the benchmark a template for each of its labels.')
 
 
 def _common_start(texts: Iterable[str]) -> str:

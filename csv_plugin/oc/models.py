@@ -68,14 +68,14 @@ class TokenLossModel(BaseModel):
         # The inner model's methods hide those that BaseModel defines, and
         # that of this class unless an engine gives the losses.
         kind = type(inner)
-        names = {
-            name
-            for name in dir(kind) if name == 'is_api' or (
-                not name.startswith('_') and callable(getattr(kind, name)))
-        }
-        if engine is not None:
-            names.discard('get_token_loss')
-        self.__dict__.update({name: getattr(inner, name) for name in names})
+        for name in dir(kind):
+            if name.startswith('_'):
+                continue
+            if name == 'get_token_loss' and engine is not None:
+                continue
+            if name == 'is_api' or callable(getattr(kind, name)):
+                # `setattr` would set it in the inner model.
+                self.__dict__[name] = getattr(inner, name)
         self.__dict__.update(_inner=inner, _engine=engine)
 
     def __getattr__(self, name: str) -> Any:
@@ -109,8 +109,7 @@ class TokenLossModel(BaseModel):
 def _built(entry: dict[str, Any]) -> Any:
     """The model of an entry, without code of its own unless it is allowed."""
     kind = class_of(entry['type'])
-    if not (isinstance(kind, type) and issubclass(kind,
-                                                  (*_TRANSFORMERS, *_VLLM))):
+    if not _is_loaded_from_files(kind):
         return MODELS.build(entry)
     keys = (_MODEL, ) if issubclass(kind, _VLLM) else (_MODEL, _TOKENIZER)
     entry = without_own_code(entry, keys)
@@ -118,6 +117,12 @@ def _built(entry: dict[str, Any]) -> Any:
                           entry[_MODEL]['trust_remote_code']):
         check_files(entry['path'], entry.get('tokenizer_path'))
         return MODELS.build(entry)
+
+
+def _is_loaded_from_files(kind: Any) -> bool:
+    """Return whether a class loads models by transformers or vLLM."""
+    return isinstance(kind, type) and issubclass(kind,
+                                                 (*_TRANSFORMERS, *_VLLM))
 
 
 def get_token_loss(model: Any,
@@ -177,13 +182,9 @@ def without_own_code(
     settings `keys`. An `InputError` if the model comes with code that would
     run all the same, or that it cannot be loaded without.
     """
-    safe = dict(entry) | {
-        key: {
-            'trust_remote_code': False,
-            **entry.get(key, {})
-        }
-        for key in keys
-    }
+    safe = dict(entry)
+    for key in keys:
+        safe[key] = {'trust_remote_code': False, **entry.get(key, {})}
     if not safe[_MODEL]['trust_remote_code']:
         config = config_without_code(entry['path'], _remedy(keys))
         named = getattr(config, 'auto_map', None)
@@ -205,10 +206,10 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
             f'model {entry["abbr"]!r}',
             'permission to run the code that it needs', 'none',
             'Read that code, and set own_code = True in the config.')
-    return dict(entry) | {
-        key: dict(entry[key], trust_remote_code=True)
-        for key in (_MODEL, _TOKENIZER)
-    }
+    trusting = dict(entry)
+    for key in (_MODEL, _TOKENIZER):
+        trusting[key] = dict(entry[key], trust_remote_code=True)
+    return trusting
 
 
 def check_files_of(entry: Mapping[str, Any]) -> None:
@@ -220,7 +221,7 @@ def check_files_of(entry: Mapping[str, Any]) -> None:
     kind = class_of(entry['type'])
     if kind is TokenLossModel:
         kind = class_of(entry['llm']['type'])
-    if isinstance(kind, type) and issubclass(kind, (*_TRANSFORMERS, *_VLLM)):
+    if _is_loaded_from_files(kind):
         check_files(entry['path'], entry.get('tokenizer_path'))
 
 
@@ -245,7 +246,8 @@ def check_engine(where: str, entry: Any) -> None:
 
 
 def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: entry[name]
-        for name in entry if name not in ('type', 'tokenizer')
-    }
+    """The arguments of an engine's class in its entry."""
+    settings = dict(entry)
+    settings.pop('type')
+    settings.pop('tokenizer')
+    return settings

@@ -11,7 +11,7 @@ from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import read_model_dump
-from csv_plugin.oc.accelerators import accelerate
+from csv_plugin.oc.accelerators import apply_accelerator
 from csv_plugin.oc.classes import class_name
 from csv_plugin.oc.models import check_engine, check_files_of
 from csv_plugin.oc.run_checks import check_run, is_texts
@@ -30,10 +30,11 @@ class FewTasksPartitioner(NaivePartitioner):
     any model runs, the config is checked, and texts whose dump is lost,
     damaged or of another model are scored again.
 
-    `n_tasks` of `infer` or `eval` in the config is the most tasks of the
-    stage, which then have several models; without it no model shares a task.
-    It does not belong to the partitioner, as OpenCompass exchanges that by
-    `--slurm` and keeps its arguments.
+    `n_tasks` of `infer` or `eval` in the config is the largest number of tasks
+    of the stage. A task then may have several models; without `n_tasks`, every
+    task has one model. The setting is not an argument of the partitioner,
+    because `--slurm` replaces the partitioner by another one, which would get
+    the argument.
 
     Args:
         out_dir (str): Filled in by OpenCompass.
@@ -50,10 +51,10 @@ class FewTasksPartitioner(NaivePartitioner):
         """Return the tasks of a stage.
 
         Raises:
-            SystemExit: The config is wrong; it has one line.
+            SystemExit: The config is wrong; the message is one line.
         """
         try:
-            accelerate(cfg)
+            apply_accelerator(cfg)
             if self.before_models:
                 warnings = check_run(cfg)
                 check_entries(cfg['models'])
@@ -82,15 +83,21 @@ class FewTasksPartitioner(NaivePartitioner):
         # Tasks of any class know the classes of this package by their names.
         add_cfg = dict(add_cfg, custom_imports=_IMPORTS)
         tasks = super().partition(parts, work_dir, out_dir, add_cfg)
-        shares = [tasks[i::self.n_tasks] for i in range(self.n_tasks or 0)]
-        return [_joined(share) for share in shares if share] or tasks
+        if not self.n_tasks:
+            return tasks
+        joined = []
+        for i in range(min(self.n_tasks, len(tasks))):
+            joined.append(_joined(tasks[i::self.n_tasks]))
+        return joined or tasks
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
-        """Delete the mark of completion if the dump is missing or damaged."""
-        done, evaluated = (
-            Path(get_infer_output_path(model, dataset, folder))
-            for folder in (self.out_dir,
-                           Path(self.out_dir).parent / 'results'))
+        """Delete the mark of completion of texts whose dump is of no use.
+
+        The dump may be missing, damaged, or of another model.
+        """
+        results = Path(self.out_dir).parent / 'results'
+        done = Path(get_infer_output_path(model, dataset, self.out_dir))
+        evaluated = Path(get_infer_output_path(model, dataset, results))
         if not done.exists():
             return
         dump = get_infer_output_path(model, dataset, self.out_dir,
@@ -105,9 +112,10 @@ class FewTasksPartitioner(NaivePartitioner):
 
 def _joined(tasks: Sequence[Config]) -> Config:
     """One task of several, each with its models and their datasets."""
-    merged = {**tasks[0]}
-    for key in ('models', 'datasets'):
-        merged[key] = [entry for task in tasks for entry in task[key]]
+    merged = {**tasks[0], 'models': [], 'datasets': []}
+    for task in tasks:
+        merged['models'] += task['models']
+        merged['datasets'] += task['datasets']
     return Config(merged)
 
 
@@ -118,8 +126,8 @@ def check_entries(models: Sequence[Any]) -> None:
     transformers reads in part.
     """
     for model in models:
-        if class_name(model['type']) == 'TokenLossModel' and model.get(
-                'engine') is not None:
+        is_wrapped = class_name(model['type']) == 'TokenLossModel'
+        if is_wrapped and model.get('engine') is not None:
             check_engine(f'engine of {model_abbr_from_cfg(model)}',
                          model['engine'])
         check_files_of(model)

@@ -35,9 +35,10 @@ class BatchedBaseModel(HuggingFaceBaseModel):
     ) -> NDArray[np.float64]:
         """Return the mean loss of each text in nats per token, `(n,)`.
 
-        As in OpenCompass, the sum is over all tokens but the first, the number
-        is that of all tokens, and tokens equal to the padding count in
-        neither. Of text `i`, the first `mask_length[i]` tokens do not count.
+        As in OpenCompass, the losses of all tokens but the first are summed
+        and divided by the number of all tokens. Tokens equal to the padding
+        are left out of the sum and of the number, and so are the first
+        `mask_length[i]` tokens of text `i`.
         """
         encoded = self.tokenizer(
             _convert_base_messages(inputs),
@@ -45,10 +46,9 @@ class BatchedBaseModel(HuggingFaceBaseModel):
             truncation=True,
             max_length=self.max_seq_len)
         rows = [np.array(ids, np.int64) for ids in encoded['input_ids']]
-        windows = [
-            window for text, ids in enumerate(rows)
-            for window in cut_windows(text, ids, prefix=None, context=0)
-        ]
+        windows = []
+        for text, ids in enumerate(rows):
+            windows += cut_windows(text, ids, prefix=None, context=0)
         losses = [np.zeros(len(ids)) for ids in rows]
         with closing(self._engine.score(windows, iter)) as batches:
             for batch, found in batches:

@@ -53,13 +53,14 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
         warnings += _check_summarizer(summarizer, models, datasets)
     if any(map(is_texts, datasets)):
-        _check_engines(models)
-        warnings += [
-            f'model {model_abbr_from_cfg(model)!r}: no token losses will come '
-            'of it, as an API returns none. Wrap it as TokenLossModel with an '
-            'engine for its losses (docs/opencompass.md).' for model in models
-            if _returns_no_losses(model)
-        ]
+        _refuse_lmdeploy(models)
+        for model in models:
+            if _returns_no_losses(model):
+                warnings.append(
+                    f'model {model_abbr_from_cfg(model)!r}: no token losses '
+                    'will come of it, as an API returns none. Wrap it as '
+                    'TokenLossModel with an engine for its losses '
+                    '(docs/opencompass.md).')
     return warnings
 
 
@@ -70,16 +71,20 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
     Yields possible mistakes.
     """
     present = [*map(dataset_abbr_from_cfg, datasets)]
-    files = predictor_files(summarizer.get('predictors', ()))
-    predictors = {}
+    files = predictor_files(
+        summarizer.get('predictors', ()), summarizer.get('benchmarks', ()),
+        summarizer.get('known', False))
+    predictors: dict[str, Union[Predictor, Missing]] = {}
     for label, path in files.items():
         if not os.path.lexists(path):
+            predictors[label] = Missing('not trained yet')
             yield (f'predictor {label!r}: there is no file '
                    f'{os.path.abspath(path)}. Losses are recorded without it; '
                    'once it is there, -m viz -r shows its predictions.')
             continue
-        predictors[label] = load_predictor(path)
-        texts = dataset_abbr(predictors[label].columns.fingerprint)
+        predictor = load_predictor(path)
+        predictors[label] = predictor
+        texts = dataset_abbr(predictor.columns.fingerprint)
         if texts not in present:
             yield (f'predictor {label!r}: it predicts nothing, for its texts, '
                    f'{texts}, are not in this run.')
@@ -87,13 +92,12 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
     predicted = predictable_benchmarks(predictors)
     names = names_in_run(
         summarizer.get('benchmarks', ()), datasets, groups, predicted)
-    if isinstance(summarizer.get('known'), str) and predictors:
+    if isinstance(summarizer.get('known'), str) and predicted:
         names_of_models = map(model_abbr_from_cfg_used_in_summarizer, models)
         _, notes = read_known(summarizer['known'], [*names_of_models],
                               predicted)
         yield from notes
-    if len(predictors) == len(files):
-        check_benchmarks(names, predictors)
+    check_benchmarks(names, predictors)
     in_groups = [group['name'] for group in groups]
     if missing := _missing(names, [*present, *in_groups]):
         yield ('no dataset or summary group of this run is called '
@@ -101,7 +105,7 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
                'benchmarks have no accuracy beside them.')
 
 
-def _check_engines(models: Sequence[Any]) -> None:
+def _refuse_lmdeploy(models: Sequence[Any]) -> None:
     """Refuse models in LMDeploy, whose texts would fail once it is loaded."""
     for model in models:
         kind = class_name(model['type'])
@@ -149,11 +153,12 @@ def with_common_groups(groups: Sequence[Mapping[str, Any]],
     """
     present = {*map(dataset_abbr_from_cfg, datasets)}
     taken = present | {group['name'] for group in groups}
-    return [
-        *groups, *(group
-                   for group in COMMON_GROUPS if group['name'] not in taken
-                   and not present.isdisjoint(group['subsets']))
-    ]
+    found = list(groups)
+    for group in COMMON_GROUPS:
+        has_dataset = not present.isdisjoint(group['subsets'])
+        if has_dataset and group['name'] not in taken:
+            found.append(group)
+    return found
 
 
 def check_models(models: Sequence[Any]) -> None:
@@ -163,13 +168,22 @@ def check_models(models: Sequence[Any]) -> None:
                  map(model_abbr_from_cfg_used_in_summarizer, models))
 
 
-def predictor_files(pairs: Any) -> dict[str, str]:
-    """Return the files of predictors by label, the main one first."""
+def predictor_files(pairs: Any,
+                    benchmarks: Any = (),
+                    known: Union[bool, str] = False) -> dict[str, str]:
+    """Return the files of predictors by label, the main one first.
+
+    `pairs`, `benchmarks` and `known` are those of a summarizer. An
+    `InputError` for pairs that are none, a label that cannot be one, or
+    `benchmarks` or `known` without a predictor.
+    """
     pairs = _pairs('predictors', pairs,
                    "such as [('predicted', 'predictor.safetensors')]")
-    if not pairs:
-        raise InputError(_SUMMARIZER, 'a predictor or more', 'none',
-                         'Give pairs of a label and a path.')
+    if not pairs and (benchmarks or known):
+        raise InputError(
+            _SUMMARIZER, 'a predictor or more with benchmarks or known',
+            'none', 'Give pairs of a label and a path, or leave benchmarks '
+            'and known out.')
     check_labels('labels of predictors', [label for label, _ in pairs])
     return dict(pairs)
 
@@ -182,8 +196,8 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
     `pairs` are the `benchmarks` of a config, `datasets` and `groups` those of
     the run, and `predicted` the benchmarks that predictors predict. An
     `InputError` for pairs that are none, a benchmark that occurs twice, or a
-    name that no benchmark is known by, one typing error from exactly one name
-    of the run.
+    name that is in no list of known benchmarks and differs by one typing error
+    from exactly one name of the run.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     _pairs('benchmarks',
@@ -193,10 +207,8 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
                  (benchmark for benchmark, _ in pairs))
     names = dict(pairs)
     known = _known_names().union(map(_plain, (*names, *predicted)))
-    present = {
-        *map(dataset_abbr_from_cfg, datasets),
-        *(group['name'] for group in groups)
-    }
+    present = {group['name'] for group in groups}
+    present.update(map(dataset_abbr_from_cfg, datasets))
     for name in _missing(names, present):
         near = [other for other in present if _one_typing_error(name, other)]
         if len(near) == 1 and _plain(name) not in known:
@@ -206,10 +218,13 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
 
 
 def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
-    plain = [
-        name if isinstance(name, str) else name[0] for name in names.values()
-    ]
-    return [name for name in plain if name not in present]
+    """Return the names that no dataset or group of the run has."""
+    missing = []
+    for name in names.values():
+        abbr = name if isinstance(name, str) else name[0]
+        if abbr not in present:
+            missing.append(abbr)
+    return missing
 
 
 def _one_typing_error(first: str, second: str) -> bool:
@@ -240,12 +255,14 @@ def check_benchmarks(
 
     `names` are benchmarks that a config gives other names.
     """
+    # An unusable predictor may predict any benchmark.
+    if any(isinstance(part, Missing) for part in predictors.values()):
+        return
     known = predictable_benchmarks(predictors)
-    if not any(isinstance(part, Missing) for part in predictors.values()):
-        for name in names:
-            if name not in known:
-                near = get_close_matches(name, known) or known
-                raise _wrong_name(name, near, 'benchmark of the predictors')
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known) or known
+            raise _wrong_name(name, near, 'benchmark of the predictors')
 
 
 def _wrong_name(name: str, near: Sequence[str], what: str) -> InputError:

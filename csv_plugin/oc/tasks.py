@@ -30,11 +30,9 @@ class _SteadyTask(BaseTask):
 
         It has no blanks, as some runners put it into a command.
         """
-        datasets = {
-            dataset_abbr_from_cfg(dataset)
-            for part in self.dataset_cfgs
-            for dataset in part
-        }
+        datasets: set[str] = set()
+        for part in self.dataset_cfgs:
+            datasets.update(map(dataset_abbr_from_cfg, part))
         # Most models that the name of a task has.
         most = 3
         models = [*map(model_abbr_from_cfg, self.model_cfgs)]
@@ -55,12 +53,11 @@ class _SteadyTask(BaseTask):
     def parts(self) -> Iterator[tuple[Any, list[Config]]]:
         """Yield each model, and the configs of tasks of a single dataset."""
         for model, datasets in zip(self.model_cfgs, self.dataset_cfgs):
-            yield model, [
-                Config({
-                    **self.cfg, 'models': [model],
-                    'datasets': [[dataset]]
-                }) for dataset in datasets
-            ]
+            configs = []
+            for dataset in datasets:
+                part = {'models': [model], 'datasets': [[dataset]]}
+                configs.append(Config({**self.cfg, **part}))
+            yield model, configs
 
     @contextmanager
     def noted(self, parts: Sequence[Config],
@@ -85,8 +82,8 @@ class _SteadyTask(BaseTask):
             failed += map(task_abbr_from_cfg, parts)
 
 
-def _end(failed: Sequence[str]) -> None:
-    """Let a task that has done all that it can end as one that failed."""
+def _raise_if_failed(failed: Sequence[str]) -> None:
+    """Raise a `RuntimeError` that names the datasets that failed, if any."""
     if failed:
         raise RuntimeError(f'{counted(len(failed), "dataset")} failed: '
                            f'{shortened(", ".join(failed), 500)}')
@@ -109,19 +106,26 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
     def run(self, cur_model: Any = None, cur_model_abbr: Any = None) -> None:
         """Run all datasets; a `RuntimeError` in the end if some failed."""
         failed: list[str] = []
-        self.model, loaded = cur_model, cur_model_abbr
-        for self.model_cfg, parts in self.parts():
-            abbr = model_abbr_from_cfg(self.model_cfg)
+        self.model = cur_model
+        # Name of the model in memory; None if it could not be loaded.
+        loaded = cur_model_abbr
+        for model_cfg, parts in self.parts():
+            # OpenCompass's methods look it up here.
+            self.model_cfg = model_cfg
+            abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:
-                # The memory of the model before is free for this one.
-                self.model = loaded = None
+                # Free the memory of the previous model.
+                self.model = None
+                loaded = None
                 with self.noted(parts, failed):
-                    self.model = build_model_from_cfg(self.model_cfg)
+                    self.model = build_model_from_cfg(model_cfg)
                     loaded = abbr
-            for part in parts if loaded else ():
+            if loaded is None:
+                continue
+            for part in parts:
                 with self.noted([part], failed):
                     OpenICLInferTask(part).run(self.model, abbr)
-        _end(failed)
+        _raise_if_failed(failed)
 
 
 @TASKS.register_module()
@@ -139,4 +143,4 @@ class SteadyEvalTask(_SteadyTask, OpenICLEvalTask):
             for part in parts:
                 with self.noted([part], failed):
                     OpenICLEvalTask(part).run()
-        _end(failed)
+        _raise_if_failed(failed)

@@ -46,8 +46,9 @@ def sentence(comparison: Comparison) -> str:
     if part.of_losses and comparison.of_kind(PREDICTED):
         named = ', '.join(f'{other.benchmark} ({other.verdict})'
                           for other in seen)
-        parts.append(f'Predicted accuracies show a difference on {named}.'
-                     if seen else 'On no benchmark will that be seen yet.')
+        parts.append(
+            f'Predicted accuracies show a difference on {named}.'
+            if seen else 'No benchmark shows a predicted difference yet.')
     losses = comparison.of_kind(LOSS)
     if losses and not part.of_losses:
         parts.append(f'By loss: {_said(losses[0])}')
@@ -57,7 +58,7 @@ def sentence(comparison: Comparison) -> str:
 
 
 def _said(part: Difference) -> str:
-    """A difference as a sentence."""
+    """A difference as a sentence, with its interval and probability."""
     text = _SENTENCES.get(part.verdict, 'The data cannot tell B from A')
     names = {LOSS: 'mean loss', MEAN: 'mean accuracy'}
     name = names.get(name_of(part), f'accuracy on {part.benchmark}')
@@ -90,11 +91,13 @@ def as_line(comparison: Comparison) -> str:
 
 
 def _legend(comparison: Comparison) -> list[str]:
+    """Lines on the meaning of columns and verdicts."""
     part = comparison.decisive
     legend = [
         f'Intervals of {100 * comparison.level:g} %. Better or worse: the '
         'interval leaves 0 out. No difference: it lies within '
-        f'{number_of(part, part.margin, "")}{_unit(part)}, the margin. '
+        f'the margin, {number_of(part, part.margin, "")}{_unit(part)} for '
+        'what decides. '
         'Detectable: found with a probability of 80 %. SE: standard error.'
     ]
     if any(part.detectable is None for part in comparison.differences):
@@ -112,7 +115,10 @@ def _legend(comparison: Comparison) -> list[str]:
 
 
 def _where_to_run(parts: list[Difference]) -> list[str]:
-    """Benchmarks whose own items tell more than losses, and others."""
+    """Lines on the benchmarks where running them tells more than losses do.
+
+    There are none if it is not known how many items benchmarks have.
+    """
     known = {
         part.benchmark: part.by_items < part.size_to_detect
         for part in parts if part.by_items is not None
@@ -137,5 +143,5 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
 
 
 def _unit(part: Difference) -> str:
-    """Losses of tables may be in any unit."""
+    """The unit behind a number; none for losses, which may be in any unit."""
     return '' if part.of_losses else ' points'

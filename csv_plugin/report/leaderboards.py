@@ -95,7 +95,7 @@ class Leaderboard:
 
 
 def _plain(value: Any) -> Any:
-    """Percent of a fraction, 0 or 1 of a flag; names stay."""
+    """A fraction in percent, a flag as 0 or 1; a name as it is."""
     if isinstance(value, bool):
         return int(value)
     return percent(value) if isinstance(value, float) else value
@@ -110,12 +110,13 @@ def predict_run(work_dir: FilePath,
                 known: Optional[AccuracyTable] = None,
                 items: Items = MappingProxyType({})
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
-    """Predict the models of a run anew; returns their feature columns, too.
+    """Predict the models of a run anew; return their feature columns, too.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `real` are accuracies of all models on all
-    `predictable_benchmarks`. `folders` are as in `Leaderboard`. `progress`
-    wraps the models. `known` and `items` are as in `predict_columns`.
+    `predictable_benchmarks`, or why there is none. `folders` are as in
+    `Leaderboard`. `progress` wraps the models. `known` and `items` are as in
+    `predict_columns`.
     """
     columns, infos = collect_features(predictors, list(folders.values()),
                                       partial(read_run_dump, work_dir),
@@ -179,11 +180,12 @@ def known_in_run(real: RealScores, folders: Mapping[str, str],
 
 def _more_noise(predictions: Predictions, predictors: Predictors,
                 items: Items) -> NDArray[np.float64]:
-    """Noise of a part of a benchmark's items, over p (1 - p), `(M, B, P)`.
+    """Variance because only a part of the items was run, `(M, B, P)`.
 
-    It is that of n items drawn without replacement from the N items that
-    predictors were fitted to, 1/n - 1/N; 0 where all were run or n is unknown.
-    An unknown N counts as infinite.
+    It is divided by p (1 - p) of the accuracy p. For n items that were drawn
+    without replacement from the N items that predictors were fitted to, it is
+    1/n - 1/N; 0 where all items were run or n is unknown. An unknown N counts
+    as infinite.
     """
     whole = known_items(predictors)
     found = np.zeros(predictions.values.shape)
@@ -198,7 +200,7 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
 
 def _real_accuracies(real: RealScores, models: Collection[str],
                      benchmarks: Collection[str]) -> NDArray[np.float64]:
-    """Real accuracies, NaN where there are none. `(M, B)`."""
+    """Real accuracies as fractions, `(M, B)`; NaN where there are none."""
     values = np.full((len(models), len(benchmarks)), np.nan)
     for m, model in enumerate(models):
         for b, name in enumerate(benchmarks):
@@ -234,7 +236,7 @@ def as_short_text(board: Leaderboard, width: int) -> str:
     predictions = board.predictions
     if not predictions.benchmarks:
         return wrapped(board.notes, width)
-    foot = ['error'] * predictions.has_real()
+    foot = _foot(predictions, 'error')
     table = side_by_side(['', 'model', *predictions.models, *foot],
                          _short_groups(board), 2, width)
     # Most lines of what came out, and of reasons for empty cells.
@@ -275,13 +277,21 @@ def _pair(above: str, main: str, is_known: bool, real: Iterable[float],
 def as_markdown(board: Leaderboard) -> str:
     """Models as rows, all benchmarks side by side."""
     columns = [_names(board), *chain.from_iterable(_groups(board))]
-    return markdown_table(
-        list(zip(*([' '.join(column[:2]), *column[2:]]
-                   for column in columns))))  # yapf: disable
+    merged = []
+    for column in columns:
+        # One line of header for the benchmark and the predictor.
+        merged.append([' '.join(column[:2]), *column[2:]])
+    return markdown_table(list(zip(*merged)))
+
+
+def _foot(predictions: Predictions, cell: str = '') -> list[str]:
+    """The last cell of a column; only tables with real accuracies have one."""
+    return [cell] if predictions.has_real() else []
 
 
 def _names(board: Leaderboard) -> list[str]:
-    foot = [MEAN_ERROR] if board.predictions.has_real() else []
+    """The column with the names of the models."""
+    foot = _foot(board.predictions, MEAN_ERROR)
     return ['', 'model', *board.predictions.models, *foot]
 
 
@@ -296,7 +306,7 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     if len(predictions.main) > 1 and (columns := _of_means(board)):
         yield columns
     is_known = predictions.has_real()
-    foot = [''] * is_known
+    foot = _foot(predictions)
     for b, benchmark in enumerate(predictions.benchmarks):
         real = percents(predictions.real[:, b])
         columns = [['', REAL, *real, *foot]] if is_known else []
@@ -321,7 +331,7 @@ def _of_means(board: Leaderboard) -> list[list[str]]:
     predictions, overall = board.predictions, board.overall
     if not overall.benchmarks:
         return []
-    foot = [''] * predictions.has_real()
+    foot = _foot(predictions)
     is_known = predictions.select(benchmarks=predictions.main).has_real()
     columns = []
     if is_known:

@@ -1,8 +1,8 @@
 """Notes for readers of predictions, one line each."""
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
-from typing import Any, TypeVar, Union
+from itertools import compress, product
+from typing import NamedTuple, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,11 @@ from csv_plugin.core.predictions import (NOT_YET, REAL, Missing, Predictions,
                                          outliers)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
-#: With fewer models a note says that there are few.
-_ENOUGH = 9
-#: Advice where models or families are too few; one family leaves nothing to
-#: leave out.
-_WOULD_DO = (f'{_ENOUGH} models of 3 families would do, some dozens are '
-             'better')
+#: With fewer models or families, a note says that there are too few.
+_ENOUGH, _ENOUGH_FAMILIES = 9, 3
+#: Advice where there are too few.
+_WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
+             'dozens are better')
 
 #: Meaning of the differences in tables with real accuracies.
 DIFFERENCES = ('diff is predicted minus real; '
@@ -33,8 +32,19 @@ _DIFFER = ('differ only in letter case, invisible characters or letters that '
            'look alike')
 
 
-def _alike(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
-    """Names by key, in the order of the first."""
+class _Gap(NamedTuple):
+    """Cells of tables that have no number, all for the same reason.
+
+    They are the cells of all `columns`, `models` and `benchmarks`.
+    """
+    columns: tuple[str, ...]
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    reason: str
+
+
+def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
+    """Names by key; keys are in the order in which they first occur."""
     names: dict[_Key, list[str]] = {}
     for key, name in pairs:
         names.setdefault(key, []).append(name)
@@ -42,6 +52,7 @@ def _alike(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
 
 
 def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
+    """Names in a line; 'all 5 models' if they are everything of their kind."""
     if len(names) == len(everything) > 1:
         return f'all {len(everything)} {kind}'
     return first(names)
@@ -70,25 +81,34 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
 
 
 def reasons(predictions: Predictions) -> Iterator[str]:
-    """Why cells have no number, cells with the same reason in one line."""
+    """Yield why cells have no number, one line for all of the same reason."""
     models, benchmarks = predictions.models, predictions.benchmarks
     columns = REAL, *predictions.methods
-    groups: list[tuple[Any, ...]] = [
-        ((column, ), (model, ), (name, ), predictions.missing[model, name,
-                                                              column].reason)
-        for column, model, name in product(columns, models, benchmarks)
-        if (model, name, column) in predictions.missing
-    ]
-    # Join benchmarks of a model, models with the same ones, then columns.
-    for axis in (2, 1, 0):
-        alike = _alike(((*group[:axis], *group[axis + 1:]), group[axis][0])
-                       for group in groups)
-        groups = [(*rest[:axis], tuple(names), *rest[axis:])
-                  for rest, names in alike.items()]
-    for named, who, where, reason in groups:
-        of_models = _named(who, models, 'models')
-        on_benchmarks = _named(where, benchmarks, 'benchmarks')
-        yield f'{", ".join(named)} of {of_models} on {on_benchmarks}: {reason}'
+    gaps = []
+    for column, model, name in product(columns, models, benchmarks):
+        missing = predictions.missing.get((model, name, column))
+        if missing:
+            gaps.append(_Gap((column, ), (model, ), (name, ), missing.reason))
+    # Benchmarks of a model first, then models with equal benchmarks.
+    for field in ('benchmarks', 'models', 'columns'):
+        gaps = _merged(gaps, field)
+    for gap in gaps:
+        of_models = _named(gap.models, models, 'models')
+        on_benchmarks = _named(gap.benchmarks, benchmarks, 'benchmarks')
+        yield (f'{", ".join(gap.columns)} of {of_models} on {on_benchmarks}: '
+               f'{gap.reason}')
+
+
+def _merged(gaps: Iterable[_Gap], field: str) -> list[_Gap]:
+    """Join gaps that differ in one field alone, of which each has one name."""
+    names: dict[_Gap, list[str]] = {}
+    for gap in gaps:
+        rest = gap._replace(**{field: ()})
+        names.setdefault(rest, []).extend(getattr(gap, field))
+    merged = []
+    for rest, found in names.items():
+        merged.append(rest._replace(**{field: tuple(found)}))
+    return merged
 
 
 def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
@@ -103,22 +123,22 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
     far = outliers(predictions)
     if far:
         method = predictions.methods[0]
-        # No score lies outside of 0 to 1.
+        # No accuracy lies outside of 0 to 1.
         narrow = ((predictions.low[:, :, 0] > 0) |
                   (predictions.high[:, :, 0] < 1))
         n_cells = (predictions.held_out(method) & narrow).sum()
         # Most single predictions that a line names.
         most = 4
         expected = (1 - predictions.level) * n_cells
-        named = [
-            f'{cell.model} on {cell.benchmark} ({percent(cell.observed):.1f}, '
-            f'interval {percent(cell.low):.1f}-{percent(cell.high):.1f})'
-            for cell in far
-        ]
-        yield (
-            f'{method}: {len(far)} of {n_cells} real scores lie outside of '
-            f'their interval, where about {expected:.0f} are expected to: ' +
-            first(named, most))
+        named = []
+        for cell in far:
+            interval = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
+            named.append(
+                f'{cell.model} on {cell.benchmark} '
+                f'({percent(cell.observed):.1f}, interval {interval})')
+        yield (f'{method}: {len(far)} of {n_cells} real accuracies lie '
+               f'outside of their interval, where about {expected:.0f} are '
+               f'expected to: {first(named, most)}')
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -131,10 +151,13 @@ def outcome(predictions: Predictions) -> Iterator[str]:
             sizes = np.abs(predictions.difference(method))[held_out]
             parts.append(f'{method} {percent(sizes.mean()):.1f}')
     if parts:
+        line = f'Mean absolute error in points: {", ".join(parts)}.'
         n_inside = predictions.covered(main).sum()
-        yield (f'Mean absolute error in points: {", ".join(parts)}. '
-               f'{n_inside} of {predictions.held_out(main).sum()} accuracies '
-               f'lie in their {predictions.level:.0%} intervals.')
+        n_cells = predictions.held_out(main).sum()
+        if n_cells:
+            line += (f' {n_inside} of {n_cells} accuracies lie in their '
+                     f'{predictions.level:.0%} intervals.')
+        yield line
 
 
 def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
@@ -145,18 +168,22 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
     """
     fewer = (predictions.more_noise > 0).any(axis=2)
     for b, name in enumerate(predictions.benchmarks):
-        numbers = sorted({
-            items[model, name]
-            for model, few in zip(predictions.models, fewer[:, b]) if few
-        })
-        if numbers:
-            most = f' to {numbers[-1]}' if numbers[-1] > numbers[0] else ''
-            yield (f'real on {name}: of {numbers[0]}{most} items, a part of '
-                   'the benchmark. What the noise of so few items explains '
-                   'does not count as outside.')
+        numbers = []
+        for model, few in zip(predictions.models, fewer[:, b]):
+            if few:
+                numbers.append(items[model, name])
+        if not numbers:
+            continue
+        shown = f'{min(numbers)}'
+        if max(numbers) > min(numbers):
+            shown += f' to {max(numbers)}'
+        yield (f'real on {name}: of {shown} items, a part of the benchmark. '
+               'What the noise of so few items explains does not count as '
+               'outside.')
 
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
+    """Yield what means are over, and how well predicted ones agree."""
     some = len(overall.benchmarks) < len(predictions.main)
     sentences = []
     if overall.ranked.any():
@@ -164,8 +191,8 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     if some:
         sentences.append(
             f'Means are over {first(overall.benchmarks)}; on other '
-            'benchmarks, too many scores or predictions are missing, or '
-            'nothing is predictable yet.')
+            'benchmarks, too many accuracies or predictions are missing, '
+            'or nothing is predictable yet.')
     if sentences:
         yield ' '.join(sentences)
     means = overall.values
@@ -201,11 +228,10 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         uncertain |= bool((view.first < view.last).any())
         if (view.last == 1).any() or (~np.isnan(view.best)).sum() < 2:
             continue
-        likely = np.argsort(-view.best, kind='stable')[:n_likely]
-        named = [
-            f'{overall.models[m]} ({view.best[m]:.0%})' for m in likely
-            if view.best[m] >= least_likely
-        ]
+        named = []
+        for m in np.argsort(-view.best, kind='stable')[:n_likely]:
+            if view.best[m] >= least_likely:
+                named.append(f'{overall.models[m]} ({view.best[m]:.0%})')
         yield (f'{method}: the largest mean is probably that of '
                f'{", ".join(named)}')
     if uncertain:
@@ -214,17 +240,19 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
 
 
 def outside_notes(predictions: Predictions) -> Iterator[str]:
-    """Models of which most predictions are extrapolated.
+    """Yield of which models most predictions are extrapolated.
 
-    Training models are left out.
+    Methods with the same models share a line. Training models are left out.
     """
     predicted = np.isfinite(predictions.values) & ~predictions.in_sample
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
-    alike = _alike((tuple(np.array(predictions.models, object)[far]), method)
-                   for method, far in zip(predictions.methods, mostly.T)
-                   if far.any())
-    for models, methods in alike.items():
+    pairs = []
+    for method, far in zip(predictions.methods, mostly.T):
+        models = tuple(compress(predictions.models, far))
+        if models:
+            pairs.append((models, method))
+    for models, methods in _grouped(pairs).items():
         yield (f'{", ".join(methods)}: far from the training models (>): '
                f'{_named(models, predictions.models, "models")}. Expect '
                'errors of 1.5 times those near the training models, or more: '
@@ -234,10 +262,10 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
 
 def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
                     paths: Mapping[str, str]) -> list[str]:
-    """The files of predictors, and notes on their training, by label.
+    """Return the files of predictors, and notes on their training, by label.
 
-    Why predictors are unusable is said only if all are; else the cells of the
-    leaderboard have the reason.
+    Why predictors are unusable is said here only if all of them are. Otherwise
+    the notes on cells without a number have the reason.
     """
     lines = []
     unusable = []
@@ -251,73 +279,84 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
 
 
 def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
-    """Notes on the training of a predictor, by benchmark.
+    """Return what users must know of the training of a predictor.
 
-    `verbose` adds all notes of the training.
+    Benchmarks with the same remark share a line. `verbose` adds all other
+    notes of the training, one line for each benchmark.
     """
-    remarks = [(remark, part.benchmark) for part in predictor.benchmarks
-               for remark in _remarks(part)]
+    remarks = []
+    others = []
+    for part in predictor.benchmarks:
+        found = _remarks(part)
+        remarks += [(remark, part.benchmark) for remark in found]
+        for note in part.notes:
+            if note not in found:
+                others.append(f'{part.benchmark}: {note}')
     lines = _by_remark(remarks, predictor.names)
-    for part in predictor.benchmarks if verbose else ():
-        lines += [
-            f'{part.benchmark}: {note}' for note in part.notes
-            if (note, part.benchmark) not in remarks
-        ]
-    return lines
+    return lines + others if verbose else lines
 
 
 def outlier_notes(predictor: Predictor) -> list[str]:
-    """Training models that lie far off, and what they do to the error."""
+    """Return a line on training models that lie far off, if there are any.
+
+    It has what they do to the error of families left out.
+    """
     if not predictor.outliers:
         return []
     squares = (predictor.observed - predictor.left_out)**2
     sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
-    with_all, without = (
-        percent(np.sqrt(np.nanmean(part)))
-        if np.isfinite(part).any() else math.nan
-        for part in (squares, squares[sound]))
-    worst = sorted(predictor.outliers.items(), key=lambda item: -item[1])
-    named = [
-        f'{model} ({size:.1f} times the expected error)'
-        for model, size in worst
-    ]
+    with_all = number(_root_mean(squares))
+    without = number(_root_mean(squares[sound]))
+    named = []
+    for model, size in sorted(
+            predictor.outliers.items(), key=lambda item: -item[1]):
+        named.append(f'{model} ({size:.1f} times the expected error)')
     return [
-        f'Outliers among the training models, which count less: {first(named)}'
-        f'. Without them, the error of families left out is '
-        f'{number(without)} points, with them {number(with_all)}. Check their '
-        'losses and scores.'
+        'Outliers among the training models, which count less: '
+        f'{first(named)}. Without them, the error of families left out is '
+        f'{without} points, with them {with_all}. Check their losses and '
+        'accuracies.'
     ]
+
+
+def _root_mean(squares: NDArray[np.float64]) -> float:
+    """The root mean of squared fractions, in points; NaN without any."""
+    if not np.isfinite(squares).any():
+        return math.nan
+    return percent(np.sqrt(np.nanmean(squares)))
 
 
 def _by_remark(remarks: Iterable[tuple[str, str]],
                benchmarks: Sequence[str]) -> list[str]:
-    """Pairs of a remark and a benchmark; equal remarks are one line."""
-    return [
-        f'{_named(names, benchmarks, "benchmarks")}: {remark}'
-        for remark, names in _alike(remarks).items()
-    ]
+    """Lines of pairs of a remark and a benchmark, one for equal remarks."""
+    lines = []
+    for remark, names in _grouped(remarks).items():
+        lines.append(f'{_named(names, benchmarks, "benchmarks")}: {remark}')
+    return lines
 
 
-def _remarks(part: BenchmarkFit) -> Iterator[str]:
-    yield from (note for note in part.notes if note.startswith(MIXED))
+def _remarks(part: BenchmarkFit) -> list[str]:
+    """What users must know of the fit of one benchmark."""
+    remarks = [note for note in part.notes if note.startswith(MIXED)]
     if part.at_chance:
-        yield NOT_YET
+        remarks.append(NOT_YET)
     if len(part.fit_models) < _ENOUGH:
-        yield (f'fitted to {len(part.fit_models)} models, so that '
-               f'intervals are wide: {_WOULD_DO}')
+        remarks.append(f'fitted to {len(part.fit_models)} models, so that '
+                       f'intervals are wide: {_WOULD_DO}')
+    return remarks
 
 
 def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
                    fitted: Sequence[str]) -> list[str]:
-    """Lines on benchmarks with too few training models, before the fit.
+    """Return lines on benchmarks with too few training models.
 
-    `accuracies` are of the `fitted` models and perhaps more, `families` by
-    model. Returns what is too few and what follows.
+    They are for users who are about to fit, and say what follows. `accuracies`
+    are of the `fitted` models and perhaps more; `families` are by model.
     """
     found = []
     for name in accuracies.benchmarks:
         column = accuracies.select(fitted).column(name)
-        models = [m for m, score in zip(fitted, column) if score == score]
+        models = [*compress(fitted, ~np.isnan(column))]
         few = _too_few(len(models), len({families[m] for m in models}))
         if few:
             found.append((few, name))
@@ -331,6 +370,9 @@ def _too_few(n: int, n_families: int) -> str:
     if n_families < 2:
         result = ('no family can be left out, so that nothing shows how far '
                   'errors go')
+    elif n_families < _ENOUGH_FAMILIES:
+        result = ('where one family is left out, a single one remains to '
+                  'predict it from, so that little shows how far errors go')
     elif n < _ENOUGH:
         result = 'intervals are wide'
     else:
@@ -342,25 +384,34 @@ def _too_few(n: int, n_families: int) -> str:
 
 def family_notes(families: Mapping[str, str],
                  losses: Mapping[str, NDArray]) -> list[str]:
-    """Lines on names that look alike, and on models in several families.
+    """Return lines on names that look alike, and models in several families.
 
     Both arguments are by model; losses are all of a model's, in any shape.
     """
-    # Escapes tell letters of other scripts from those that look the same.
-    alike = _alike((same_look(name), ascii(name))
-                   for name in dict.fromkeys(families[m] for m in losses))
-    models = _alike((same_look(str(name)), ascii(name)) for name in losses)
-    twins = _alike((part.tobytes(), model) for model, part in losses.items())
-    return [
-        *(f'families {" and ".join(sorted(names))} {_DIFFER}. Give a family '
-          'one name, so that its models are held out together.'
-          for names in alike.values() if len(names) > 1),
-        *(f'models {" and ".join(sorted(names))} {_DIFFER}. If they are one '
-          'model, remove all but one.'
-          for names in models.values() if len(names) > 1),
-        *(f'{first(models)} have the same losses but several families. If '
-          'they are one model, remove all but one; else give them one family, '
-          'so that they are held out together.' for models in twins.values()
-          if len({families[model]
-                  for model in models}) > 1),
-    ]
+    lines = []
+    own_families = dict.fromkeys(families[model] for model in losses)
+    for names in _look_alikes(own_families):
+        lines.append(f'families {names} {_DIFFER}. Give a family one name, so '
+                     'that its models are held out together.')
+    for names in _look_alikes(map(str, losses)):
+        lines.append(f'models {names} {_DIFFER}. If they are one model, '
+                     'remove all but one.')
+    twins = _grouped((part.tobytes(), model) for model, part in losses.items())
+    for models in twins.values():
+        if len({families[model] for model in models}) > 1:
+            lines.append(
+                f'{first(models)} have the same losses but several families. '
+                'If they are one model, remove all but one; else give them '
+                'one family, so that they are held out together.')
+    return lines
+
+
+def _look_alikes(names: Iterable[str]) -> Iterator[str]:
+    """Yield names that a reader cannot tell apart, joined by 'and'.
+
+    They are escaped, which tells letters of other scripts apart.
+    """
+    alike = _grouped((same_look(name), ascii(name)) for name in names)
+    for found in alike.values():
+        if len(found) > 1:
+            yield ' and '.join(sorted(found))

@@ -32,7 +32,8 @@ def side_by_side(names: Sequence[str],
         groups (Iterable): Columns that stay together where they fit.
         n_headers (int): Lines of header that each column begins with.
         width (float): Most characters of a line. The middle of long cells is
-            left out if it is finite, and the cells of a column stay different.
+            left out if the width is finite and no two cells of the column
+            become equal.
     """
     left = _shown(names, width)
     blocks: list[list[list[str]]] = []
@@ -75,16 +76,17 @@ def _shown(column: Iterable[str], width: float) -> list[str]:
     # Longest cell, in characters; the middle of longer ones is left out.
     longest = 40
     cells = list(map(one_line, column))
-    short = [
-        cell
-        if len(cell) <= longest else f'{cell[:longest - 16]}...{cell[-13:]}'
-        for cell in cells
-    ]
+    short = []
+    for cell in cells:
+        if len(cell) > longest:
+            cell = f'{cell[:longest - 16]}...{cell[-13:]}'
+        short.append(cell)
     is_cut = math.isfinite(width) and len(set(short)) == len(set(cells))
     return short if is_cut else cells
 
 
 def _width(column: Sequence[str]) -> int:
+    """Columns of the terminal that the widest cell takes."""
     return max(map(_columns_of, column))
 
 
@@ -97,6 +99,8 @@ def _columns_of(cell: str) -> int:
 
 
 def _total(columns: Sequence[Sequence[str]]) -> int:
+    """Columns of the terminal that columns take, with two blanks before each.
+    """
     return sum(2 + _width(column) for column in columns)
 
 
@@ -115,6 +119,7 @@ def _ruled(columns: Sequence[Sequence[str]], n_headers: int) -> str:
 
 
 def _padded(cell: str, width: int, is_left: bool) -> str:
+    """A cell with blanks behind it, or before it unless it `is_left`."""
     blanks = ' ' * (width - _columns_of(cell))
     return cell + blanks if is_left else blanks + cell
 
@@ -136,22 +141,21 @@ def columns_that_fit(columns: Sequence[Sequence[str]], width: float) -> int:
 
 def next_line(*command: FilePath) -> str:
     """Return the command to type next, in which a `Path` may be relative."""
-    words = (
-        shown_path(word) if isinstance(word, Path) else os.fspath(word)
-        for word in command)
+    words = []
+    for word in command:
+        is_path = isinstance(word, Path)
+        words.append(shown_path(word) if is_path else os.fspath(word))
     return f'Next: {shlex.join(words)}'
 
 
 def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
     """Return notes in lines of at most `WIDTH`; they go on with an indent."""
-    width = min(width, WIDTH)
-    return '\n'.join(
-        textwrap.fill(
-            one_line(note),
-            width,
-            subsequent_indent='  ',
-            break_long_words=False,
-            break_on_hyphens=False) for note in notes)
+    wrapper = textwrap.TextWrapper(
+        min(width, WIDTH),
+        subsequent_indent='  ',
+        break_long_words=False,
+        break_on_hyphens=False)
+    return '\n'.join(wrapper.fill(one_line(note)) for note in notes)
 
 
 def shown_path(path: FilePath) -> str:

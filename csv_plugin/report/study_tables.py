@@ -27,7 +27,7 @@ _LEGEND = """\
 MSE in 1e-3 (squared fractions), of held-out models alone. `mean-loss` (mean
 loss with a learned floor) is the baseline. MAE and the width of the
 {level:.0%} intervals are in points of accuracy (percent), `Spearman` is the
-rank correlation, `coverage` the share of scores inside of the intervals.
+rank correlation, `coverage` the share of accuracies inside of the intervals.
 ({any}): all intervals reach from chance, or below, to 100 %, so none can miss.
 The last row holds geometric means of the MSE and plain means of the rest over
 {n_main} main benchmarks. The leaderboard has errors of means, which are
@@ -37,7 +37,7 @@ smaller than means of errors.
 #: The same in short, for the terminal, and for all columns.
 _SHORT = (
     'error: mean absolute, in points (percent), of held-out models; of '
-    'mean loss: divided by the error of mean-loss; coverage: real scores '
+    'mean loss: divided by the error of mean-loss; coverage: real accuracies '
     'inside of the {level:.0%} intervals; ({any}): these reach from '
     'chance, or below, to 100 %. --wide has all columns.')
 _UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
@@ -62,19 +62,19 @@ def write_predictions(folder: Path, study: Study,
                       info: Mapping[str, ModelInfo]) -> None:
     """Write every prediction of the method as CSV, one row each.
 
-    Scores that the predictor was fitted to are in `in_sample.csv`, all others
-    in `predictions.csv`. Columns are `PREDICTION_COLUMNS`, accuracies as
-    fractions, flags as 0 and 1. `info` has the split of each model.
+    Accuracies that the predictor was fitted to are in `in_sample.csv`, all
+    others in `predictions.csv`. Columns are `PREDICTION_COLUMNS`, accuracies
+    as fractions, flags as 0 and 1. `info` has the split of each model.
     """
     table = study.predictions
     in_sample = table.in_sample[:, :, 0]
-    cubes = (table.values, table.low, table.high, 1 * table.extrapolated,
-             1 * table.in_sample, 1 * table.at_chance, table.expected_error)
+    arrays = (table.values, table.low, table.high, 1 * table.extrapolated,
+              1 * table.in_sample, 1 * table.at_chance, table.expected_error)
 
     def row(m: int, b: int) -> tuple[object, ...]:
         model = table.models[m]
         return (model, table.benchmarks[b], info[model].split,
-                table.real[m, b], *(cube[m, b, 0] for cube in cubes))
+                table.real[m, b], *(array[m, b, 0] for array in arrays))
 
     for name, part in (('predictions', ~in_sample), ('in_sample', in_sample)):
         write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS,
@@ -123,7 +123,7 @@ def error_rows(study: Study) -> list[list[str]]:
         rows.append([
             name, n_models,
             *(number(1e3 * square, '.2f') for square in squares),
-            *_measures([own[name] for name in names])
+            *_wide_cells([own[name] for name in names])
         ])
     return rows
 
@@ -139,19 +139,19 @@ def short_table(study: Study) -> str:
     baseline, own = by_method[BASELINE], by_method[methods[0]]
     judged = judged_benchmarks(study)
     rows = [['benchmark', 'models', 'error', 'of mean loss', 'coverage']]
-    rows += [[name,
-              str(errors.n_models), *_figures(own, baseline, [name])]
-             for name, errors in own.items()]
+    rows += [[
+        name, str(errors.n_models), *_short_cells(own, baseline, [name])
+    ] for name, errors in own.items()]
     rows += [[
         f'mean of {len(judged)} by {method}', '',
-        *_figures(errors, baseline, judged)
+        *_short_cells(errors, baseline, judged)
     ] for method, errors in by_method.items()]
     return text_table(rows)
 
 
-def _figures(errors: Mapping[str, BenchmarkErrors],
-             baseline: Mapping[str, BenchmarkErrors],
-             names: Sequence[str]) -> list[str]:
+def _short_cells(errors: Mapping[str, BenchmarkErrors],
+                 baseline: Mapping[str, BenchmarkErrors],
+                 names: Sequence[str]) -> list[str]:
     """Three cells; '-' where an error on a benchmark is missing."""
     if not names:
         return ['-'] * 3
@@ -204,7 +204,7 @@ def _mean_mse(errors: Mapping[str, BenchmarkErrors],
                                squares)) else geometric_mean(squares)
 
 
-def _measures(errors: Sequence[BenchmarkErrors]) -> list[str]:
+def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
     """Means of MAE, rank correlation, coverage and width."""
     error = _mean(e.mae for e in errors)
     width = _mean(

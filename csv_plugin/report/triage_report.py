@@ -8,7 +8,7 @@ from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
-                                      LEAST_PROBABILITY, STOP, Triage)
+                                      LEAST_PROBABILITY, LONGER, STOP, Triage)
 
 
 def as_text(triage: Triage, width: float = WIDTH) -> str:
@@ -25,9 +25,11 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
 def _legend(triage: Triage) -> Iterator[str]:
     """Explanations of ranks and verdicts."""
     if triage.is_ranked:
-        yield ('rank, best: the ranks that are possible (90 %), and the '
-               'probability to end best, by the mean, among runs of the same '
-               'budget or a smaller one.')
+        level = triage.predictions.level
+        yield (f'rank, best: the ranks that are possible ({level:.0%}), and '
+               'the probability to end best, by the mean, among runs of the '
+               'same budget, a smaller one, or one of up to '
+               f'{LONGER} times the budget.')
     if STOP in triage.verdicts:
         yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
                f'best one with a probability below {LEAST_PROBABILITY:.0%}.')

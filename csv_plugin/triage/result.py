@@ -14,11 +14,13 @@ from csv_plugin.core.overall import Order, order_of
 from csv_plugin.core.predictions import MARKS, Predictions
 from csv_plugin.triage.runs import Run
 
-#: Name of the mean over the benchmarks.
+#: Name of the row with the mean over the benchmarks.
 OVERALL = 'mean'
-#: A run is stopped if it ends within `MARGIN` of the best one with a smaller
-#: probability.
+#: The verdict is 'stop' if the probability that a run ends within `MARGIN` of
+#: the best is smaller than this.
 LEAST_PROBABILITY = 0.05
+#: Runs up to this many times as long count as runs of one budget.
+LONGER = 1.05
 #: Verdicts about a run, and about a size.
 GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
 
@@ -31,9 +33,10 @@ FORECAST_FIELDS = ('run', 'benchmark', 'tokens', 'share', 'budget', 'forecast',
 
 
 class End(NamedTuple):
-    """The end of a run or of a size that does not exist yet.
+    """The end of a run, or of a size that was not trained yet.
 
-    Tokens (or steps) so far, 0 for a size, and at the end.
+    `tokens` (or steps) were trained so far, 0 for a size; `budget` is their
+    number at the end.
     """
     name: str
     tokens: float
@@ -61,8 +64,8 @@ class Triage:
             lower and upper ends of their intervals, fractions, `(3, E)`; NaN
             without such a benchmark.
         orders: By benchmark and `OVERALL`, ranks of the ends, each among those
-            with its budget or a smaller one. NaN on benchmarks that are not
-            predictable yet, and for an end without rivals.
+            of at most `LONGER` times its budget. NaN on benchmarks that are
+            not predictable yet, and for an end without rivals.
         verdicts: What to do with each run, by its mean, `E` words.
         joint: The joint distribution of the accuracies at the ends.
         notes: Remarks for users.
@@ -269,18 +272,23 @@ class Triage:
 
 
 def _in_mean(forecasts: Predictions) -> list[int]:
-    """Places of the main benchmarks that are predictable, or of all of these
-    if none is a main one.
+    """Indices of the benchmarks that the mean is over.
+
+    They are the main benchmarks, or all if there are no main ones, but for
+    those that are not predictable yet.
     """
-    return [
-        forecasts.benchmarks.index(name)
-        for name in forecasts.main or forecasts.benchmarks
-        if name not in forecasts.not_yet
-    ]
+    found = []
+    for name in forecasts.main or forecasts.benchmarks:
+        if name not in forecasts.not_yet:
+            found.append(forecasts.benchmarks.index(name))
+    return found
 
 
 def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
-    """Ranks of E ends by draws `(n, E)`; NaN without draws."""
+    """Ranks of E ends, each among its rivals, by draws of them `(n, E)`.
+
+    NaN without draws.
+    """
     found = Order(*np.full((3, len(budgets)), np.nan))
     if draws is None:
         return found
@@ -295,9 +303,7 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
 
 def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
     """Rows of the ends that one with this budget is compared with."""
-    # Runs up to this many times as long count as runs of one budget.
-    longer = 1.05
-    return np.flatnonzero(budgets <= longer * budget)
+    return np.flatnonzero(budgets <= LONGER * budget)
 
 
 def _verdicts(ends: Sequence[End],
@@ -306,14 +312,17 @@ def _verdicts(ends: Sequence[End],
     budgets = np.array([end.budget for end in ends])
     verdicts = []
     for e, end in enumerate(ends):
-        verdict = GO_ON
-        if end.tokens in (0, end.budget):
-            verdict = FINISHED if end.tokens else NOT_BEGUN
-        elif draws is not None:
-            top = draws[:, _rivals(budgets, end.budget)].max(axis=1)
-            if (draws[:, e] >= top - MARGIN).mean() < LEAST_PROBABILITY:
-                verdict = STOP
-        verdicts.append(verdict)
+        if not end.tokens:
+            verdicts.append(NOT_BEGUN)
+        elif end.tokens == end.budget:
+            verdicts.append(FINISHED)
+        elif draws is None:
+            verdicts.append(GO_ON)
+        else:
+            best = draws[:, _rivals(budgets, end.budget)].max(axis=1)
+            is_near = draws[:, e] >= best - MARGIN
+            is_hopeless = is_near.mean() < LEAST_PROBABILITY
+            verdicts.append(STOP if is_hopeless else GO_ON)
     return tuple(verdicts)
 
 

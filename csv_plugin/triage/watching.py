@@ -1,4 +1,4 @@
-"""Triage of dumps in places, repeated whenever there are new checkpoints."""
+"""Repeat a triage whenever new dumps appear."""
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ from csv_plugin.triage.checkpoints import (describe_checkpoints,
 from csv_plugin.triage.judging import first_reason, judge
 from csv_plugin.triage.result import Triage
 
-#: Place of a dump, and its stamp.
-_Written = tuple[DumpPlace, object]
+#: Place of a dump, and the stamp of its file, which changes with the file.
+_DumpVersion = tuple[DumpPlace, object]
 
 
 class TriageJob:
@@ -51,30 +51,44 @@ class TriageJob:
         self.may_come = may_come
         self._table = read_checkpoints(table) if table else None
         # By place and stamp, as a file may be replaced by another.
-        self._features: dict[_Written, FeatureTable] = {}
+        self._features: dict[_DumpVersion, FeatureTable] = {}
 
     def read_history(self) -> set[str]:
         """Read the earlier runs before the first update; return their names.
 
         An `InputError` if there are places but no usable checkpoint.
         """
+        return self._read_history()[0]
+
+    def _read_history(self) -> tuple[set[str], FeatureTable]:
+        """Names of the earlier runs, and features of their checkpoints."""
         earlier = find_dumps(self.history)
-        refused = self._read(_written(earlier))
+        written = _written(earlier)
+        refused = self._read(written)
         if self.history and len(refused) == len(earlier):
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
                              'Name other places, or leave the history out.')
         described = describe_checkpoints(earlier, self._table)
-        return {checkpoint.run for checkpoint in described.values()}
+        names = {checkpoint.run for checkpoint in described.values()}
+        return names, FeatureTable.concatenate(self._features_of(written))
 
     def history_features(self) -> FeatureTable:
         """Return the features of the earlier runs; errors as when read."""
-        self.read_history()
-        written = _written(find_dumps(self.history))
-        return FeatureTable.concatenate([
-            self._features[dump] for dump in written.values()
-            if dump in self._features
-        ])
+        return self._read_history()[1]
+
+    def _features_of(
+            self, written: Mapping[str, _DumpVersion]) -> list[FeatureTable]:
+        """Features of dumps, without those that were refused.
+
+        An empty table comes first, for where no dump can be used.
+        """
+        columns = self.predictor.columns
+        found = [FeatureTable((), columns, np.zeros((0, len(columns.units))))]
+        for version in written.values():
+            if version in self._features:
+                found.append(self._features[version])
+        return found
 
     def update(self, progress: Progress = iter) -> Triage:
         """Read the new checkpoints and judge all.
@@ -84,25 +98,19 @@ class TriageJob:
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
         written = _written(dumps | earlier)
         refused = self._read(written, progress)
-        columns = self.predictor.columns
-        none = FeatureTable((), columns, np.zeros((0, len(columns.units))))
-        features = [
-            self._features[dump] for dump in written.values()
-            if dump in self._features
-        ]
         known, notes = None, list[str]()
         if self.known:
             known, notes = read_known(self.known, written,
                                       self.predictor.names, self.may_come)
         triage = judge(self.predictor,
-                       FeatureTable.concatenate([none, *features]),
+                       FeatureTable.concatenate(self._features_of(written)),
                        describe_checkpoints(dumps, self._table),
                        describe_checkpoints(earlier, self._table), self.budget,
                        refused, known)
         return replace(triage, notes=(*triage.notes, *notes))
 
     def _read(self,
-              written: Mapping[str, _Written],
+              written: Mapping[str, _DumpVersion],
               progress: Progress = iter) -> dict[str, str]:
         """Read new dumps; return the reasons why some cannot be used."""
         refused = {}
@@ -120,7 +128,7 @@ class TriageJob:
         return self.predictor.features({dump.model: losses})
 
 
-def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _Written]:
+def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
     return {name: (place, place.stamp()) for name, place in dumps.items()}
 
 

@@ -5,11 +5,12 @@
         tests.bench.bench_processes mmlu --models 2 --items 1
 
 `demo` runs the demonstration with two tasks for each model and stage, and
-exams by perplexity in batches of one, then as it ships. `mmlu` runs models of
+exams by perplexity in batches of one, then with the tasks and batches that it
+ships with, but without predictions. `mmlu` runs models of
 the demonstration on the first items of 57 datasets and on the 250 texts, as
 OpenCompass divides a run by itself, then by `few_processes`. CPU seconds are
-those of the command and all processes that it started; other programs on the
-machine hardly change them. At the end it says in how many cells the
+those of the command and all processes that it started; they also grow while
+other programs share the cores. At the end it says in how many cells the
 accuracies agree.
 """
 import argparse

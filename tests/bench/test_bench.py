@@ -30,6 +30,9 @@ SIZE = '--tokens 600 --models 20 --benchmarks 2'
      r'\| benchmarks \| CPU s \| MB \|.*'
      r'\| 12 \| 4 .*\| 12 \| 8 .*\| 24 \| 4 .*\| 24 \| 8 \| 1 \| '),
     ('bench_growth', '--models --tables .', r'MB \|.*\| 7 \| 2 \| 2 \| '),
+    ('bench_processes', 'demo --models 1 --items 1',
+     r'before \d+ processes, .* CPU s.*now +\d+ processes, .* CPU s.*'
+     '5 of 5 accuracies are the same'),
     ('bench_gpu', '--device cpu --sizes smoke --texts 3', 'of the ideal'),
 ])  # yapf: disable
 def test_a_script_runs(tmp_path, monkeypatch, capsys, script, options,

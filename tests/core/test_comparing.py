@@ -197,7 +197,7 @@ def test_losses_decide_where_predictions_cannot(predictor):
     mean = parts_on(found, 'mean')['predicted']
     assert mean.verdict == 'cannot tell' and mean.value > 0
     assert found.decisive.kind == 'loss' and found.verdict == 'better'
-    assert 'On no benchmark will that be seen yet' in sentence(found)
+    assert 'No benchmark shows a predicted difference yet' in sentence(found)
     asked = compare(a, b, predictor, decided_by='mean')
     assert asked.verdict == 'cannot tell'
     assert 'By loss: B is better than A' in sentence(asked)

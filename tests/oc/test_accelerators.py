@@ -10,7 +10,7 @@ from opencompass.utils.run import change_accelerator
 
 from csv_plugin.configs.models.paper_models import base_model, chat_model
 from csv_plugin.configs.models.tidewell_zoo import held_out_models
-from csv_plugin.oc.accelerators import accelerate
+from csv_plugin.oc.accelerators import apply_accelerator
 from csv_plugin.oc.classes import class_of
 from csv_plugin.oc.models import TokenLossModel
 from csv_plugin.oc.summarizers import PredictedSummarizer
@@ -26,9 +26,9 @@ def converted(monkeypatch, models, accelerator='vllm', **rest):
                         ['opencompass', 'a.py', '-a', accelerator])
     config = Config(
         dict(models=change_accelerator(models, accelerator), **rest))
-    accelerate(config)
+    apply_accelerator(config)
     # Once more, as the stages of one call do.
-    accelerate(config)
+    apply_accelerator(config)
     return config
 
 
@@ -92,7 +92,7 @@ def test_other_models_and_runs_stay_as_they_are(monkeypatch):
                             '-a'], ['opencompass', 'a.py', '-a', 'other']):
         monkeypatch.setattr(sys, 'argv', argv)
         config = Config(dict(models=[base_model('Qwen/Qwen2-7B')]))
-        accelerate(config)
+        apply_accelerator(config)
         assert class_of(config.models[0]['type']) is HuggingFaceBaseModel
 
 

@@ -83,6 +83,14 @@ def test_a_label_begins_where_templates_part(of_a, of_b, expected, model):
     assert items[0] == (expected if expected[0] else ('the ', 'cat is it'))
 
 
+def test_an_answer_that_another_begins_with_has_no_label(model):
+    """Of whole sentences that are compared."""
+    entry = benchmark(dict(A='{A}.', B='{cont}. It sat.'))
+    assert labels(model, entry)[0] == ('', 'the cat.')
+    with pytest.raises(InputError, match="another begins with: .*the cat.'"):
+        labels(model, entry, after_common_start=True)
+
+
 @pytest.mark.parametrize('template, expected', [
     ('{question}\nAnswer:', ('Is the cat a the cat?\nAnswer: ', 'the cat')),
     ('', ('', 'the cat')),

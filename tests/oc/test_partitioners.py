@@ -135,7 +135,8 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
 @pytest.mark.parametrize('change, message', [
     (dict(models=MODELS * 2),
      "abbr of models: expected every name once, found 'm' twice. Rename"),
-    (dict(summarizer=summarizer()), 'a predictor or more, found none'),
+    (dict(summarizer=summarizer(known=True)),
+     'a predictor or more with benchmarks or known, found none'),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
     (dict(benchmarks=[('exan', 'exam')]),
@@ -170,6 +171,12 @@ def warnings(monkeypatch):
         lambda: type('Log',
                      (), dict(warning=lines.append, info=print, debug=print)))
     return lines
+
+
+def test_a_summarizer_may_have_no_predictor(texts, tmp_path, warnings):
+    config = config_of(
+        tmp_path, MODELS, [EXAM, texts], summarizer=summarizer())
+    assert len(tasks_of(config)) == 1 and not warnings
 
 
 def test_a_predictor_may_be_trained_later(texts, predictor, tmp_path,

@@ -270,6 +270,35 @@ def test_nothing_is_said_of_losses_and_of_groups_that_nobody_asked_for(
     assert not caplog.messages and 'unknown' not in capsys.readouterr().out
 
 
+def test_without_a_predictor_the_table_is_that_of_opencompass(
+        run, caplog, capsys):
+    """But for the mode of losses, of which OpenCompass warns."""
+    texts = dataset_abbr(TEXTS.fingerprint)
+    for model in MODELS:
+        write_result(run, model, texts, {'bits_per_byte': 0.5, 'n_texts': 5})
+    config = make_config(run, datasets=['easy', 'hard', texts])
+    config.datasets[-1].infer_cfg = dict(
+        config.datasets[-1].infer_cfg,
+        inferencer=dict(type='csv_plugin.oc.inferencers.TokenLossInferencer'))
+    PredictedSummarizer(config).summarize(time_str=TIME)
+    printed = capsys.readouterr().out
+    assert not caplog.messages and 'unknown' not in printed
+    shown = [line.split() for line in printed.splitlines() if line]
+    header, *rows = numbers(run)
+    assert header == ['dataset', 'version', 'metric', 'mode', *MODELS]
+    assert [row for row in shown if row[0] in ('easy', 'hard', texts)] == rows
+    assert [row[3] for row in rows] == ['ppl', 'ppl', 'loss']
+    assert rows[-1][2] == 'bits_per_byte'
+    # There is nothing about predictions, neither here nor in files.
+    assert shown[-1][:2] == ['Written', 'to'] and 'predict' not in printed
+    assert {path.name
+            for path in run.glob('summary/*')
+            } == {f'summary_{TIME}.{end}'
+                  for end in ('txt', 'md', 'csv')}
+    DefaultSummarizer(config).summarize(time_str='default')
+    assert numbers(run, 'default')[1:3] == rows[:2]
+
+
 def test_retrained_predictor(run, tmp_path):
     """Predictions are made anew, from the dumps; results stay."""
     path = tmp_path / 'p'
@@ -393,7 +422,7 @@ def test_losses_only(tmp_path, predictors):
                             ('hard', 'predicted')]
     assert all(interval_of(cell) for row in table[2:4] for cell in row[4:])
     assert len(table) == 4 and 'diff' not in board
-    assert ('real of all 4 models on all 2 benchmarks: no score in this run'
+    assert ('real of all 4 models on all 2 benchmarks: no accuracy in this run'
             in notes(board))
     # Rows that were chosen stay so; the leaderboard has them all.
     table, board = summarize(
@@ -422,7 +451,7 @@ def test_failed_model(run, predictors):
     table, board = summarize(make_config(run, [*MODELS, 'dead']), predictors)
     assert [row[8] for row in table[1:]] == ['-'] * 6
     assert 'real of new-1 on easy: no predictions at all' in notes(board)
-    assert ('real of dead on all 2 benchmarks: no score in this run'
+    assert ('real of dead on all 2 benchmarks: no accuracy in this run'
             in notes(board))
     assert any(
         note.startswith('predicted of dead on all 2 benchmarks: ')
@@ -500,7 +529,7 @@ def test_scores_that_are_no_percentages(run, predictors):
     _, board = summarize(make_config(run), predictors[:1])
     for where, score in (('new-0 on easy', 'nan'), ('new-1 on easy', 100.5),
                          ('new-0 on hard', -0.5)):
-        assert (f'real of {where}: the score {score} is not in percent'
+        assert (f'real of {where}: the accuracy {score} is not in percent'
                 in notes(board))
     real = {
         row['model']: row['real']
@@ -577,7 +606,6 @@ def test_unusable_predictor(run, predictors, tmp_path, torn, capsys):
 
 
 @pytest.mark.parametrize('pairs, message', [
-    ([], 'found none'),
     ([('p', 'x'), ('p', 'y')], "'p' twice"),
     ([('real', 'x')], "'real'. Choose another"),
     (['p'], 'expected pairs, such as'),

@@ -72,10 +72,10 @@ def test_text():
         'diff is predicted minus real; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
-        'predicted: 2 of 3 real scores lie outside of their interval, where '
-        'about 0 are expected to: m0 on',
-        '  bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, interval '
-        '30.0-45.0)',
+        'predicted: 2 of 3 real accuracies lie outside of their interval, '
+        'where about 0 are expected to: m0',
+        '  on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
+        'interval 30.0-45.0)',
     ]  # yapf: disable
 
 
@@ -113,7 +113,7 @@ def test_all_reasons_are_given():
         'count only models that have a real and a predicted one.',
     ]
     assert remark == 'a remark'
-    assert far.startswith('predicted: 1 of 1 real scores lie outside')
+    assert far.startswith('predicted: 1 of 1 real accuracies lie outside')
 
 
 def test_nothing_known():

@@ -101,15 +101,15 @@ def test_findings():
         'Rank agreement of predicted and real means (Spearman, 1 is the same '
         'order, 0 is no relation): p 1.00 (6 held-out models).')
     assert far == (
-        'p: 1 of 12 real scores lie outside of their interval, where about 1 '
-        'are expected to: m5 on b1 (95.0, interval 60.0-80.0)')
+        'p: 1 of 12 real accuracies lie outside of their interval, where '
+        'about 1 are expected to: m5 on b1 (95.0, interval 60.0-80.0)')
     # Scores that no interval leaves out are not counted.
     for place in product('p', MODELS[:4], ('b0', 'b1')):
         cells.predicted[place] = replace(predict(), low=0.0, high=1.0)
     *_, far = found(cells)
     assert far.startswith(
-        'p: 1 of 4 real scores lie outside of their interval, where about 0 '
-        'are expected to: m5 on b1')
+        'p: 1 of 4 real accuracies lie outside of their interval, where '
+        'about 0 are expected to: m5 on b1')
 
 
 def test_one_in_ten_is_outside_by_chance():
@@ -118,7 +118,7 @@ def test_one_in_ten_is_outside_by_chance():
         MODELS, [f'b{i}' for i in range(5)], ['p'], prediction=predict(.45))
     cells.real['m5', 'b1'] = 0.95
     *_, far = found(cells)
-    assert far.startswith('p: 1 of 30 real scores lie outside of their '
+    assert far.startswith('p: 1 of 30 real accuracies lie outside of their '
                           'interval, where about 3 are expected to: ')
 
 
@@ -129,8 +129,8 @@ def test_means_over_some_benchmarks():
     line, = found(cells)
     assert line == (
         'Rank 1 is the largest mean. Means are over b0, b2; on other '
-        'benchmarks, too many scores or predictions are missing, or nothing '
-        'is predictable yet.')
+        'benchmarks, too many accuracies or predictions are missing, or '
+        'nothing is predictable yet.')
     assert found(cells.only('b0')) == []
 
 
@@ -147,7 +147,8 @@ def test_models_without_a_mean(part):
     (3, 1, 'too few models to fit to, 3 of 1 family: no family can be left'),
     (20, 1, 'too few models to fit to, 20 of 1 family: no family can be left'),
     (8, 4, 'too few models to fit to, 8 of 4 families: intervals are wide'),
-    (9, 2, ''),
+    (20, 2, 'too few models to fit to, 20 of 2 families: where one family is'),
+    (9, 3, ''),
 ])  # yapf: disable
 def test_what_comes_of_too_few_models(n_models, n_families, line):
     tables = small_tables(n_models, n_families=n_families).only('easy')

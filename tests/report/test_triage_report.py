@@ -31,7 +31,7 @@ def test_tables(early):
     [other] = [ln for ln in text.splitlines() if ln.startswith('bad   ')]
     assert other.split()[4:6] == ['2', f'{order.best[1]:.0%}']
     assert text.index(line) < text.index(other)
-    assert 'rank, best: the ranks that are possible (90 %)' in text
+    assert 'rank, best: the ranks that are possible (90%)' in text
 
 
 @pytest.mark.parametrize('runs, earlier, shown, absent', [
