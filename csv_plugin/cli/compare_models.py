@@ -136,7 +136,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _sides(
         args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Places of the runs of A and of B; none with answers alone."""
+    """Return where the losses of A and of B are.
+
+    Both are empty if only answers are compared.
+    """
     places, against = tuple(args.places or ()), tuple(args.against)
     if against and not places:
         raise InputError(

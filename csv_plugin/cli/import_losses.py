@@ -1,6 +1,6 @@
 """Write losses and accuracies that other programs measured as tables.
 
-Of lm-evaluation-harness (docs/importing.md has the other programs):
+For example, from lm-evaluation-harness (other programs: docs/importing.md):
 
     salience import lm-eval outputs/lm_eval/* \\
         --texts texts.jsonl --tasks arc_easy hellaswag \\

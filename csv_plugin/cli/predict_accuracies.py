@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _page_file(path: Path) -> Path:
-    """The file of the page; it must be possible to write it."""
+    """Return the file of the page, and refuse one that cannot be written."""
     if path.suffix != '.html':
         check_folder(path)
         path.mkdir(parents=True, exist_ok=True)

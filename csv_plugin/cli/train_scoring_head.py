@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
-    """The scoring LM and its tokenizer, if one is given."""
+    """Load the scoring LM and its tokenizer, if one is given."""
     if args.scoring_lm is None:
         refuse(args, 'no --scoring-lm', 'tokenizer', 'trust_remote_code')
         if args.method == PAPER:

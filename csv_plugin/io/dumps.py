@@ -102,7 +102,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
 @lru_cache(maxsize=16)
 def _shared(value: Any) -> Any:
-    """The first of equal values: most models have the same texts."""
+    """Return one object for equal values: most models share their texts."""
     return value
 
 
@@ -176,7 +176,7 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
 
 
 def _same(texts: TextLosses, first: int, other: int) -> bool:
-    """Whether all about two texts is equal; all kinds of NaN are."""
+    """Return whether two texts are equal in all fields; NaN equals NaN."""
     one, two = texts[first], texts[other]
     return ((one.sha256, one.n_chars, one.spans)
             == (two.sha256, two.n_chars, two.spans)
@@ -193,7 +193,7 @@ def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
 
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
-    """A column, compressed; its numbers must fit into 32 bits."""
+    """Compress a column, whose numbers must fit into 32 bits."""
     limit = float(
         np.finfo('f4').max if name == _LOSSES else np.iinfo('i4').max)
     beyond = np.flatnonzero(np.abs(values) > limit)
@@ -212,7 +212,7 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
 
 def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
               count: int) -> NDArray:
-    """The inverse of `_packed`, for a column of so many numbers."""
+    """Decompress a column of `_packed` that has so many numbers."""
     inflater = zlib.decompressobj()
     size = 4 * count
     try:
@@ -238,7 +238,7 @@ def _dtype(name: str) -> str:
 
 def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
-    """An array of bytes, which has to be there."""
+    """Return an array of bytes, and refuse a file without it."""
     if name not in arrays or arrays[name].dtype != np.uint8:
         raise InputError(where, f'an array {name!r} of bytes',
                          f'{arrays[name].dtype}' if name in arrays else 'none',

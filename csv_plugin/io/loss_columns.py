@@ -32,7 +32,7 @@ def _words(name: str) -> list[str]:
 
 
 def _is_count(name: str) -> bool:
-    """Whether all words of a name are those of a count or a setting.
+    """Return whether all words of a name mean a count or a setting.
 
     >>> [*map(_is_count, ('train/global_step', 'lr-AdamW', 'steps_corpus'))]
     [True, True, False]

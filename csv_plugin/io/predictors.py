@@ -221,7 +221,7 @@ def _units(header: Mapping[str, Any], arrays: _Arrays,
 
 
 def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
-    """What was fitted to, with accuracies and losses in their ranges."""
+    """Read the training models; check ranges of accuracies and losses."""
     accuracies = part['fit.accuracies']
     if np.any(accuracies > 1):
         raise InputError('fit.accuracies', 'fractions', f'{accuracies.max()}',
@@ -303,7 +303,7 @@ def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
 
 
 def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
-    """The settings of the fit, with the types of those of today."""
+    """Read the settings of the fit, and check their types."""
     usual = Settings()
     names = {field.name for field in fields(Settings)}
     if set(values) != names:
@@ -363,7 +363,7 @@ def _check_places(name: str, places: NDArray, n: int) -> None:
 
 
 def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
-    """Where each of some runs of items starts, and the end of the last."""
+    """Return where each of some sequences starts, and where the last ends."""
     counts = part[name]
     if np.any((counts < 0) | (counts > total)) or counts.sum() != total:
         raise InputError(name, f'counts, {total} in all', f'{counts}'[:80],

@@ -135,7 +135,7 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
 
 def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
-    """The names of columns, without empty ones at the end."""
+    """Return the names of columns, without empty names at the end."""
     last = max((k for k, name in enumerate(names, start=1) if name), default=0)
     names = names[:last]
     for column in columns:

@@ -141,7 +141,7 @@ def _plain_solution(reference: str) -> str:
 
 
 def _marked(place: int, prompt: str, answer: str) -> Text:
-    """A text of a prompt and its answer, without white space around it."""
+    """Join a prompt and its answer to a text, and strip outer white space."""
     prompt, answer = prompt.lstrip(), answer.rstrip()
     text = prompt + answer
     return Text(str(place), text, answer=(len(prompt), len(text)))

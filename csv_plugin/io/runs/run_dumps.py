@@ -26,7 +26,7 @@ _SUFFIX, _DONE = '.safetensors', '.json'
 
 
 class NoDump(InputError):
-    """A run has no losses of a model on a validation set, and never tried."""
+    """Error: a run never scored a model on a validation set."""
 
 
 def dataset_abbr(fingerprint: str) -> str:
