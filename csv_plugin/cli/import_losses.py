@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> None:
 def _of_models(
     args: argparse.Namespace, metrics: dict[str, str], chance: dict[str, float]
 ) -> tuple[Optional[FeatureTable], Optional[AccuracyTable]]:
-    """Losses, accuracies or both, from a path for each model."""
+    """Read losses, accuracies or both, from a path for each model."""
     has_accuracies = bool(metrics) and args.source == 'lm-eval'
     if args.items:
         if args.source != 'lm-eval':
@@ -123,7 +123,7 @@ def _of_models(
 
 
 def _named_paths(paths: list[str]) -> dict[str, Path]:
-    """Paths by the names given, else their own."""
+    """Return paths by model; a path without NAME= has its own name."""
     named = [(name or [*paths_by_model([path])][0], Path(path))
              for name, path in map(named_path, paths)]
     check_unique('names of models', [name for name, _ in named],

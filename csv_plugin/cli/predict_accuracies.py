@@ -147,7 +147,7 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
 
 
 def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
-    """Table, what it leaves out, and notes."""
+    """Return the text of the screen: table, what it leaves out, and notes."""
     if args.wide:
         return [as_text(board, math.inf)]
     width = terminal_width()
@@ -163,7 +163,7 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
 
 
 def _families(path: str, tables: ModelColumns) -> dict[str, str]:
-    """Families of all models with losses, from a table."""
+    """Read the families of all models with losses from a table."""
     info = read_models(path)
     check_names_in('models with losses', 'models', tables, path, info)
     return {model: info[model].family for model in tables}
@@ -171,7 +171,7 @@ def _families(path: str, tables: ModelColumns) -> dict[str, str]:
 
 def _of_table(predictor: Predictor,
               path: str) -> tuple[ModelColumns, list[str]]:
-    """Columns of the models of a table, which may have more units."""
+    """Read the predictor's columns from a table, which may have more."""
     columns = predictor.columns
     # Tokens are no units.
     losses = read_loss_features(
@@ -181,7 +181,7 @@ def _of_table(predictor: Predictor,
 
 def _of_dumps(predictor: Predictor,
               places: list[str]) -> tuple[ModelColumns, list[str]]:
-    """Columns of all models with losses in some places, and notes on them."""
+    """Read the dumps of all models in some places; return notes, too."""
     # Places that are tables have an error of their own.
     dumps = find_dumps(places)
     predictor.check_tokens()

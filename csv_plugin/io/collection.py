@@ -266,7 +266,7 @@ def _scores_of_runs(
 
 def _without(benchmarks: Mapping[str, BenchmarkInfo],
              others: Mapping[str, str]) -> dict[str, BenchmarkInfo]:
-    """Benchmarks but those with other metrics, of which warnings tell."""
+    """Return benchmarks with accuracies; warn of those with other metrics."""
     remedy = ('Leave the benchmark out, or give accuracies as a table of your '
               'own, --scores.')
     for name, metrics in others.items():

@@ -163,7 +163,7 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
 
 
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
-    """How both were made; the folders of parts may differ."""
+    """Return how both were made; folders may differ, all else may not."""
     if first.folder != info.folder:
         first, info = replace(first, folder=''), replace(info, folder='')
     for name, value in vars(first).items():
@@ -184,7 +184,7 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
 
 
 def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
-    """How losses were made; types are those of the fields, checked."""
+    """Read how losses were made, and check the types of all fields."""
     names = [field.name for field in fields(DumpInfo)]
     check_fields(where, 'the header', header,
                  {name: _TYPES.get(name, 'a text')

@@ -173,7 +173,10 @@ def _staged(target: Path, root: Path, stage: Path) -> Path:
 
 
 def _move(whole: Path) -> None:
-    """Move the files of a set to their places; empty ones remove others."""
+    """Move the files of a set to their places.
+
+    An empty file removes the one in its place.
+    """
     places = {
         file: whole.parent / file.relative_to(whole)
         for file in whole.rglob('*') if file.is_file()

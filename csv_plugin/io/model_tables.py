@@ -294,7 +294,7 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
 
 
 def _of_tensor(file: str) -> ModelColumns:
-    """Rows are in the order of models.csv, columns in that of units.txt."""
+    """Read losses with rows as in models.csv and columns as in units.txt."""
     remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
         values = load(read_bytes(file))['losses']
@@ -329,7 +329,7 @@ def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
 
 
 def _and_more(places: Sequence[str]) -> str:
-    """How many more cells an error is about, and the first of them."""
+    """Name the first further cells that an error is about, and how many."""
     if not places:
         return ''
     sign = ':' if len(places) <= 3 else ', such as'

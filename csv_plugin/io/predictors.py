@@ -195,7 +195,7 @@ def load_predictor(path: FilePath) -> Predictor:
 
 def _notes(path: FilePath, notes: list[Any],
            names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Notes by benchmark."""
+    """Read the notes on each benchmark."""
     if len(notes) != len(names):
         raise InputError('notes', f'{len(names)} lists', f'{len(notes)}',
                          _REMEDY)
@@ -240,7 +240,7 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
 
 
 def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
-    """Losses of all columns, of which the file has tokens apart."""
+    """Read losses of all columns; those of tokens are stored apart."""
     found = np.zeros((len(part['fit.losses']), len(part['uniform'])))
     others = np.delete(np.arange(found.shape[1]), units.tokens)
     n_columns = part['fit.losses'].shape[1], part['fit.tokens'].shape[1]
@@ -337,7 +337,7 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
 
 def _tokens(where: FilePath, header: Mapping[str, Any],
             arrays: _Arrays) -> tuple[TargetTokens, 'scipy.sparse.csc_array']:
-    """Target tokens, and the matrix of `TokenColumns`."""
+    """Read target tokens and the matrix of `TokenColumns`."""
     texts, n_units = header['texts'], len(header['units'])
     part = _taken(where, arrays, _TOKENS, S=len(texts), K=n_units)
     n_tokens, tokens = len(part['tokens.starts']), part['matrix.token']

@@ -154,7 +154,7 @@ def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
 
 
 def _records(file: str) -> list[tuple[int, list[str]]]:
-    """Line number and stripped cells of every record with some text."""
+    """Return line number and stripped cells of every record with text."""
     text = read_text(file)
     has_escapes = "'" in text  # seldom, and tables may have millions of cells
     reader = csv.reader(io.StringIO(text, newline=''), strict=True)
