@@ -1,4 +1,4 @@
-"""What all commands share: parsing, exit codes, folders and last lines."""
+"""Parts of all commands: parsing, exit codes, folders and last lines."""
 import argparse
 import json
 import os
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Once(argparse.Action):
-    """A value, or a list of different values, that is given once."""
+    """Action of an option that may be given once, with different values."""
 
     def __call__(self,
                  parser: argparse.ArgumentParser,
@@ -108,14 +108,14 @@ def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
 
 
 def _is_unread() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
+    """Return whether standard output is a pipe without a reader."""
     poll = select.poll()
     poll.register(STDOUT, 0)
     return bool(poll.poll(0))
 
 
 def _warning_line(message: Warning | str, *_: Any, **__: Any) -> str:
-    """A warning without the line of code that gave it."""
+    """Format a warning without the line of code that gave it."""
     return f'warning: {one_line(str(message))}\n'
 
 

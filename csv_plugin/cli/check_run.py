@@ -47,7 +47,7 @@ def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
 
 
 def _lines(gaps: list[Gap]) -> list[str]:
-    """Gaps of a model with the same reason in one note."""
+    """Return notes on gaps of a model, one note for each reason."""
     if not gaps:
         return ['Nothing is missing.']
     lines = []

@@ -137,7 +137,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _sides(
         args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Places of the runs of A and of B; none with answers alone."""
+    """Return where the losses of A and of B are.
+
+    Both are empty if only answers are compared.
+    """
     places = tuple(args.places or ())
     against = tuple(args.against)
     if against and not places:
@@ -159,7 +162,7 @@ def _accuracies(
         path: str, sides: Sequence[Sequence[str]],
         predictor: Optional[Predictor]
 ) -> tuple[AccuracyTable, AccuracyTable]:  # yapf: disable
-    """Accuracies of the runs of A and of B; items are the predictor's."""
+    """Return accuracies of the runs of A and B, with the predictor's items."""
     if not sides[0]:
         raise InputError(
             '--accuracies', 'the runs of A and B beside it', 'none',
@@ -191,7 +194,7 @@ def _model_of(place: str, models: Collection[str]) -> str:
 
 
 def _split(place: str) -> tuple[Path, str]:
-    """Path and model of PLACE:MODEL; the model is empty in a mere path."""
+    """Split PLACE:MODEL into path and model; a mere path has no model."""
     parts = place.split(':')
     for n in range(len(parts), 0, -1):
         path = Path(':'.join(parts[:n]))
@@ -202,7 +205,7 @@ def _split(place: str) -> tuple[Path, str]:
 
 def _losses(place: str, predictor: Optional[Predictor],
             tables: Callable[[Path], FeatureTable]) -> Losses:
-    """Losses of one model: of a table if it is FILE:MODEL, or a dump."""
+    """Read the losses of one model, from a table (FILE:MODEL) or a dump."""
     path, model = _split(place)
     # A dump has one model, a table of tensors a file of units beside it.
     has_units = path.with_name('units.txt').is_file()
@@ -258,7 +261,7 @@ def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
 
 
 def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
-    """Grades of A and of B, of outputs that are read and checked together."""
+    """Read the graded answers of A and B, and check that they compare."""
     places = dict(zip('AB', args.answers))
     outputs = {}
     for model, place in places.items():

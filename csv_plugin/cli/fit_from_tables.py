@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
            predict: Sequence[str]) -> tuple[str, Study]:
-    """The study that was asked for, and its title."""
+    """Run the study that the options ask for; return it with its title."""
     parts = tables.features, tables.accuracies, tables.families
     if args.leave_family_out:
         title = f'{len(fit)} models, each predicted from other families'

@@ -1,6 +1,6 @@
 """Write losses and accuracies that other programs measured as tables.
 
-Of lm-evaluation-harness (docs/importing.md has the other programs):
+For example, from lm-evaluation-harness (other programs: docs/importing.md):
 
     salience import lm-eval outputs/lm_eval/* \\
         --texts texts.jsonl --tasks arc_easy hellaswag \\
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> None:
 def _of_models(
     args: argparse.Namespace, metrics: dict[str, str], chance: dict[str, float]
 ) -> tuple[Optional[FeatureTable], Optional[AccuracyTable]]:
-    """Losses, accuracies or both, from a path for each model."""
+    """Read losses, accuracies or both, from a path for each model."""
     has_accuracies = bool(metrics) and args.source == 'lm-eval'
     if args.items:
         if args.source != 'lm-eval':
@@ -125,7 +125,7 @@ def _of_models(
 
 
 def _named_paths(paths: list[str]) -> dict[str, Path]:
-    """Paths by the names given, else their own."""
+    """Return paths by model; a path without NAME= has its own name."""
     names = []
     places = []
     for text in paths:

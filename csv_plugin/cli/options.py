@@ -25,10 +25,11 @@ def add_option(group: Any,
                default: Any = None,
                nargs: Optional[str] = None,
                **settings: Any) -> None:
-    """Add an option, of one name or several, or a positional argument.
+    """Add an option or a positional argument to a parser.
 
-    `text` says what holds without it; an option whose text ends with
-    '(required)' has to be given. Settings are others of `add_argument`.
+    `name` may hold several names. `text` is the help, which states the
+    default; an option is required if its text ends with '(required)'.
+    `settings` are passed to `add_argument`.
     """
     if name.startswith('--') and text.endswith('(required)'):
         settings['required'] = True

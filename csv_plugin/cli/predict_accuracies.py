@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _page_file(path: Path) -> Path:
-    """The file of the page; it must be possible to write it."""
+    """Return the file of the page, and refuse one that cannot be written."""
     if path.suffix != '.html':
         check_folder(path)
         path.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
 
 
 def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
-    """Table, what it leaves out, and notes."""
+    """Return the text of the screen: table, what it leaves out, and notes."""
     if args.wide:
         return [as_text(board, math.inf)]
     width = terminal_width()
@@ -168,7 +168,7 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
 
 
 def _families(path: str, tables: ModelColumns) -> dict[str, str]:
-    """Families of all models with losses, from a table."""
+    """Read the families of all models with losses from a table."""
     info = read_models(path)
     check_names_in('models with losses', 'models', tables, path, info)
     return {model: info[model].family for model in tables}
@@ -176,7 +176,7 @@ def _families(path: str, tables: ModelColumns) -> dict[str, str]:
 
 def _of_table(predictor: Predictor,
               path: str) -> tuple[ModelColumns, list[str]]:
-    """Columns of the models of a table, which may have more units."""
+    """Read the predictor's columns from a table, which may have more."""
     columns = predictor.columns
     # Tokens are no units.
     units = columns.units if columns.scored is None else None
@@ -186,7 +186,7 @@ def _of_table(predictor: Predictor,
 
 def _of_dumps(predictor: Predictor,
               places: list[str]) -> tuple[ModelColumns, list[str]]:
-    """Columns of all models with losses in some places, and notes on them."""
+    """Read the dumps of all models in some places; return notes, too."""
     # Places that are tables have an error of their own.
     dumps = find_dumps(places)
     predictor.check_tokens()

@@ -195,7 +195,7 @@ def named_models(
 
 
 def _items(args: argparse.Namespace) -> TextSet:
-    """The items of requests, which other commands need as texts."""
+    """Read the items of requests, and write them as texts for other verbs."""
     from csv_plugin.extras.importers.olmo_eval import read_requests
     texts = read_requests(args.requests, args.tasks)
     file = args.out / TEXTS
@@ -209,7 +209,7 @@ def _items(args: argparse.Namespace) -> TextSet:
 
 def _score(name: str, model: str, args: argparse.Namespace,
            texts: TextSet) -> str:
-    """Score a model if there is no dump; a line on what was done."""
+    """Score a model unless its dump exists; return a line for the screen."""
     file = args.out / f'{name}.safetensors'
     chunks = args.out / f'{name}.parts'
     # Other calls may score other models into the same folder.
@@ -225,7 +225,7 @@ def _score(name: str, model: str, args: argparse.Namespace,
 
 def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
             chunks: Path) -> TokenLossDump:
-    """The losses of a model, kept in chunks while it is scored."""
+    """Measure the losses of a model; chunks on disk survive an abort."""
     from csv_plugin.lm.dumping import (answers_alone, dump_losses,
                                        score_in_chunks)
     from csv_plugin.lm.loading import revision_folder
@@ -276,7 +276,7 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
 
 
 def _mark(model: str, args: argparse.Namespace) -> str:
-    """A mark of the model and settings that chunks of losses are made with.
+    """Return a fingerprint of the model and settings of chunks of losses.
 
     Left out are what dumps record, such as the format of numbers, and whether
     code may run. The settings of a server are left out, too: dumps record the

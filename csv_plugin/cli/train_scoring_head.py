@@ -135,7 +135,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
-    """The scoring LM and its tokenizer, if one is given."""
+    """Load the scoring LM and its tokenizer, if one is given."""
     if args.scoring_lm is None:
         refuse(args, 'no --scoring-lm', 'tokenizer', 'trust_remote_code')
         if args.method == PAPER:
@@ -151,7 +151,7 @@ def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
 def _choose_models(
         splits: Sequence[str], info: Mapping[str, ModelInfo],
         settings: Optional[HeadSettings]) -> tuple[Sequence[str], list[str]]:
-    """Models to fit to, and those that choose the step of Algorithm 2."""
+    """Return training models, and models that choose the step."""
     models = models_to_fit(splits, tuple(info), info)
     validation = [
         model for model in models if info[model].split == 'validation'
@@ -191,7 +191,7 @@ def _check_sources(args: argparse.Namespace) -> None:
 
 def _collected(args: argparse.Namespace,
                info: Mapping[str, ModelInfo]) -> Collection:
-    """Losses and accuracies of the source."""
+    """Read the losses and accuracies of the source."""
     if args.collection:
         return read_collection(args.collection, bar('dumps'))
     if args.benchmarks:

@@ -1,4 +1,4 @@
-"""Where pretraining runs will end, and which to stop, from losses alone.
+"""Forecast where pretraining runs will end, and which to stop.
 
 Example, two data mixtures of the demonstration after a third of the training:
 
@@ -160,7 +160,7 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
 
 def _fitted(tables: ModelTables, models: Sequence[str],
             families: Sequence[str]) -> Predictor:
-    """The predictor of the main benchmarks, fitted to some models."""
+    """Fit a predictor of the main benchmarks to some models."""
     scores = tables.accuracies.select(models, tables.accuracies.main)
     scores = scores.select(benchmarks=scores.benchmarks_run)
     return fit_predictor(tables.features, scores, families)
@@ -196,7 +196,7 @@ def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
 
 
 def _drawn(triage: Triage, path: Path) -> bool:
-    """Whether a picture could be drawn, for which matplotlib is needed."""
+    """Draw a picture if matplotlib is installed; return whether it is."""
     try:
         from csv_plugin.extras.pictures import save, trajectory_picture
     except ModuleNotFoundError:

@@ -79,8 +79,8 @@ class CompletionsEngine(RowEngine):
                 raise InputError(f'model {model!r} at {self._url}',
                                  'max_model_len in the answer of the server',
                                  self._shown(longest), 'Give the context.')
-            # The server adds a token, and a window has one id more than
-            # inputs.
+            # One place is for the token that the server generates, and one
+            # for the id of a window that is only a target.
             context = longest - 2
         self._facts = EngineFacts(
             engine='vllm server',
@@ -101,7 +101,7 @@ class CompletionsEngine(RowEngine):
             return list(pool.map(self._row_scores, rows))
 
     def _row_scores(self, row: NDArray[np.int64]) -> RowScores:
-        # A generated token is the least that the server takes.
+        # Servers refuse to generate fewer than one token.
         answer = self._ask(
             'POST', _PATH, {
                 'model': self._model,
@@ -145,13 +145,13 @@ class CompletionsEngine(RowEngine):
         return 'unknown' if self._key and self._key in version else version
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        """The content of the answer, perhaps to a later try."""
+        """Return the content of the answer; repeat requests that fail."""
         where = self._url + path
         for tries in range(RETRIES + 1):
             sleep(2**(tries - 2) if tries > 1 else 0)
             try:
                 status, content = self._send_once(method, path, body)
-            except OSError as error:  # that of requests is one
+            except OSError as error:  # errors of requests are of this class
                 if tries < RETRIES:
                     continue
                 found = type(error).__name__ if self._key else str(error)[:200]

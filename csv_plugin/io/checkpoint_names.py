@@ -1,4 +1,7 @@
-"""Names of checkpoints, read as their writers mean them, or not at all."""
+"""Read runs, steps and tokens from names of checkpoints.
+
+A name that fits no known pattern is kept as a whole.
+"""
 import math
 import re
 from typing import NamedTuple, Optional
@@ -9,7 +12,7 @@ _PART = re.compile(
     r'(?P<words>[a-z][a-z_-]*)?=?(?P<number>[0-9]{1,18})'
     r'(?P<scale>(\.[0-9]{1,18})?[kmbt]?)(?:[_-](?!\Z)|\Z)',
     re.ASCII | re.IGNORECASE)
-#: What a number behind these words counts.
+#: What a number after each word states: steps, tokens or a stage.
 _COUNTED = {
     '': 'step',
     'step': 'step',
@@ -30,7 +33,7 @@ _SCALES = {'': 1, 'k': 10**3, 'm': 10**6, 'b': 10**9, 't': 10**12}
 
 
 class Revision(NamedTuple):
-    """What the name of a checkpoint states.
+    """Step, tokens and stage that the name of a checkpoint states.
 
     `tokens` are NaN where it states none. Stages, such as pretraining and
     annealing, follow each other, and the name does not tell whether steps and

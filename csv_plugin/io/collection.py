@@ -185,7 +185,7 @@ def collect(texts: TextSet,
 def _read_losses(texts: TextSet, models: Sequence[str],
                  runs: Sequence[FilePath], dumps: Sequence[FilePath],
                  progress: Progress) -> dict[str, TokenLossDump]:
-    """The dump of every model; one error names all that have none."""
+    """Read the dump of every model; one error names all models without."""
     files = {} if runs else find_dumps(dumps)
     rest = [name for name in files if name not in models]
     if rest:
@@ -216,7 +216,7 @@ def _read_losses(texts: TextSet, models: Sequence[str],
 
 def _first_dump(model: str, places: Sequence[DumpPlace],
                 fingerprint: str) -> TokenLossDump:
-    """The dump in the first of the places that has one.
+    """Read the dump from the first of the places that contains one.
 
     A warning if an earlier place has one that cannot be used.
     """
@@ -253,7 +253,7 @@ def _scores_of(path: FilePath) -> _Scores:
 def _scores_of_runs(
         runs: Sequence[FilePath],
         benchmarks: Sequence[str]) -> tuple[_Scores, dict[str, str]]:
-    """The last accuracies of all models of the runs, and other metrics.
+    """Return the last accuracies of all models of the runs, and other metrics.
 
     The latter are those of benchmarks that have no accuracy in any run.
     """
@@ -274,7 +274,7 @@ def _scores_of_runs(
 
 def _without(benchmarks: Mapping[str, BenchmarkInfo],
              others: Mapping[str, str]) -> dict[str, BenchmarkInfo]:
-    """Benchmarks but those with other metrics, of which warnings tell."""
+    """Return benchmarks with accuracies; warn of those with other metrics."""
     remedy = ('Leave the benchmark out, or give accuracies as a table of your '
               'own, --scores.')
     for name, metrics in others.items():

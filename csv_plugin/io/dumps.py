@@ -103,7 +103,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
 @lru_cache(maxsize=16)
 def _shared(value: Any) -> Any:
-    """The first of equal values: most models have the same texts."""
+    """Return one object for equal values: most models share their texts."""
     return value
 
 
@@ -163,7 +163,7 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
 
 
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
-    """How both were made; the folders of parts may differ."""
+    """Return how both were made; folders may differ, all else may not."""
     if first.folder != info.folder:
         first = replace(first, folder='')
         info = replace(info, folder='')
@@ -177,7 +177,7 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
 
 
 def _same(texts: TextLosses, first: int, other: int) -> bool:
-    """Whether all about two texts is equal; all kinds of NaN are."""
+    """Return whether two texts are equal in all fields; NaN equals NaN."""
     one = texts[first]
     two = texts[other]
     if one.sha256 != two.sha256 or one.n_chars != two.n_chars:
@@ -187,7 +187,7 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
 
 
 def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
-    """How losses were made; types are those of the fields, checked."""
+    """Read how losses were made, and check the types of all fields."""
     names = [field.name for field in fields(DumpInfo)]
     types = {name: _TYPES.get(name, 'a text') for name in names}
     check_fields(where, 'the header', header, types, _REMEDY)
@@ -195,7 +195,7 @@ def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
 
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
-    """A column, compressed; its numbers must fit into 32 bits."""
+    """Compress a column, whose numbers must fit into 32 bits."""
     limit = float(np.iinfo('i4').max)
     if name == _LOSSES:
         limit = float(np.finfo('f4').max)
@@ -215,7 +215,7 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
 
 def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
               count: int) -> NDArray:
-    """The inverse of `_packed`, for a column of so many numbers."""
+    """Decompress a column of `_packed` that has so many numbers."""
     inflater = zlib.decompressobj()
     size = 4 * count
     try:
@@ -241,7 +241,7 @@ def _dtype(name: str) -> str:
 
 def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
-    """An array of bytes, which has to be there."""
+    """Return an array of bytes, and refuse a file without it."""
     if name not in arrays or arrays[name].dtype != np.uint8:
         raise InputError(where, f'an array {name!r} of bytes',
                          f'{arrays[name].dtype}' if name in arrays else 'none',

@@ -40,7 +40,7 @@ def check_target(path: FilePath) -> None:
                 str(target), 'a file name in an existing folder',
                 f'no folder {str(target.parent)!r}',
                 'Create the folder first.')
-        # A file would take the place even of /dev/null.
+        # The rename at the end would replace even a device like /dev/null.
         if target.exists() and not target.is_file():
             raise InputError(
                 str(target), 'the name of a file',
@@ -171,14 +171,17 @@ def _mark_removed(earlier: Iterable[Path], root: Path, stage: Path) -> None:
 
 
 def _staged(target: Path, root: Path, stage: Path) -> Path:
-    """Where a file of a set is written."""
+    """Return the path at which a file of a set is written."""
     path = stage / target.relative_to(root)
     path.parent.mkdir(exist_ok=True)
     return path
 
 
 def _move(whole: Path) -> None:
-    """Move the files of a set to their places; empty ones remove others."""
+    """Move the files of a set to their places.
+
+    An empty file removes the one in its place.
+    """
     places = {
         file: whole.parent / file.relative_to(whole)
         for file in whole.rglob('*') if file.is_file()

@@ -53,7 +53,7 @@ def read_known(path: FilePath,
 
 def _unused(file: str, kind: str, names: Collection[str],
             wanted: Collection[str]) -> list[str]:
-    """A note on names that are not wanted, if any; refuse misspelt ones."""
+    """Return a note on names that do not count; refuse misspelt names."""
     unused = [name for name in names if name not in wanted]
     lacking = [name for name in wanted if name not in names]
     for name in unused:

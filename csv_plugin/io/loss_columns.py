@@ -32,7 +32,7 @@ def _words(name: str) -> list[str]:
 
 
 def _is_count(name: str) -> bool:
-    """Whether all words of a name are those of a count or a setting.
+    """Return whether all words of a name mean a count or a setting.
 
     >>> [*map(_is_count, ('train/global_step', 'lr-AdamW', 'steps_corpus'))]
     [True, True, False]
@@ -72,7 +72,7 @@ def no_losses(columns: Sequence[str],
 
 
 def _whole(values: NDArray[np.float64]) -> list[int]:
-    """Columns of whole numbers beside columns that have hardly any."""
+    """Return columns of whole numbers if other columns have hardly any."""
     share = (values == np.round(values)).mean(axis=0)
     beside = share[share < 1]
     # So few losses are whole numbers, as a share.
@@ -83,13 +83,13 @@ def _whole(values: NDArray[np.float64]) -> list[int]:
 
 
 def _constant(values: NDArray[np.float64]) -> list[int]:
-    """Columns with one number above 0 for all models."""
+    """Return columns that have one number above 0 for all models."""
     same = (values == values[:1]).all(axis=0) & (values[0] > 0)
     return np.flatnonzero(same).tolist()
 
 
 def _far(values: NDArray[np.float64]) -> list[int]:
-    """Columns all of whose values are far from those of most others."""
+    """Return columns whose values are all far from those of most others."""
     # Losses in one unit differ by less than this factor between all columns.
     far_factor = 300
     order = np.argsort(np.median(values, axis=0))

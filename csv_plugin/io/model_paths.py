@@ -49,7 +49,7 @@ def named_path(text: str) -> tuple[str, str]:
 
 
 def _model_name(path: Path) -> str:
-    """Without the suffix of a file; a folder's name may have dots."""
+    """Return the name of a file without suffix, or that of a folder."""
     known = ('.json', '.jsonl', '.csv', '.safetensors')
     return path.stem if path.suffix in known else path.name
 

@@ -142,7 +142,7 @@ def read_loss_features(path: FilePath,
 
 def _chosen(file: str, table: ModelColumns,
             units: Sequence[str]) -> ModelColumns:
-    """The columns that are needed, in this order, whatever their values."""
+    """Return the needed columns in this order, without checking values."""
     check_list('units', units)
     place = {unit: k for k, unit in enumerate(table.columns)}
     missing = [unit for unit in units if unit not in place]
@@ -157,7 +157,7 @@ def _chosen(file: str, table: ModelColumns,
 
 def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
               content: str) -> ModelColumns:
-    """The table without some columns, which a warning names."""
+    """Return the table without some columns, and warn of their names."""
     if not reasons:
         return table
     named: dict[str, list[str]] = {}
@@ -226,7 +226,7 @@ def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
 
 
 def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
-    """Write `scores.csv` and `benchmarks.csv`, as `read_accuracies` reads."""
+    """Write `scores.csv` and `benchmarks.csv` for `read_accuracies`."""
     pairs = zip(table.models, table.values.tolist())
     rows = [(model, *values) for model, values in pairs]
     write_csv(Path(folder) / SCORES, ('model', *table.benchmarks), rows)
@@ -243,13 +243,19 @@ def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
 
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
                  values: NDArray) -> AccuracyTable:
-    """Return accuracies `(M, B)` whose benchmarks are not described."""
+    """Return a table of accuracies, fractions `(M, B)`, without chance levels.
+
+    Chance levels and numbers of items are 0, which stands for unknown.
+    """
     info = dict.fromkeys(benchmarks, BenchmarkInfo(0.0, 0))
     return accuracy_table(models, info, values)
 
 
 def _read(file: str, losses: bool) -> ModelColumns:
-    """A table in the format of its name's ending; only losses are tensors."""
+    """Read a table in the format that the ending of its name states.
+
+    A safetensors file is refused unless the table has losses.
+    """
     ending = Path(file).suffix.lower()
     if ending == '.csv':
         return _of_csv(file, losses)
@@ -288,7 +294,7 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
 
 
 def _of_tensor(file: str) -> ModelColumns:
-    """Rows are in the order of models.csv, columns in that of units.txt."""
+    """Read losses with rows as in models.csv and columns as in units.txt."""
     remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
         values = load(read_bytes(file))['losses']
@@ -324,7 +330,7 @@ def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
 
 
 def _and_more(places: Sequence[str]) -> str:
-    """How many more cells an error is about, and the first of them."""
+    """Name the first further cells that an error is about, and how many."""
     if not places:
         return ''
     sign = ':' if len(places) <= 3 else ', such as'

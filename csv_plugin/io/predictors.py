@@ -200,7 +200,7 @@ def load_predictor(path: FilePath) -> Predictor:
 
 def _notes(path: FilePath, notes: list[Any],
            names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Notes by benchmark."""
+    """Read the notes on each benchmark."""
     if len(notes) != len(names):
         raise InputError('notes', f'{len(names)} lists', f'{len(notes)}',
                          _REMEDY)
@@ -226,7 +226,7 @@ def _units(header: Mapping[str, Any], arrays: _Arrays,
 
 
 def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
-    """What was fitted to, with accuracies and losses in their ranges."""
+    """Read the training models; check ranges of accuracies and losses."""
     accuracies = part['fit.accuracies']
     if np.any(accuracies > 1):
         raise InputError('fit.accuracies', 'fractions', f'{accuracies.max()}',
@@ -245,7 +245,7 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
 
 
 def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
-    """Losses of all columns, of which the file has tokens apart."""
+    """Read losses of all columns; those of tokens are stored apart."""
     found = np.zeros((len(part['fit.losses']), len(part['uniform'])))
     others = np.delete(np.arange(found.shape[1]), units.tokens)
     n_columns = part['fit.losses'].shape[1], part['fit.tokens'].shape[1]
@@ -308,7 +308,7 @@ def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
 
 
 def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
-    """The settings of the fit, with the types of those of today."""
+    """Read the settings of the fit, and check their types."""
     usual = Settings()
     names = {field.name for field in fields(Settings)}
     if set(values) != names:
@@ -342,7 +342,7 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
 
 def _tokens(where: FilePath, header: Mapping[str, Any],
             arrays: _Arrays) -> tuple[TargetTokens, 'scipy.sparse.csc_array']:
-    """Target tokens, and the matrix of `TokenColumns`."""
+    """Read target tokens and the matrix of `TokenColumns`."""
     texts = header['texts']
     n_units = len(header['units'])
     part = _taken(where, arrays, _TOKENS, S=len(texts), K=n_units)
@@ -371,7 +371,7 @@ def _check_places(name: str, places: NDArray, n: int) -> None:
 
 
 def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
-    """Where each of some runs of items starts, and the end of the last."""
+    """Return where each of some sequences starts, and where the last ends."""
     counts = part[name]
     if np.any((counts < 0) | (counts > total)) or counts.sum() != total:
         raise InputError(name, f'counts, {total} in all', f'{counts}'[:80],

@@ -138,7 +138,7 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
 
 def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
-    """The names of columns, without empty ones at the end."""
+    """Return the names of columns, without empty names at the end."""
     names = [*names]
     while names and not names[-1]:
         names.pop()
@@ -160,7 +160,7 @@ def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
 
 
 def _records(file: str) -> list[tuple[int, list[str]]]:
-    """Line number and stripped cells of every record with some text."""
+    """Return line number and stripped cells of every record with text."""
     text = read_text(file)
     has_escapes = "'" in text  # seldom, and tables may have millions of cells
     reader = csv.reader(io.StringIO(text, newline=''), strict=True)

@@ -168,8 +168,7 @@ def _is_newer(written: Any) -> bool:
 
 
 def _parts(config: PretrainedConfig) -> Iterator[tuple[str, PretrainedConfig]]:
-    """A config and those inside it, by their names; that of the whole is ''.
-    """
+    """Yield names and configs: the whole as '', then its sub-configs."""
     yield '', config
     for name in config.sub_configs:
         part = getattr(config, name, None)

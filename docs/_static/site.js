@@ -4,6 +4,9 @@ function markWideParts() {
     const frames = document.querySelectorAll(
         ".table-wrapper, .cell_output .output.text_html, .highlight pre");
     for (const frame of frames) {
+        if (frame.matches("pre") && frame.scrollWidth > frame.clientWidth + 1) {
+            frame.classList.add("is-dense");
+        }
         const isWide = frame.scrollWidth > frame.clientWidth + 1;
         frame.classList.toggle("is-wide", isWide);
         if (isWide && !frame.hasAttribute("tabindex")) {

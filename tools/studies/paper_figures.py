@@ -211,8 +211,12 @@ def _sheet(theme: str,
            notes: Sequence[Mapping[str, str]],
            shape: tuple[int, int],
            foot: float = 0.5,
-           row: float = ROW) -> Iterator[tuple[Figure, NDArray, Ink]]:
-    """A figure with a title, lines of coloured words, and panels."""
+           row: float = ROW,
+           gap: float = 0.55) -> Iterator[tuple[Figure, NDArray, Ink]]:
+    """A figure with a title, lines of coloured words, and panels.
+
+    `gap` is the space between rows of panels, in heights of a panel.
+    """
     ink = Ink(*THEMES[theme])
     words = {
         name: ink.words
@@ -238,7 +242,7 @@ def _sheet(theme: str,
         FigureCanvasAgg(figure)
         grid = figure.subplots(n_rows, n_columns, squeeze=False)
         figure.subplots_adjust(0.115, foot / height, 0.975, 1 - head / height,
-                               0.3, 0.55)
+                               0.3, gap)
         figure.text(
             0.02,
             1 - 0.1 / height,
@@ -541,11 +545,13 @@ def draw_methods(zoo: Zoo, theme: str) -> Figure:
         method: points(predicted - observed)
         for method, (predicted, observed) in parts.items()
     }
-    title = (f'Capability scores are off by {errors[PAPER]:.0f} points, the '
-             f'mean loss\nby {errors[BASELINE]:.0f}, label tokens by '
-             f'{errors[LABEL]:.0f}')
+    title = (f'One model is off by {errors[OURS]:.0f} points, label tokens by '
+             f'{errors[LABEL]:.0f},\ncapability scores by '
+             f'{errors[PAPER]:.0f}, the mean loss by {errors[BASELINE]:.0f}')
     notes = [{'80 test models on five exams': 'words'}]
-    with _sheet(theme, title, notes, (2, 2), row=2.3) as (figure, grid, ink):
+    with _sheet(
+            theme, title, notes, (2, 2), row=2.3,
+            gap=0.36) as (figure, grid, ink):
         for axes, (method, name) in zip(grid.flat, _METHODS.items()):
             predicted, observed = parts[method]
             axes.plot((0, 100), (0, 100), color=ink.lines, lw=1)
@@ -572,9 +578,10 @@ def draw_texts(zoo: Zoo, theme: str) -> Figure:
 def texts_figure(by_texts: Mapping[str, ByNumber], theme: str) -> Figure:
     """The picture of `Zoo.by_texts`."""
     kinds = by_texts['kinds']
-    first, last = (_mean(kinds[n], PAPER) for n in (min(kinds), max(kinds)))
-    title = (f'With texts of one kind the error is {first:.0f} points,\n'
-             f"with five kinds {last:.0f} (the paper's method)")
+    first = _mean(kinds[min(kinds)], OURS)
+    last = _mean(kinds[max(kinds)], OURS)
+    title = ('From one kind of texts to five, the error of\n'
+             f'one model falls from {first:.0f} to {last:.0f} points')
     notes = [{
         'mean loss': 'grey',
         "the paper's method": 'orange',

@@ -87,7 +87,7 @@ def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
     if len(stated) > 1:
         warnings.warn(
             f'accuracies on {name!r} are of {min(stated)} to {max(stated)} '
-            'items: the least counts for all.',
+            f'items: all are taken to be of {min(stated)}.',
             stacklevel=4)
     if not stated and any(r.facts.get(PART) == 'some' for r in records):
         return 0

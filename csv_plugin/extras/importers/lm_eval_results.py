@@ -151,7 +151,10 @@ class Run:
         }
 
     def leaves(self, task: str, above: Sequence[str] = ()) -> list[str]:
-        """Return the tasks of a group, however deep; of a task, itself."""
+        """Return the tasks in a group and in its subgroups.
+
+        A name that is no group stands for itself.
+        """
         below = inside(self.content, 'group_subtasks', task)
         if not isinstance(below, list) or not below or task in above:
             return [task]

@@ -194,7 +194,11 @@ def _texts(task: str, file: Path) -> list[Text | str]:
 
 
 def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
-    """The prompt and right answer of a document, a row for each answer."""
+    """Return the text of a document: its prompt and the right answer.
+
+    There is a row for each possible answer. Without a text, the reason is
+    returned.
+    """
     if rows[0].get('request_type', str) not in _SCORED:
         return GENERATED
     options = {row.get('idx', int): row.part('request') for row in rows}

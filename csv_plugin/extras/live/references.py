@@ -35,7 +35,7 @@ class Reference:
 
     @property
     def first(self) -> DumpPlace:
-        """One of the dumps."""
+        """The dump of the first checkpoint."""
         return self._places[0][1]
 
     def find(self, step: int,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
-from csv_plugin.core.overall import MEAN_ERROR
+from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import Missing, Outlier, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
@@ -123,8 +123,12 @@ def render(page: Page) -> str:
             label: rank_cells(overall, label)
             for label in overall.methods
         },
+        mean_bars=_mean_bars(overall),
         order=overall.order(),
+        blocks=_blocks(predictions.benchmarks),
+        has_tokens=isinstance(page.heat_maps, Missing) or page.heat_maps != [],
         comparisons=comparisons,
+        is_judged=any(errors['n_cells'] for errors in comparisons),
         style=style,
         style_hash=_hash(style),
         levels=range(N_LEVELS, 0, -1),
@@ -161,6 +165,32 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     if errors['n_judged']:
         found += f', {errors["n_inside"]} of {errors["n_judged"]} inside'
     return found
+
+
+def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
+    """Divide benchmarks into tables of about equal width."""
+    most = 5
+    n_blocks = -(-len(benchmarks) // most)
+    length = -(-len(benchmarks) // n_blocks)
+    return [
+        benchmarks[first:first + length]
+        for first in range(0, len(benchmarks), length)
+    ]
+
+
+def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
+    """Means of the first method in percent; None where there is no number."""
+    view = overall.views.get(overall.methods[0])
+    bars: list[dict[str, Optional[float]]] = []
+    for m, predicted in enumerate(overall.values[:, 0]):
+        bar = dict(real=overall.real[m], predicted=predicted)
+        bar['low'] = math.nan if view is None else view.low[m]
+        bar['high'] = math.nan if view is None else view.high[m]
+        bars.append({
+            name: None if math.isnan(value) else percent(value)
+            for name, value in bar.items()
+        })
+    return bars
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
@@ -218,10 +248,12 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
 def heat_sections(
         predictor: Predictor,
         texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
-    """Return heat maps of every benchmark, or why there are none."""
+    """Return heat maps of every benchmark, or why there are none.
+
+    A predictor of a table of losses has no tokens, and no heat maps.
+    """
     if predictor.targets is None:
-        return Missing('The predictor was fitted to a table of losses, which '
-                       'has no tokens.')
+        return []
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')

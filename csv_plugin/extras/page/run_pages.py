@@ -149,7 +149,8 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
         if isinstance(table, FeatureTable) and np.isfinite(row).any()
     ]
     is_held_out = predictions.held_out(source.label).any()
-    # An accuracy that its own prediction took part in shows nothing.
+    # Known accuracies took part in their own predictions, so a picture of
+    # both would prove nothing.
     if not tables or (board.known is not None and not is_held_out):
         return []
     features = FeatureTable.concatenate(tables)

@@ -44,7 +44,8 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
     for run in triage.runs:
         _draw_predictions(axes, triage, run, b, look[run.name])
     ahead = sorted(end for end in triage.ends if end.tokens < end.budget)
-    # Between the forecasts of two runs, relative to their budget.
+    # Forecasts at one budget are drawn side by side, so far apart as a share
+    # of the budget.
     apart = 0.025
     for i, end in enumerate(ahead):
         shift = 1 + apart * (i - (len(ahead) - 1) / 2)

@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core import metrics
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.extras.pictures.style import (ABREAST, GREY, Look, explain,
-                                              handle, look, pad, panels,
-                                              picture, show_empty, wrapped)
+from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
+                                              look, pad, panels, picture,
+                                              show_empty, wrapped)
 
 
 @picture
@@ -30,7 +30,7 @@ def methods_picture(predictions: Predictions) -> Figure:
             if p == 0:
                 title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
-            if len(methods) > 1 and b % ABREAST == 0:
+            if len(methods) > 1 and axes.get_subplotspec().is_first_col():
                 axes.set_ylabel(wrapped(method), fontweight='bold')
     explain(figure, 'observed accuracy, %', 'predicted accuracy, %',
             _handles(predictions.level))

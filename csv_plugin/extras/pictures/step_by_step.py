@@ -103,7 +103,7 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
 
 
 def _handles(look: Mapping[str, Look], steps: TrainingSteps) -> list[Artist]:
-    """The families, then the meaning of fillings and lines."""
+    """Return the legend: families, fillings of points, and lines."""
     black = Look('black', 'o')
     return [
         *(handle(wrapped(family, 40), **_marker(own, True))

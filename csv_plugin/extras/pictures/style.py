@@ -151,8 +151,9 @@ def panels(
 
     Rows of B panels each wrap together. `size` is that of a panel, inches.
     """
-    columns = min(n_panels, ABREAST)
-    blocks = -(-n_panels // columns)
+    blocks = -(-n_panels // ABREAST)
+    # Rows of about equal length: five panels are three and two.
+    columns = -(-n_panels // blocks)
     # Inches on the left and below, for the labels that panels share.
     left, below = 0.5, 0.4
     width = columns * size[0] + left

@@ -139,7 +139,7 @@ def _plain_solution(reference: str) -> str:
 
 
 def _marked(place: int, prompt: str, answer: str) -> Text:
-    """A text of a prompt and its answer, without white space around it."""
+    """Join a prompt and its answer to a text, and strip outer white space."""
     prompt = prompt.lstrip()
     answer = answer.rstrip()
     text = prompt + answer

@@ -26,7 +26,7 @@ _SUFFIX, _DONE = '.safetensors', '.json'
 
 
 class NoDump(InputError):
-    """A run has no losses of a model on a validation set, and never tried."""
+    """Error: a run never scored a model on a validation set."""
 
 
 def dataset_abbr(fingerprint: str) -> str:
@@ -113,7 +113,7 @@ def read_model_dump(path: Path) -> TokenLossDump:
 
 
 def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
-    """Paths by dataset and part: its number, or '' if not partitioned."""
+    """Return paths by dataset and number of the part, '' if it is whole."""
     paths: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob('*' + suffix)):
         match = _PART.fullmatch(path.name.removesuffix(suffix))
@@ -183,7 +183,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
 
 
 def _dumps_in(path: Path) -> list[DumpPlace]:
-    """Dumps in a file or folder that exists."""
+    """Find the dumps in an existing file or folder."""
     if not path.is_dir():
         return [DumpPlace(path, path.name.removesuffix(_SUFFIX))]
     if (path / 'predictions').is_dir():

@@ -59,7 +59,7 @@ def failure_of(work_dir: FilePath, model: str, dataset: str) -> str:
 
 
 def _logged_error(root: Path, stage: str, pair: str) -> str:
-    """The last error in the newest log of the task of a model and dataset."""
+    """Return the last error in the newest log of a model and dataset."""
     # The log begins with the pairs of the task, in brackets.
     named = re.compile(rf'[\[,]{re.escape(pair)}[\],]')
     logs = (root / 'logs' / stage).rglob('*.out')

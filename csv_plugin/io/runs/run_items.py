@@ -32,7 +32,7 @@ def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
 
 
 def _entries(path: Path) -> int:
-    """Number of entries of a file of predictions."""
+    """Return the number of entries of a file of predictions."""
     with path.open('rb') as file:
         # Bytes at the end of a file that are searched for the last entry.
         n_bytes = 2**16

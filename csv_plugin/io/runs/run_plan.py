@@ -1,4 +1,4 @@
-"""The plan of an OpenCompass run, and what is missing of it."""
+"""Read the plan of an OpenCompass run, and find what is missing."""
 import ast
 import os
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ def run_gaps(
 
 
 def _no_accuracy(work_dir: Path, model: str, dataset: str) -> str:
-    """The reason why there is no accuracy; empty if there is one."""
+    """Return why there is no accuracy; empty if there is one."""
     result = work_dir / 'results' / model / f'{dataset}.json'
     answers = work_dir / 'predictions' / model / dataset
     if result.exists():
@@ -98,7 +98,7 @@ def newest_config(work_dir: FilePath) -> Optional[Path]:
 
 
 def _variables(path: Path) -> dict[str, Any]:
-    """What a config sets."""
+    """Names and values that a config sets."""
     values = {}
     for node in ast.parse(read_bytes(path).decode('utf-8')).body:
         if isinstance(node, ast.Assign):
@@ -109,7 +109,7 @@ def _variables(path: Path) -> dict[str, Any]:
 
 
 def _value(node: ast.AST) -> Any:
-    """The value of an expression; None of those that names are not made of."""
+    """Return the value of an expression, None in place of non-literals."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, (ast.List, ast.Tuple)):
@@ -125,7 +125,7 @@ def _value(node: ast.AST) -> Any:
 
 
 def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
-    """The name of a model or a dataset, which is part of the paths of files.
+    """Return the name of a model or dataset, a part of the paths of files.
 
     Without an `abbr`, it is the one that OpenCompass makes of the entry.
     Errors are those of Python.

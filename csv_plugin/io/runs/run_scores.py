@@ -71,7 +71,7 @@ def read_run_accuracies(work_dir: FilePath,
 
 
 def _read_table(path: Path) -> list[list[str]]:
-    """The cells of the header and of all rows, as OpenCompass wrote them."""
+    """Return the header and all rows of a table of OpenCompass, as written."""
     try:
         text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
     except UnicodeDecodeError as error:
@@ -92,7 +92,7 @@ def _read_table(path: Path) -> list[list[str]]:
 
 
 def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
-    """The row of a benchmark that counts, or else its other metrics."""
+    """Return the row of a benchmark's accuracy, or else its other metrics."""
     if not rows:
         return [], ''
     metrics = [row[2] for row in rows]

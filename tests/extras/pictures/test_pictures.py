@@ -116,7 +116,7 @@ def test_methods_picture():
             assert most > max(real.max(), values.max())
         assert 'error' not in grid[p, 5].get_title()
     labels = [[axes.get_ylabel() for axes in row] for row in grid]
-    assert labels == [[name, '', '', '', name, '']
+    assert labels == [[name, '', '', name, '', '']
                       for name in ('salience', 'mean-loss', 'other')]
 
 

@@ -59,9 +59,8 @@ def test_pictures_are_readable_and_titles_are_findings(zoo):
                                                   [exam]).values[:, 0]
     assert gap == pytest.approx(100 * abs(both[1] - both[0]))
     assert f'up to {gap:.0f} points apart' in titles['paper_1']
-    assert titles['paper_8'] == ('With texts of one kind the error is 30 '
-                                 "points,\nwith five kinds 22 (the paper's "
-                                 'method)')
+    assert titles['paper_8'] == ('From one kind of texts to five, the error '
+                                 'of\none model falls from 20 to 8 points')
     errors = errors_of(zoo.training.steps)
     panels = [axes.get_title() for axes in drawn['paper_4'].axes]
     assert panels == [
