@@ -103,11 +103,13 @@ def _merged(gaps: Iterable[_Gap], field: str) -> list[_Gap]:
     """Join gaps that differ in one field alone, of which each has one name."""
     names: dict[_Gap, list[str]] = {}
     for gap in gaps:
-        rest = gap._replace(**{field: ()})
+        nothing: dict[str, Any] = {field: ()}
+        rest = gap._replace(**nothing)
         names.setdefault(rest, []).extend(getattr(gap, field))
     merged = []
     for rest, found in names.items():
-        merged.append(rest._replace(**{field: tuple(found)}))
+        joined: dict[str, Any] = {field: tuple(found)}
+        merged.append(rest._replace(**joined))
     return merged
 
 

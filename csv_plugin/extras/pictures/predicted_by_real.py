@@ -30,7 +30,8 @@ def methods_picture(predictions: Predictions) -> Figure:
             if p == 0:
                 title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
-            if len(methods) > 1 and axes.get_subplotspec().is_first_col():
+            place = axes.get_subplotspec()
+            if len(methods) > 1 and place is not None and place.is_first_col():
                 axes.set_ylabel(wrapped(method), fontweight='bold')
     explain(figure, 'observed accuracy, %', 'predicted accuracy, %',
             _handles(predictions.level))
