@@ -2,7 +2,7 @@
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
-from typing import NamedTuple, TypeVar, Union
+from typing import Any, NamedTuple, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
