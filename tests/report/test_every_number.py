@@ -80,8 +80,13 @@ def test_page(board):
         assert 0 <= float(number) <= 100
     for first, last in re.findall(r'\((\d+)–(\d+)\)', body):
         assert 0 <= int(first) <= int(last) <= 100
-    strips = re.findall(r'd="M([-\d.]+) 4H([-\d.]+)"/><path class="stroke" '
-                        r'd="M([-\d.]+) ', body)  # yapf: disable
+    strips = re.findall(r'<svg class="strip" viewBox="-3 0 (\d+) 8".*?</svg>',
+                        body, re.S)
     assert len(strips) == body.count('<svg class="strip"')
-    for low, high, value in (map(float, strip) for strip in strips):
-        assert 0 <= low <= value <= high <= 100
+    for strip in re.finditer(
+            r'viewBox="-3 0 (\d+) 8"(?:(?!</svg>).)*?d="M([-\d.]+) 4H([-\d.]+)'
+            r'"/>(?:<path class="stroke" d="M([-\d.]+) )?', body, re.S):
+        width, low, high, value = strip.groups()
+        if value is not None:
+            assert 0 <= float(low) <= float(value) <= float(high)
+        assert 0 <= float(low) <= float(high) <= int(width) - 6

@@ -179,13 +179,21 @@ def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
-    """Means of the first method in percent; None where there is no number."""
-    view = overall.views.get(overall.methods[0])
+    """Return means of the first method in percent, None without a number.
+
+    They are observed, predicted and ends of the interval, by model.
+    """
+    view = None
+    if overall.methods:
+        view = overall.views.get(overall.methods[0])
     bars: list[dict[str, Optional[float]]] = []
-    for m, predicted in enumerate(overall.values[:, 0]):
-        bar = dict(real=overall.real[m], predicted=predicted)
-        bar['low'] = math.nan if view is None else view.low[m]
-        bar['high'] = math.nan if view is None else view.high[m]
+    for m, real in enumerate(overall.real):
+        bar = dict(real=real, predicted=math.nan, low=math.nan, high=math.nan)
+        if overall.methods:
+            bar['predicted'] = overall.values[m, 0]
+        if view is not None:
+            bar['low'] = view.low[m]
+            bar['high'] = view.high[m]
         bars.append({
             name: None if math.isnan(value) else percent(value)
             for name, value in bar.items()
