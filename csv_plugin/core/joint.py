@@ -120,10 +120,10 @@ class Joint:
 
     `model_rows` are the models as each form of the model of accuracies sees
     them. `mean` and `variance`, `(M, B)`, are those of exponents. Known
-    accuracies
-    or uncertain losses change covariances: then `within`, `(B, M, M)`, are
-    those between models on each benchmark, and `shared`, `(M,)`, is `between`
-    of each model. Without them both are those of the model of accuracies.
+    accuracies or uncertain losses change covariances: then `within`,
+    `(B, M, M)`, are those between models on each benchmark, and `shared`,
+    `(M,)`, is `between` of each model. Without them both are those of the
+    model of accuracies.
     `conditioned` is True if accuracies are known.
     """
     model: Model
