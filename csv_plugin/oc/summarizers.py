@@ -129,6 +129,10 @@ class PredictedSummarizer(DefaultSummarizer):
         if board is None or not board.predictions.benchmarks:
             # OpenCompass's table is all that there is.
             print(printed.getvalue().partition(_SECOND_TABLE)[0].rstrip())
+        if not self.predictors:
+            print('\nNothing is predicted: the summarizer has no predictors. '
+                  'Accuracies are in\npercent; of bits_per_byte, smaller is '
+                  'better.')
         if board is not None:
             print(f'\n{as_short_text(board, width)}')
             files += ', leaderboard_*.txt all predictions and marks'

@@ -289,8 +289,9 @@ def test_without_a_predictor_the_table_is_that_of_opencompass(
     assert [row for row in shown if row[0] in ('easy', 'hard', texts)] == rows
     assert [row[3] for row in rows] == ['ppl', 'ppl', 'loss']
     assert rows[-1][2] == 'bits_per_byte'
-    # There is nothing about predictions, neither here nor in files.
-    assert shown[-1][:2] == ['Written', 'to'] and 'predict' not in printed
+    # It says so, and there is nothing else about predictions.
+    assert shown[-1][:2] == ['Written', 'to']
+    assert 'Nothing is predicted: ' in printed and 'real' not in printed
     assert {path.name
             for path in run.glob('summary/*')
             } == {f'summary_{TIME}.{end}'
