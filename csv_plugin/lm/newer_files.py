@@ -94,8 +94,8 @@ def read_as_written(config: PretrainedConfig) -> None:
     """
     written = getattr(config, 'transformers_version', None)
     if written and not _is_newer(written):
-        # An older version wrote this file, and reads no `rope_parameters`
-        # either, so they were added by hand: what is meant is not certain.
+        # This version or an older one wrote the file, and does not read these
+        # settings either: what is meant by them is not certain.
         check_read(config)
     for _, part in _parts(config):
         for key, value in translated_settings(part, config).items():
@@ -238,8 +238,8 @@ def _changes_losses(key: str, value: Any) -> bool:
     # Such as the version of a program that trained the model.
     if 'version' in key:
         return False
-    # What is off, 0 or empty asks for nothing. We know of no class that lacks
-    # a setting and computes as if it was on.
+    # What is off, 0 or empty is taken to ask for nothing. A class that lacks a
+    # setting and computes as if it was on would not be noticed.
     if not value:
         return False
     if key == 'layer_types':

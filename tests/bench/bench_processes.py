@@ -16,19 +16,13 @@ accuracies agree.
 import argparse
 import json
 import re
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-COMMON = '''
-from mmengine.config import read_base
+from tests.bench.host_runs import IMPORTS, STAGES, run_config
+
+COMMON = IMPORTS + '''
 from opencompass.models import HuggingFaceBaseModel
-from opencompass.partitioners import NaivePartitioner
-from opencompass.runners import LocalRunner
-from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import \\
@@ -59,17 +53,7 @@ for model in models:
 for dataset in benchmarks[:3]:
     dataset['infer_cfg']['inferencer']['batch_size'] = 1
 del dataset, model
-infer = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
-    runner=dict(
-        type=LocalRunner,
-        max_num_workers=2,
-        task=dict(type=OpenICLInferTask)))
-eval = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
-    runner=dict(
-        type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLEvalTask)))
-'''
+''' + STAGES
 RUNS = {
     'demo':
     dict(
@@ -89,22 +73,10 @@ DIVISIONS = {
 
 def measure(folder, config):
     """Processes, CPU and wall seconds of a run, and its accuracies."""
-    Path(folder, 'eval.py').write_text(config)
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
-    done = subprocess.run(
-        [sys.executable, '-m', 'opencompass.cli.main', 'eval.py'],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True)
-    wall = time.time() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = sum(
-        getattr(after, part) - getattr(before, part)
-        for part in ('ru_utime', 'ru_stime'))
-    tasks = re.findall(r'Partitioned into (\d+) tasks', done.stdout)
-    if done.returncode or len(tasks) != 2:
-        raise SystemExit(done.stdout)
+    printed, cpu, wall = run_config(folder, config)
+    tasks = re.findall(r'Partitioned into (\d+) tasks', printed)
+    if len(tasks) != 2:
+        raise SystemExit(printed)
     accuracies = {}
     for file in Path(folder).glob('outputs/*/*/results/*/*.json'):
         result = json.loads(file.read_text())
