@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
         write_markdown(args.out / 'leaderboard.md', board)
         write_report(args.out / 'report.md', study, title, args.command)
         save_predictor(study.predictor, predictor)
-    if board.predictions.has_real():
+    if board.predictions.has_observed():
         print(summary(study, title, args.wide))
     else:
         notes = wrapped(outlier_notes(study.predictor))
@@ -82,7 +82,7 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
     """Warnings of scores that cannot be predicted from other families."""
-    known = ~np.isnan(study.predictions.real)
+    known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])
     if known.any() and gaps[known].all():
         raise InputError(

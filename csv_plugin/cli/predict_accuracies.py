@@ -81,13 +81,13 @@ def run(args: argparse.Namespace) -> None:
     else:
         tables, remarks = _of_dumps(predictor, args.places)
     families = _families(args.models, tables) if args.models else None
-    real: dict[tuple[str, str], float | Missing] = {}
+    observed: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
         known, notes = read_known(args.known, tables, predictor.names)
         for m, b in np.argwhere(~np.isnan(known.values)):
             cell = known.models[m], known.benchmarks[b]
-            real[cell] = known.values[m, b].item()
+            observed[cell] = known.values[m, b].item()
         remarks += notes
     names = {model: model for model in tables}
     columns = {label: tables}
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> None:
         names,
         predictors,
         files,
-        real,
+        observed,
         remarks,
         known,
         families=families)

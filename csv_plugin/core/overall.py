@@ -54,17 +54,17 @@ class MeanView(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Overall:
-    """Means of M models over the same benchmarks, real and by P methods.
+    """Means of M models over the same benchmarks, observed and by P methods.
 
     A model without a number on one of the benchmarks has no mean (NaN). Means
-    are fractions, real `(M,)` and predicted `(M, P)`. `in_sample`, `(M, P)`,
-    marks means of training models of one of the benchmarks. `views` are of the
-    methods whose joint distribution is known.
+    are fractions, observed `(M,)` and predicted `(M, P)`. `in_sample`, `(M,
+    P)`, marks means of training models of one of the benchmarks. `views` are
+    of the methods whose joint distribution is known.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
-    real: NDArray[np.float64]
+    observed: NDArray[np.float64]
     values: NDArray[np.float64]
     in_sample: NDArray[np.bool_]
     views: Mapping[str, MeanView]
@@ -94,7 +94,7 @@ class Overall:
         overall = cls(predictions.models,
                       tuple(compress(predictions.benchmarks, chosen)),
                       tuple(compress(predictions.methods, kept)),
-                      _means(predictions.real[:, chosen]), values[:, kept],
+                      _means(predictions.observed[:, chosen]), values[:, kept],
                       (fitted & ~np.isnan(values))[:, kept], {})
         views = {
             method: overall._view(method, joints[method], predictions.level)
@@ -126,18 +126,18 @@ class Overall:
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
-        """Models with a real mean, if any, and one by the first method.
+        """Models with an observed mean, if any, and one by the first method.
 
         A lone model has no rank.
         """
-        found = np.full(len(self.real), True)
-        if not np.isnan(self.real).all():
-            found = ~np.isnan([self.real, *self.values.T[:1]]).any(axis=0)
+        found = np.full(len(self.observed), True)
+        if not np.isnan(self.observed).all():
+            found = ~np.isnan([self.observed, *self.values.T[:1]]).any(axis=0)
         return found & (found.sum() > 1)
 
-    def real_ranks(self) -> NDArray[np.float64]:
-        """Return ranks of `ranked` models by the real means, `(M,)`."""
-        return ranks(np.where(self.ranked, self.real, np.nan))
+    def observed_ranks(self) -> NDArray[np.float64]:
+        """Return ranks of `ranked` models by the observed means, `(M,)`."""
+        return ranks(np.where(self.ranked, self.observed, np.nan))
 
     def predicted_ranks(self) -> NDArray[np.float64]:
         """Return ranks of `ranked` models by the predicted means, `(M, P)`."""
@@ -146,18 +146,18 @@ class Overall:
     def order(self) -> list[int]:
         """Return the places of the models, the largest mean first.
 
-        Means are those by the first method or, without one, the real ones.
+        Means are those by the first method or, without one, the observed ones.
         Models without a mean are last.
         """
-        means = self.real
+        means = self.observed
         if self.methods:
             predicted = self.values[:, 0]
-            means = np.where(np.isnan(predicted), self.real, predicted)
+            means = np.where(np.isnan(predicted), self.observed, predicted)
         return np.argsort(-means, kind='stable').tolist()
 
     def differences(self) -> NDArray[np.float64]:
-        """Return predicted minus real means, NaN without either, `(M, P)`."""
-        return self.values - self.real[:, None]
+        """Return predicted minus observed means, `(M, P)`; NaN if missing."""
+        return self.values - self.observed[:, None]
 
     def mean_differences(self) -> list[float]:
         """Return mean absolute differences on held-out models by method."""
@@ -171,15 +171,15 @@ class Overall:
         fewer than `least`.
         """
         p = self.methods.index(method)
-        real, predicted = self._held_out(p), self.values[:, p]
-        n_models = int(np.isfinite(real + predicted).sum())
+        observed, predicted = self._held_out(p), self.values[:, p]
+        n_models = int(np.isfinite(observed + predicted).sum())
         if n_models < least:
             return float('nan'), n_models
-        return metrics.spearman(real, predicted), n_models
+        return metrics.spearman(observed, predicted), n_models
 
     def _held_out(self, p: int) -> NDArray[np.float64]:
-        """Real means, NaN for training models of method p."""
-        return np.where(self.in_sample[:, p], np.nan, self.real)
+        """Observed means, NaN for training models of method p."""
+        return np.where(self.in_sample[:, p], np.nan, self.observed)
 
 
 class Order(NamedTuple):
@@ -213,7 +213,7 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
     if not predicted.any():
         predicted = ~predicted
-    known = ~np.isnan(predictions.real)
+    known = ~np.isnan(predictions.observed)
     if not known.any():
         return predicted
     if known[:, predicted].any():

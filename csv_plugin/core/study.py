@@ -1,4 +1,4 @@
-"""Studies: predictions of models, and their errors by the real accuracies."""
+"""Studies: predictions of models, and their errors by what was observed."""
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,8 +40,8 @@ class BenchmarkErrors:
 class Study:
     """One method and its baselines on the same models.
 
-    Predictions have the real accuracies; the method under study is first, then
-    baselines such as 'mean-loss'. The predictor is that of the method.
+    Predictions have the observed accuracies; the method under study is first,
+    then baselines such as 'mean-loss'. The predictor is that of the method.
     `joints` are joint distributions of all accuracies, by method, where known.
     """
     predictor: Predictor
@@ -72,7 +72,7 @@ class Study:
         models = next(iter(by_method.values())).models
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
-        return cls(first, predictions.with_real(observed), joints)
+        return cls(first, predictions.with_observed(observed), joints)
 
     __repr__ = short_repr
 
@@ -123,7 +123,7 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     }
     predictions = Predictions.side_by_side(by_method, features.models,
                                            observed.benchmarks)
-    return Study(predictors[METHOD], predictions.with_real(observed))
+    return Study(predictors[METHOD], predictions.with_observed(observed))
 
 
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
@@ -154,14 +154,15 @@ def _errors(table: Predictions, b: int,
     `says_nothing`, `(M,)`, is that of `Predictions.uninformative`.
     """
     # Models without a prediction count; the measures leave them out.
-    rows = ~np.isnan(table.real[:, b]) & ~table.in_sample[:, b, 0]
-    real = table.real[rows, b]
+    rows = ~np.isnan(table.observed[:, b]) & ~table.in_sample[:, b, 0]
+    observed = table.observed[rows, b]
     predicted, low, high = (
         part[rows, b, 0] for part in (table.values, table.low, table.high))
-    coverage = metrics.coverage(real, low, high)
+    coverage = metrics.coverage(observed, low, high)
     if says_nothing[rows][~np.isnan(low)].all():
         coverage = np.nan
     return BenchmarkErrors(
-        len(real), metrics.mse(real, predicted), metrics.mae(real, predicted),
-        metrics.spearman(real, predicted), coverage,
+        len(observed), metrics.mse(observed, predicted),
+        metrics.mae(observed, predicted),
+        metrics.spearman(observed, predicted), coverage,
         metrics.mean_width(low, high))

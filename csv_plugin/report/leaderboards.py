@@ -1,4 +1,4 @@
-"""Real and predicted accuracies side by side, to read and as files."""
+"""Observed and predicted accuracies side by side, to read and as files."""
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,11 @@ from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import MEAN_ERROR, NamedJoint, Overall
-from csv_plugin.core.predicting import (ColumnsByLabel, Predictors, RealScores,
-                                        collect_features, known_items,
-                                        predict_models, predictable_benchmarks)
-from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
+                                        Predictors, collect_features,
+                                        known_items, predict_models,
+                                        predictable_benchmarks)
+from csv_plugin.core.predictions import OBSERVED, Missing, Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import write_json
@@ -34,7 +35,7 @@ from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
                                       wrapped)
 
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
-FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
+FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
           'with_scores', 'at_chance', 'expected_error')
 
@@ -44,14 +45,14 @@ Items = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """Models with their real and predicted accuracies.
+    """Models with their observed and predicted accuracies.
 
     Methods of the predictions are the labels of predictors. `folders` has the
     name of each model in the files of the run. `notes`, one line each, are the
     meaning of marks, the reasons for missing values, and remarks. `overall`
     has means over benchmarks, and ranks. `known` are accuracies that the
     predictions are conditioned on, by folder. `items` are the numbers of items
-    that real accuracies are of, where known.
+    that observed accuracies are of, where known.
     """
     predictions: Predictions
     folders: Mapping[str, str]
@@ -89,8 +90,8 @@ class Leaderboard:
             row = {name: _plain(value) for name, value in record.items()}
             row['predictor'] = row['method']
             row['difference'] = None
-            if None not in (row['predicted'], row['real']):
-                row['difference'] = row['predicted'] - row['real']
+            if None not in (row['predicted'], row['observed']):
+                row['difference'] = row['predicted'] - row['observed']
             yield {name: row[name] for name in FIELDS}
 
 
@@ -105,7 +106,7 @@ def predict_run(work_dir: FilePath,
                 folders: Mapping[str, str],
                 predictors: Predictors,
                 files: Mapping[str, str],
-                real: RealScores,
+                observed: ObservedAccuracies,
                 progress: Progress = iter,
                 known: Optional[AccuracyTable] = None,
                 items: Items = MappingProxyType({})
@@ -113,7 +114,7 @@ def predict_run(work_dir: FilePath,
     """Predict the models of a run anew; return their feature columns, too.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
-    their files. `real` are accuracies of all models on all
+    their files. `observed` are accuracies of all models on all
     `predictable_benchmarks`, or why there is none. `folders` are as in
     `Leaderboard`. `progress` wraps the models. `known` and `items` are as in
     `predict_columns`.
@@ -125,8 +126,8 @@ def predict_run(work_dir: FilePath,
         model: infos[folder]
         for model, folder in folders.items() if folder in infos
     })
-    return predict_columns(columns, folders, predictors, files, real, remarks,
-                           known, items), columns
+    return predict_columns(columns, folders, predictors, files, observed,
+                           remarks, known, items), columns
 
 
 def predict_columns(
@@ -134,7 +135,7 @@ def predict_columns(
         folders: Mapping[str, str],
         predictors: Predictors,
         files: Mapping[str, str],
-        real: RealScores,
+        observed: ObservedAccuracies,
         remarks: Sequence[str] = (),
         known: Optional[AccuracyTable] = None,
         items: Items = MappingProxyType({}),
@@ -143,21 +144,23 @@ def predict_columns(
 
     Args as in `predict_run` and `Leaderboard.of`. `known` accuracies and
     `families` of the models, by their folders, are as in `Predictor.predict`.
-    `items` are the numbers of items that real accuracies are of, by model and
-    benchmark, where known. If they are fewer than those that predictors were
-    fitted to, intervals are wider when the accuracies are judged.
+    `items` are the numbers of items that observed accuracies are of, by model
+    and benchmark, where known. If they are fewer than those that predictors
+    were fitted to, intervals are wider when the accuracies are judged.
     """
     predictions, joints = predict_models(predictors, columns,
                                          predictable_benchmarks(predictors),
                                          known, families)
     predictions = predictions.select(folders)
     missing = {
-        (*cell, REAL): accuracy
-        for cell, accuracy in real.items() if isinstance(accuracy, Missing)
+        (*cell, OBSERVED): accuracy
+        for cell, accuracy in observed.items()
+        if isinstance(accuracy, Missing)
     }
     predictions = replace(
         predictions,
-        real=_real_accuracies(real, folders, predictions.benchmarks),
+        observed=_observed_accuracies(observed, folders,
+                                      predictions.benchmarks),
         missing={
             **predictions.missing,
             **missing
@@ -171,11 +174,11 @@ def predict_columns(
     return replace(board, known=known, items=items)
 
 
-def known_in_run(real: RealScores, folders: Mapping[str, str],
+def known_in_run(observed: ObservedAccuracies, folders: Mapping[str, str],
                  benchmarks: Sequence[str]) -> AccuracyTable:
-    """Return the real accuracies of a run, by the folders of its models."""
+    """Return the accuracies of a run, by the folders of its models."""
     return scores_alone([*folders.values()], benchmarks,
-                        _real_accuracies(real, folders, benchmarks))
+                        _observed_accuracies(observed, folders, benchmarks))
 
 
 def _more_noise(predictions: Predictions, predictors: Predictors,
@@ -198,13 +201,13 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
     return found
 
 
-def _real_accuracies(real: RealScores, models: Collection[str],
-                     benchmarks: Collection[str]) -> NDArray[np.float64]:
-    """Real accuracies as fractions, `(M, B)`; NaN where there are none."""
+def _observed_accuracies(observed: ObservedAccuracies, models: Collection[str],
+                         benchmarks: Collection[str]) -> NDArray[np.float64]:
+    """Observed accuracies as fractions, `(M, B)`; NaN where there are none."""
     values = np.full((len(models), len(benchmarks)), np.nan)
     for m, model in enumerate(models):
         for b, name in enumerate(benchmarks):
-            accuracy = real.get((model, name), np.nan)
+            accuracy = observed.get((model, name), np.nan)
             if not isinstance(accuracy, Missing):
                 values[m, b] = accuracy
     return values
@@ -228,7 +231,7 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
 
 
 def as_short_text(board: Leaderboard, width: int) -> str:
-    """Real accuracies and main predictions, and what came out; for a screen.
+    """Observed accuracies, main predictions and what came out; for a screen.
 
     At most `width` columns wide. Other predictors, marks and most notes are
     left to `as_text`.
@@ -250,27 +253,27 @@ def as_short_text(board: Leaderboard, width: int) -> str:
 
 
 def _short_groups(board: Leaderboard) -> Iterator[list[list[str]]]:
-    """Real accuracies and main predictions: of the means, and benchmarks."""
+    """Observed accuracies and main predictions: means, then benchmarks."""
     predictions, overall = board.predictions, board.overall
     main = predictions.methods[0]
-    is_known = predictions.has_real()
+    is_known = predictions.has_observed()
     if len(predictions.main) > 1 and main in overall.methods:
         p = overall.methods.index(main)
         size = overall.mean_differences()[p] if is_known else math.nan
         yield _pair(f'mean of {len(overall.benchmarks)}', main, is_known,
-                    overall.real, mean_cells(overall, main), size)
+                    overall.observed, mean_cells(overall, main), size)
     for b, benchmark in enumerate(predictions.benchmarks):
-        yield _pair(benchmark, main, is_known, predictions.real[:, b],
+        yield _pair(benchmark, main, is_known, predictions.observed[:, b],
                     predictions.cells(benchmark, main),
                     predictions.mean_difference(main)[b])
 
 
-def _pair(above: str, main: str, is_known: bool, real: Iterable[float],
+def _pair(above: str, main: str, is_known: bool, observed: Iterable[float],
           cells: Sequence[str], size: float) -> list[list[str]]:
-    """Columns of real accuracies, where known, and of predictions."""
+    """Columns of observed accuracies, where known, and of predictions."""
     if not is_known:
         return [[above, main, *cells]]
-    return [['', REAL, *percents(real), ''],
+    return [['', OBSERVED, *percents(observed), ''],
             [above, main, *cells, *percents([size])]]
 
 
@@ -285,8 +288,8 @@ def as_markdown(board: Leaderboard) -> str:
 
 
 def _foot(predictions: Predictions, cell: str = '') -> list[str]:
-    """The last cell of a column; only tables with real accuracies have one."""
-    return [cell] if predictions.has_real() else []
+    """The last cell of a column, only in tables with observed accuracies."""
+    return [cell] if predictions.has_observed() else []
 
 
 def _names(board: Leaderboard) -> list[str]:
@@ -298,18 +301,18 @@ def _names(board: Leaderboard) -> list[str]:
 def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     """Columns of the means, then of each benchmark, in groups.
 
-    A column has two lines of header, the models and, where real accuracies
+    A column has two lines of header, the models and, where observed accuracies
     are known, the mean difference.
     """
     predictions = board.predictions
     # There are no means of a single benchmark.
     if len(predictions.main) > 1 and (columns := _of_means(board)):
         yield columns
-    is_known = predictions.has_real()
+    is_known = predictions.has_observed()
     foot = _foot(predictions)
     for b, benchmark in enumerate(predictions.benchmarks):
-        real = percents(predictions.real[:, b])
-        columns = [['', REAL, *real, *foot]] if is_known else []
+        observed = percents(predictions.observed[:, b])
+        columns = [['', OBSERVED, *observed, *foot]] if is_known else []
         for label in predictions.methods:
             cells = predictions.cells(benchmark, label)
             columns.append(['', label, *cells, *foot])
@@ -323,7 +326,7 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
 
 
 def _of_means(board: Leaderboard) -> list[list[str]]:
-    """Means over the main benchmarks and ranks by them, the real ones first.
+    """Means over the main benchmarks and ranks by them, the observed first.
 
     Means of training models are marked. There are none where no benchmark is
     predictable yet.
@@ -332,11 +335,11 @@ def _of_means(board: Leaderboard) -> list[list[str]]:
     if not overall.benchmarks:
         return []
     foot = _foot(predictions)
-    is_known = predictions.select(benchmarks=predictions.main).has_real()
+    is_known = predictions.select(benchmarks=predictions.main).has_observed()
     columns = []
     if is_known:
-        columns += [['', REAL, *percents(overall.real), *foot],
-                    ['', 'rank', *_ranks(overall.real_ranks()), *foot]]
+        columns += [['', OBSERVED, *percents(overall.observed), *foot],
+                    ['', 'rank', *_ranks(overall.observed_ranks()), *foot]]
     gaps = overall.differences()
     for p, size in enumerate(overall.mean_differences()):
         label = overall.methods[p]

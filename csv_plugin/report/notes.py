@@ -12,8 +12,8 @@ from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import (NOT_YET, REAL, Missing, Predictions,
-                                         outliers)
+from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
+                                         Predictions, outliers)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
 #: With fewer models or families, a note says that there are too few.
@@ -22,8 +22,8 @@ _ENOUGH, _ENOUGH_FAMILIES = 9, 3
 _WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
              'dozens are better')
 
-#: Meaning of the differences in tables with real accuracies.
-DIFFERENCES = ('diff is predicted minus real; '
+#: Meaning of the differences in tables with observed accuracies.
+DIFFERENCES = ('diff is predicted minus observed; '
                f'{MEAN_ERROR} leaves out models marked *.')
 
 _Key = TypeVar('_Key', bound=Hashable)
@@ -65,14 +65,14 @@ def first(names: Sequence[str], most: int = 8) -> str:
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
-    """Return all notes on predictions beside the real accuracies.
+    """Return all notes on predictions beside the observed accuracies.
 
     `overall` has their means.
     """
     legend = []
     if np.isfinite(predictions.values).any():
         legend = predictions.legend()
-        if predictions.has_real():
+        if predictions.has_observed():
             legend.append(DIFFERENCES)
     return [
         *legend, *reasons(predictions), *findings(predictions, overall),
@@ -83,7 +83,7 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
 def reasons(predictions: Predictions) -> Iterator[str]:
     """Yield why cells have no number, one line for all of the same reason."""
     models, benchmarks = predictions.models, predictions.benchmarks
-    columns = REAL, *predictions.methods
+    columns = OBSERVED, *predictions.methods
     gaps = []
     for column, model, name in product(columns, models, benchmarks):
         missing = predictions.missing.get((model, name, column))
@@ -114,7 +114,7 @@ def _merged(gaps: Iterable[_Gap], field: str) -> list[_Gap]:
 
 
 def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
-    """Yield the agreement of predictions and real accuracies."""
+    """Yield the agreement of predictions and observed accuracies."""
     main = predictions.main
     if len(main) > 1:
         yield from _of_means(predictions, overall)
@@ -138,7 +138,7 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
             named.append(
                 f'{cell.model} on {cell.benchmark} '
                 f'({percent(cell.observed):.1f}, interval {interval})')
-        yield (f'{method}: {len(far)} of {n_cells} real accuracies lie '
+        yield (f'{method}: {len(far)} of {n_cells} observed accuracies lie '
                f'outside of their interval, where about {expected:.0f} are '
                f'expected to: {first(named, most)}')
 
@@ -179,9 +179,10 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
         shown = f'{min(numbers)}'
         if max(numbers) > min(numbers):
             shown += f' to {max(numbers)}'
-        yield (f'real on {name}: of {shown} items, a part of the benchmark. '
-               'What the noise of so few items explains does not count as '
-               'outside.')
+        yield (
+            f'observed on {name}: of {shown} items, a part of the benchmark. '
+            'What the noise of so few items explains does not count as '
+            'outside.')
 
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
@@ -198,11 +199,12 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     if sentences:
         yield ' '.join(sentences)
     means = overall.values
-    if not np.isnan(overall.real).all():
-        means = np.column_stack([overall.real, means])
+    if not np.isnan(overall.observed).all():
+        means = np.column_stack([overall.observed, means])
     if np.isnan(means).any():
         yield ('No mean where a number on one of the benchmarks is missing; '
-               'ranks count only models that have a real and a predicted one.')
+               'ranks count only models that have an observed and a predicted '
+               'one.')
     agreements = []
     for method in overall.methods:
         spearman, n_models = overall.agreement(method)
@@ -210,8 +212,9 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
             agreements.append(
                 f'{method} {spearman:.2f} ({n_models} held-out models)')
     if agreements:
-        yield ('Rank agreement of predicted and real means (Spearman, 1 is '
-               f'the same order, 0 is no relation): {", ".join(agreements)}.')
+        yield (
+            'Rank agreement of predicted and observed means (Spearman, 1 is '
+            f'the same order, 0 is no relation): {", ".join(agreements)}.')
 
 
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:

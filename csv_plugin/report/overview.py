@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from csv_plugin.core.formatting import interval, number, percent
-from csv_plugin.core.predictions import REAL, Predictions
+from csv_plugin.core.predictions import OBSERVED, Predictions
 from csv_plugin.report.leaderboards import (Leaderboard, mean_cells, percents,
                                             rank_cells)
 from csv_plugin.report.screen import columns_that_fit, text_table
@@ -32,7 +32,7 @@ def _of_one_model(board: Leaderboard) -> list[list[str]]:
     """Rows of benchmarks below a header; the mean comes first."""
     predictions, overall = board.predictions, board.overall
     rows = [list(_HEADER)]
-    observed = [REAL]
+    observed = [OBSERVED]
     view = overall.views.get(predictions.methods[0])
     if len(overall.benchmarks) > 1 and view is not None:
         mark = '*' if overall.in_sample[0, 0] else ''
@@ -41,8 +41,8 @@ def _of_one_model(board: Leaderboard) -> list[list[str]]:
             f'mean of {len(overall.benchmarks)}', mean, mark,
             interval(view.low[0], view.high[0]), '', ''
         ])
-        observed += percents(overall.real)
-    observed += percents(predictions.real[0])
+        observed += percents(overall.observed)
+    observed += percents(predictions.observed[0])
     for b, name in enumerate(predictions.benchmarks):
         chance = predictions.chance.get(name, np.nan)
         ends = predictions.low[0, b, 0], predictions.high[0, b, 0]
@@ -56,7 +56,7 @@ def _of_one_model(board: Leaderboard) -> list[list[str]]:
         ])
     if not any(row[2] for row in rows):
         rows = [[*row[:2], *row[3:]] for row in rows]
-    if predictions.has_real():
+    if predictions.has_observed():
         rows = [[row[0], cell, *row[1:]] for row, cell in zip(rows, observed)]
     return rows
 
@@ -95,8 +95,9 @@ def _means(board: Leaderboard, order: Sequence[int]) -> list[list[str]]:
     ]]
     if overall.ranked.any():
         columns.append(['rank', *_sorted(rank_cells(overall, method), order)])
-    if not np.isnan(overall.real).all():
-        columns.insert(0, [REAL, *_sorted(percents(overall.real), order)])
+    if not np.isnan(overall.observed).all():
+        columns.insert(0,
+                       [OBSERVED, *_sorted(percents(overall.observed), order)])
     return columns
 
 

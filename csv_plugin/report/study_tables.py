@@ -37,9 +37,9 @@ smaller than means of errors.
 #: The same in short, for the terminal, and for all columns.
 _SHORT = (
     'error: mean absolute, in points (percent), of held-out models; of '
-    'mean loss: divided by the error of mean-loss; coverage: real accuracies '
-    'inside of the {level:.0%} intervals; ({any}): these reach from '
-    'chance, or below, to 100 %. --wide has all columns.')
+    'mean loss: divided by the error of mean-loss; coverage: observed '
+    'accuracies inside of the {level:.0%} intervals; ({any}): these reach '
+    'from chance, or below, to 100 %. --wide has all columns.')
 _UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
           'intervals reach from chance, or below, to 100 %; means of MSE are '
           'geometric.')
@@ -74,7 +74,7 @@ def write_predictions(folder: Path, study: Study,
     def row(m: int, b: int) -> tuple[object, ...]:
         model = table.models[m]
         return (model, table.benchmarks[b], info[model].split,
-                table.real[m, b], *(array[m, b, 0] for array in arrays))
+                table.observed[m, b], *(array[m, b, 0] for array in arrays))
 
     for name, part in (('predictions', ~in_sample), ('in_sample', in_sample)):
         write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS,

@@ -45,13 +45,14 @@ def test_errors_from_the_tables(tables, study, method):
             measures = [value for value in vars(errors).values() if value]
             assert len(measures) == 5 and np.isnan(measures).all()
             continue
-        real, value, low, high = np.array(pairs).T
-        assert errors.mse == pytest.approx(np.mean((real - value)**2))
-        assert errors.mae == pytest.approx(np.mean(abs(real - value)))
+        observed, value, low, high = np.array(pairs).T
+        assert errors.mse == pytest.approx(np.mean((observed - value)**2))
+        assert errors.mae == pytest.approx(np.mean(abs(observed - value)))
         assert errors.width == pytest.approx(np.mean(high - low))
-        assert errors.coverage == np.mean((low <= real) & (real <= high))
-        if np.ptp(real) and np.ptp(value):
-            rank = stats.spearmanr(real, value).statistic
+        assert errors.coverage == np.mean((low <= observed)
+                                          & (observed <= high))
+        if np.ptp(observed) and np.ptp(value):
+            rank = stats.spearmanr(observed, value).statistic
             assert errors.spearman == pytest.approx(rank)
         else:
             assert np.isnan(errors.spearman)
@@ -138,7 +139,7 @@ def predictions(observed, values, low, high, in_sample=False) -> Predictions:
         MODELS,
         BENCHMARKS, ('predicted', ),
         extrapolated=np.array(False),
-        real=np.broadcast_to(np.array(observed, float), shape),
+        observed=np.broadcast_to(np.array(observed, float), shape),
         level=0.9,
         **{
             name: np.broadcast_to(np.array(cube), shape)[:, :, None]

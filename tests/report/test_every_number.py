@@ -39,9 +39,9 @@ def boards(draw) -> Leaderboard:
             cells.predicted[place] = Prediction(value, low, high, 0.9,
                                                 *cell[3:])
     known = draw(st.booleans())
-    for pair in cells.real:
+    for pair in cells.observed:
         accuracy = draw(st.none() | FRACTIONS) if known else None
-        cells.real[pair] = NO_DUMP if accuracy is None else accuracy
+        cells.observed[pair] = NO_DUMP if accuracy is None else accuracy
     return cells.board()
 
 
@@ -66,7 +66,7 @@ def test_tables(board):
     check_cells(header, rows)
     assert not re.search(r'\+-|\+/-|±|nan', as_text(board))
     for row in board.rows():
-        for name in ('real', 'predicted', 'low', 'high'):
+        for name in ('observed', 'predicted', 'low', 'high'):
             assert row[name] is None or 0 <= row[name] <= 100
 
 

@@ -22,7 +22,7 @@ UNEVEN = predict(above=0.05)
 
 
 def some_cells(n_benchmarks=2, labels=('predicted', 'mean-loss')):
-    """Real accuracies of 0.5 and predictions of 0.4."""
+    """Observed accuracies of 0.5 and predictions of 0.4."""
     benchmarks = [f'bench-{b}' for b in range(n_benchmarks)]
     cells = make_cells(MODELS, benchmarks, labels, prediction=UNEVEN)
     cells.folders = {model: f'folder-of-{model}' for model in MODELS}
@@ -31,8 +31,8 @@ def some_cells(n_benchmarks=2, labels=('predicted', 'mean-loss')):
 
 def test_differences():
     cells = some_cells(1)
-    cells.real['m1', 'bench-0'] = 0.36
-    cells.real['m2', 'bench-0'] = NO_DUMP
+    cells.observed['m1', 'bench-0'] = 0.36
+    cells.observed['m2', 'bench-0'] = NO_DUMP
 
     def differences() -> tuple[list, str]:
         board = cells.board()
@@ -55,33 +55,33 @@ def test_text():
     cells = some_cells(1)
     cells.predicted['mean-loss', 'm1', 'bench-0'] = NO_DUMP
     # What rounds to nothing has no minus.
-    cells.real['m2', 'bench-0'] = UNEVEN.value + 0.0004
+    cells.observed['m2', 'bench-0'] = UNEVEN.value + 0.0004
     assert as_text(cells.board()).splitlines() == [
-        '                 bench-0',
-        'model               real     predicted   diff     mean-loss   diff',
-        '---------------  -------  ------------  -----  ------------  -----',
-        'm0                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
-        'm1                  50.0  40.0 (30-45)  -10.0             -      -',
-        'm2                  40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
-        'mean abs. error                           6.7                  5.0',
+        '                  bench-0',
+        'model            observed     predicted   diff     mean-loss   diff',
+        '---------------  --------  ------------  -----  ------------  -----',
+        'm0                   50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
+        'm1                   50.0  40.0 (30-45)  -10.0             -      -',
+        'm2                   40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
+        'mean abs. error                            6.7                  5.0',
         '',
         'Percent (90% interval); (any): all from guessing or below to 100; '
         '* a training model; > far from the',
         '  training models: errors are expected to be more than half as large '
         'again.',
-        'diff is predicted minus real; mean abs. error leaves out models '
+        'diff is predicted minus observed; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
-        'predicted: 2 of 3 real accuracies lie outside of their interval, '
-        'where about 0 are expected to: m0',
-        '  on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
+        'predicted: 2 of 3 observed accuracies lie outside of their interval, '
+        'where about 0 are expected to:',
+        '  m0 on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
         'interval 30.0-45.0)',
     ]  # yapf: disable
 
 
 def test_text_without_real_scores():
     cells = some_cells(2, labels=('predicted', ))
-    cells.real = dict.fromkeys(cells.real, NO_DUMP)
+    cells.observed = dict.fromkeys(cells.observed, NO_DUMP)
     lines = as_text(cells.board()).splitlines()
     assert lines[:4] == [
         '       mean of 2             bench-0       bench-1',
@@ -100,20 +100,20 @@ def test_text_without_real_scores():
 def test_all_reasons_are_given():
     cells = some_cells()
     cells.remarks = ('a remark', )
-    cells.real['m1', 'bench-1'] = Missing('not run')
+    cells.observed['m1', 'bench-1'] = Missing('not run')
     for place in product(cells.labels, ('m0', 'm2'), cells.benchmarks):
         cells.predicted[place] = NO_DUMP
     cells.predicted['mean-loss', 'm1', 'bench-0'] = Missing('unknown')
     _, _, *lines, far, remark = cells.board().notes
     assert lines == [
-        'real of m1 on bench-1: not run',
+        'observed of m1 on bench-1: not run',
         'predicted, mean-loss of m0, m2 on all 2 benchmarks: no dump',
         'mean-loss of m1 on bench-0: unknown',
         'No mean where a number on one of the benchmarks is missing; ranks '
-        'count only models that have a real and a predicted one.',
+        'count only models that have an observed and a predicted one.',
     ]
     assert remark == 'a remark'
-    assert far.startswith('predicted: 1 of 1 real accuracies lie outside')
+    assert far.startswith('predicted: 1 of 1 observed accuracies lie outside')
 
 
 def test_nothing_known():
@@ -182,7 +182,7 @@ def test_known_scores_move_the_others():
 
 def test_files(tmp_path):
     cells = some_cells()
-    cells.real['m1', 'bench-1'] = NO_DUMP
+    cells.observed['m1', 'bench-1'] = NO_DUMP
     cells.predicted['mean-loss', 'm1', 'bench-1'] = Missing('unknown')
     cells.predicted['mean-loss', 'm0', 'bench-0'] = predict(
         0.25, 0.1, 0.05, extrapolated=True)
@@ -195,7 +195,7 @@ def test_files(tmp_path):
     assert markdown.startswith(f'{as_markdown(board)}\n\n* Percent')
     header, _, row, *_ = ([cell.strip() for cell in line.split('|')[1:-1]]
                           for line in markdown.splitlines())
-    i = header.index('bench-0 real')
+    i = header.index('bench-0 observed')
     assert header[i + 1:i + 5] == ['predicted', 'diff', 'mean-loss', 'diff']
     assert row[i:i + 3] == ['50.0', '40.0 (30-45)', '-10.0']
     content = json.loads(data)
@@ -219,7 +219,7 @@ def test_files(tmp_path):
     assert rows[7] == dict(
         zip(FIELDS, ('m1', 'bench-1', 'mean-loss', None, None, None, None,
                      None, None, None, 'no dump; unknown', None, None, None)))
-    assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
+    assert rows[6]['missing'] == 'no dump' and rows[6]['observed'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.
     read = list(csv.DictReader(table.splitlines()))

@@ -249,7 +249,7 @@ def test_a_method_without_some_benchmarks_has_no_mean(study):
     more = Predictions.side_by_side({
         **tables, 'part': part
     }, table.models, names)
-    more = replace(study, predictions=replace(more, real=table.real))
+    more = replace(study, predictions=replace(more, observed=table.observed))
     header, *_, means = error_rows(more)
     place = header.index('MSE part')
     assert means[place] == '-' and '-' not in means[2:place]

@@ -39,7 +39,7 @@ def table(names, **changes):
             'high': np.full(shape, .6), 'extrapolated': np.array(False),
             'in_sample': np.array(False)
         } | changes,
-        real=np.array(np.nan),
+        observed=np.array(np.nan),
         level=.9,
         chance=dict(easy=.25, hard=.25))  # yapf: disable
 
