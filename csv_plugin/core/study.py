@@ -16,8 +16,8 @@ from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 
-#: Names of the method under study and of its baseline.
-METHOD, BASELINE = 'salience', 'mean-loss'
+#: Names of the default method and of its baseline.
+SALIENCE, MEAN_LOSS = 'salience', 'mean-loss'
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     }
     predictions = Predictions.side_by_side(by_method, features.models,
                                            observed.benchmarks)
-    return Study(predictors[METHOD], predictions.with_observed(observed))
+    return Study(predictors[SALIENCE], predictions.with_observed(observed))
 
 
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
@@ -132,8 +132,8 @@ def _fit_both(features: FeatureTable, fitted: AccuracyTable,
     check_known('families', fitted.models, families, 'Name its family.')
     groups = [families[model] for model in fitted.models]
     return {
-        METHOD: fit_predictor(features, fitted, groups),
-        BASELINE: fit_mean_loss_predictor(features, fitted, groups)
+        SALIENCE: fit_predictor(features, fitted, groups),
+        MEAN_LOSS: fit_mean_loss_predictor(features, fitted, groups)
     }
 
 

@@ -10,7 +10,7 @@ from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.formatting import ANY, number, percent
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import BenchmarkFit
-from csv_plugin.core.study import (BASELINE, BenchmarkErrors, Study,
+from csv_plugin.core.study import (MEAN_LOSS, BenchmarkErrors, Study,
                                    geometric_mean)
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
@@ -136,7 +136,7 @@ def short_table(study: Study) -> str:
     """
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
-    baseline, own = by_method[BASELINE], by_method[methods[0]]
+    baseline, own = by_method[MEAN_LOSS], by_method[methods[0]]
     judged = judged_benchmarks(study)
     rows = [['benchmark', 'models', 'error', 'of mean loss', 'coverage']]
     rows += [[

@@ -9,7 +9,7 @@ from scipy import stats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Predictions, outliers
 from csv_plugin.core.predictor import NO_OTHER_FAMILY, NOT_RUN
-from csv_plugin.core.study import (BASELINE, METHOD, Study, geometric_mean,
+from csv_plugin.core.study import (MEAN_LOSS, SALIENCE, Study, geometric_mean,
                                    leave_families_out, split_study)
 from tests.tables import Tables, small_tables
 
@@ -29,7 +29,7 @@ def study(tables) -> Study:
     return split(tables, 10)
 
 
-@pytest.mark.parametrize('method', [METHOD, BASELINE])
+@pytest.mark.parametrize('method', [SALIENCE, MEAN_LOSS])
 def test_errors_from_the_tables(tables, study, method):
     """All measures once more, written out for each benchmark."""
     table = study.predictions.select(methods=[method])
@@ -100,7 +100,7 @@ def test_a_single_family():
     tables = small_tables(n_families=1).only('easy')
     with pytest.raises(InputError, match='at least two families'):
         leave_out(tables)
-    assert split(tables, 10).errors(METHOD)['easy'].n_models == 5
+    assert split(tables, 10).errors(SALIENCE)['easy'].n_models == 5
 
 
 @pytest.mark.parametrize('values, mean', [
@@ -125,7 +125,7 @@ def test_what_no_other_family_was_run_on_is_not_predicted(tables):
         assert np.isnan(part[:, 1, 0]).tolist() == [True, *[False] * 17]
     assert table.at(tables.models[own.argmax()], 'easy') == NO_OTHER_FAMILY
     assert table.at(tables.models[0], 'hard') == NOT_RUN
-    errors = sparse.errors(METHOD)['easy']
+    errors = sparse.errors(SALIENCE)['easy']
     assert errors.n_models == own.sum() and np.isnan(errors.mse)
 
 

@@ -35,7 +35,7 @@ from csv_plugin.io.tables import write_csv
 from tools.studies.options import add_number, parser_of, tables_of
 
 #: The default of the package and the baseline beside it.
-METHODS = {'one model': fit_predictor, 'mean loss': fit_mean_loss_predictor}
+METHODS = {'salience': fit_predictor, 'mean loss': fit_mean_loss_predictor}
 #: Numbers of models of all families.
 NUMBERS = (6, 9, 12, 24, 48)
 #: Number of models of some families, as many of each.
