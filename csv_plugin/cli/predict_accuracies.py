@@ -31,8 +31,8 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.io.tables import check_names_in, read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.leaderboards import (Leaderboard, as_text,
-                                            predict_columns, write_leaderboard)
+from csv_plugin.report.leaderboard_tables import as_text, write_leaderboard
+from csv_plugin.report.leaderboards import Leaderboard, predict_columns
 from csv_plugin.report.notes import DIFFERENCES
 from csv_plugin.report.overview import overview
 from csv_plugin.report.screen import shown_path, terminal_width, wrapped

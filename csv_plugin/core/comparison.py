@@ -2,10 +2,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from csv_plugin.core.formatting import plain_tables
 from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
                                    PREDICTOR, RUNS, TEXTS, Difference)
 from csv_plugin.core.paired import PairedAnswers
+from csv_plugin.core.text_tables import text_table
 
 #: Name of the mean over the benchmarks.
 MEAN = 'mean'
@@ -50,8 +50,10 @@ class Comparison:
     def __str__(self) -> str:
         """The tables below their headings, and the verdict."""
         a, b = self.models
-        tables = plain_tables(self.tables())
-        return '\n\n'.join([f'A: {a}\nB: {b}', *tables, repr(self)])
+        parts = [f'A: {a}\nB: {b}']
+        for heading, rows in self.tables():
+            parts += [heading, text_table(rows)]
+        return '\n\n'.join([*parts, repr(self)])
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Return a table of each kind of difference, with its heading.

@@ -1,10 +1,7 @@
-"""Observed and predicted accuracies side by side, to read and as files."""
-import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+"""Leaderboards: observed and predicted accuracies of the models of a run."""
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Optional
 
@@ -12,31 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.escaping import markdown
-from csv_plugin.core.formatting import (number, percent, possible_ranks,
-                                        predicted_cell)
+from csv_plugin.core.formatting import percent
 from csv_plugin.core.model_losses import mixed_engines
-from csv_plugin.core.overall import MEAN_ERROR, NamedJoint, Overall
+from csv_plugin.core.overall import NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
                                         Predictors, collect_features,
                                         known_items, predict_models,
                                         predictable_benchmarks)
 from csv_plugin.core.predictions import OBSERVED, Missing, Predictions
 from csv_plugin.core.progress import Progress
-from csv_plugin.io.files import FilePath, file_set, write_text
-from csv_plugin.io.json_files import write_json
+from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import (item_notes, mean_notes, outcome,
-                                     outside_notes, prediction_notes,
-                                     predictor_notes, reasons)
-from csv_plugin.report.screen import (WIDTH, markdown_table, side_by_side,
-                                      wrapped)
+from csv_plugin.report.notes import (item_notes, mean_notes, prediction_notes,
+                                     predictor_notes)
 
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
-FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'predicted', 'low',
-          'high', 'difference', 'extrapolated', 'in_sample', 'missing',
+FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'items', 'predicted',
+          'low', 'high', 'difference', 'extrapolated', 'in_sample', 'missing',
           'with_scores', 'at_chance', 'expected_error')
 
 #: Numbers of items by model and benchmark.
@@ -89,6 +79,10 @@ class Leaderboard:
         for record in self.predictions.records():
             row = {name: _plain(value) for name, value in record.items()}
             row['predictor'] = row['method']
+            row['items'] = None
+            if row['observed'] is not None:
+                cell = row['model'], row['benchmark']
+                row['items'] = self.items.get(cell)
             row['difference'] = None
             if None not in (row['predicted'], row['observed']):
                 row['difference'] = row['predicted'] - row['observed']
@@ -119,15 +113,16 @@ def predict_run(work_dir: FilePath,
     `Leaderboard`. `progress` wraps the models. `known` and `items` are as in
     `predict_columns`.
     """
-    columns, infos = collect_features(predictors, list(folders.values()),
-                                      partial(read_run_dump, work_dir),
+    read = partial(read_run_dump, work_dir)
+    columns, infos = collect_features(predictors, list(folders.values()), read,
                                       progress)
-    remarks = mixed_engines({
-        model: infos[folder]
-        for model, folder in folders.items() if folder in infos
-    })
-    return predict_columns(columns, folders, predictors, files, observed,
-                           remarks, known, items), columns
+    found = {}
+    for model, folder in folders.items():
+        if folder in infos:
+            found[model] = infos[folder]
+    board = predict_columns(columns, folders, predictors, files, observed,
+                            mixed_engines(found), known, items)
+    return board, columns
 
 
 def predict_columns(
@@ -148,37 +143,35 @@ def predict_columns(
     and benchmark, where known. If they are fewer than those that predictors
     were fitted to, intervals are wider when the accuracies are judged.
     """
-    predictions, joints = predict_models(predictors, columns,
-                                         predictable_benchmarks(predictors),
+    benchmarks = predictable_benchmarks(predictors)
+    predictions, joints = predict_models(predictors, columns, benchmarks,
                                          known, families)
     predictions = predictions.select(folders)
-    missing = {
-        (*cell, OBSERVED): accuracy
-        for cell, accuracy in observed.items()
-        if isinstance(accuracy, Missing)
-    }
+    missing = dict(predictions.missing)
+    for cell, accuracy in observed.items():
+        if isinstance(accuracy, Missing):
+            missing[(*cell, OBSERVED)] = accuracy
     predictions = replace(
         predictions,
-        observed=_observed_accuracies(observed, folders,
-                                      predictions.benchmarks),
-        missing={
-            **predictions.missing,
-            **missing
-        },
+        observed=_observed_accuracies(observed, folders, benchmarks),
+        missing=missing,
         more_noise=_more_noise(predictions, predictors, items))
-    remarks = [*remarks, *item_notes(predictions, items)]
-    joints = {label: joint.renamed(folders) for label, joint in joints.items()}
-    board = Leaderboard.of(predictions, folders,
-                           [*remarks, *predictor_notes(predictors, files)],
-                           joints)
+    notes = [
+        *remarks, *item_notes(predictions, items),
+        *predictor_notes(predictors, files)
+    ]
+    named_joints = {}
+    for label, joint in joints.items():
+        named_joints[label] = joint.renamed(folders)
+    board = Leaderboard.of(predictions, folders, notes, named_joints)
     return replace(board, known=known, items=items)
 
 
 def known_in_run(observed: ObservedAccuracies, folders: Mapping[str, str],
                  benchmarks: Sequence[str]) -> AccuracyTable:
     """Return the accuracies of a run, by the folders of its models."""
-    return scores_alone([*folders.values()], benchmarks,
-                        _observed_accuracies(observed, folders, benchmarks))
+    values = _observed_accuracies(observed, folders, benchmarks)
+    return scores_alone([*folders.values()], benchmarks, values)
 
 
 def _more_noise(predictions: Predictions, predictors: Predictors,
@@ -211,214 +204,3 @@ def _observed_accuracies(observed: ObservedAccuracies, models: Collection[str],
             if not isinstance(accuracy, Missing):
                 values[m, b] = accuracy
     return values
-
-
-def percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
-    """Return fractions in percent, as cells; '-' for NaN."""
-    # Adding 0 turns -0.0 into 0.0.
-    return [
-        number(round(percent(value), 1) + 0.0, form) for value in fractions
-    ]
-
-
-def as_text(board: Leaderboard, width: float = WIDTH) -> str:
-    """Models as rows, notes below; for reading.
-
-    As many benchmarks as fit into the width are side by side.
-    """
-    table = side_by_side(_names(board), _groups(board), 2, width)
-    return '\n\n'.join(filter(None, [table, wrapped(board.notes)]))
-
-
-def as_short_text(board: Leaderboard, width: int) -> str:
-    """Observed accuracies, main predictions and what came out; for a screen.
-
-    At most `width` columns wide. Other predictors, marks and most notes are
-    left to `as_text`.
-    """
-    predictions = board.predictions
-    if not predictions.benchmarks:
-        return wrapped(board.notes, width)
-    foot = _foot(predictions, 'error')
-    table = side_by_side(['', 'model', *predictions.models, *foot],
-                         _short_groups(board), 2, width)
-    # Most lines of what came out, and of reasons for empty cells.
-    most = 6
-    notes = [*outcome(predictions), *reasons(predictions)]
-    if len(notes) > most:
-        notes[most:] = [f'... and {len(notes) - most} more such lines.']
-    notes += [*item_notes(predictions, board.items),
-              *outside_notes(predictions)]  # yapf: disable
-    return f'{table}\n\n{wrapped(notes, width)}'
-
-
-def _short_groups(board: Leaderboard) -> Iterator[list[list[str]]]:
-    """Observed accuracies and main predictions: means, then benchmarks."""
-    predictions, overall = board.predictions, board.overall
-    main = predictions.methods[0]
-    is_known = predictions.has_observed()
-    if len(predictions.main) > 1 and main in overall.methods:
-        p = overall.methods.index(main)
-        size = overall.mean_differences()[p] if is_known else math.nan
-        yield _pair(f'mean of {len(overall.benchmarks)}', main, is_known,
-                    overall.observed, mean_cells(overall, main), size)
-    for b, benchmark in enumerate(predictions.benchmarks):
-        yield _pair(benchmark, main, is_known, predictions.observed[:, b],
-                    predictions.cells(benchmark, main),
-                    predictions.mean_difference(main)[b])
-
-
-def _pair(above: str, main: str, is_known: bool, observed: Iterable[float],
-          cells: Sequence[str], size: float) -> list[list[str]]:
-    """Columns of observed accuracies, where known, and of predictions."""
-    if not is_known:
-        return [[above, main, *cells]]
-    return [['', OBSERVED, *percents(observed), ''],
-            [above, main, *cells, *percents([size])]]
-
-
-def as_markdown(board: Leaderboard) -> str:
-    """Models as rows, all benchmarks side by side."""
-    columns = [_names(board), *chain.from_iterable(_groups(board))]
-    merged = []
-    for column in columns:
-        # One line of header for the benchmark and the predictor.
-        merged.append([' '.join(column[:2]), *column[2:]])
-    return markdown_table(list(zip(*merged)))
-
-
-def _foot(predictions: Predictions, cell: str = '') -> list[str]:
-    """The last cell of a column, only in tables with observed accuracies."""
-    return [cell] if predictions.has_observed() else []
-
-
-def _names(board: Leaderboard) -> list[str]:
-    """The column with the names of the models."""
-    foot = _foot(board.predictions, MEAN_ERROR)
-    return ['', 'model', *board.predictions.models, *foot]
-
-
-def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
-    """Columns of the means, then of each benchmark, in groups.
-
-    A column has two lines of header, the models and, where observed accuracies
-    are known, the mean difference.
-    """
-    predictions = board.predictions
-    # There are no means of a single benchmark.
-    if len(predictions.main) > 1 and (columns := _of_means(board)):
-        yield columns
-    is_known = predictions.has_observed()
-    foot = _foot(predictions)
-    for b, benchmark in enumerate(predictions.benchmarks):
-        observed = percents(predictions.observed[:, b])
-        columns = [['', OBSERVED, *observed, *foot]] if is_known else []
-        for label in predictions.methods:
-            cells = predictions.cells(benchmark, label)
-            columns.append(['', label, *cells, *foot])
-            if is_known:
-                gaps = predictions.difference(label)[:, b]
-                size = predictions.mean_difference(label)[b]
-                columns.append(
-                    ['', 'diff', *percents(gaps, '+.1f'), *percents([size])])
-        columns[0][0] = benchmark
-        yield columns
-
-
-def _of_means(board: Leaderboard) -> list[list[str]]:
-    """Means over the main benchmarks and ranks by them, the observed first.
-
-    Means of training models are marked. There are none where no benchmark is
-    predictable yet.
-    """
-    predictions, overall = board.predictions, board.overall
-    if not overall.benchmarks:
-        return []
-    foot = _foot(predictions)
-    is_known = predictions.select(benchmarks=predictions.main).has_observed()
-    columns = []
-    if is_known:
-        columns += [['', OBSERVED, *percents(overall.observed), *foot],
-                    ['', 'rank', *_ranks(overall.observed_ranks()), *foot]]
-    gaps = overall.differences()
-    for p, size in enumerate(overall.mean_differences()):
-        label = overall.methods[p]
-        columns += [['', label, *mean_cells(overall, label), *foot],
-                    ['', 'rank', *rank_cells(overall, label), *foot]]
-        if is_known:
-            columns.append(
-                ['', 'diff', *percents(gaps[:, p], '+.1f'), *percents([size])])
-    if columns:
-        columns[0][0] = f'mean of {len(overall.benchmarks)}'
-    return columns
-
-
-def mean_cells(overall: Overall, method: str) -> list[str]:
-    """Return predicted means in percent, with intervals where known.
-
-    Means of training models have a `*`; '-' stands for no mean.
-    """
-    p = overall.methods.index(method)
-    marks = ['*' * bool(fitted) for fitted in overall.in_sample[:, p]]
-    values = overall.values[:, p]
-    view = overall.views.get(method)
-    if view is None:
-        return [cell + mark for cell, mark in zip(percents(values), marks)]
-    return [
-        predicted_cell(value, low, high, marks=mark)
-        for value, low, high, mark in zip(values, view.low, view.high, marks)
-    ]
-
-
-def rank_cells(overall: Overall, method: str) -> list[str]:
-    """Return ranks by predicted means: ranges, such as '2-4', where known."""
-    view = overall.views.get(method)
-    if view is None:
-        p = overall.methods.index(method)
-        return _ranks(overall.predicted_ranks()[:, p])
-    return [*map(possible_ranks, view.first, view.last)]
-
-
-def _ranks(ranks: Iterable[float]) -> list[str]:
-    return [number(rank, '.0f') for rank in ranks]
-
-
-def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
-    """Write `stem.txt`, `.md`, `.csv` and `.json`.
-
-    Files are replaced if they exist, and the folder is made. CSV and JSON
-    contain the `rows`, JSON also the notes, the folders, known accuracies that
-    the predictions are conditioned on, and accuracies at random guessing.
-    """
-    rows = list(board.rows())
-    content = {
-        'models': board.predictions.models,
-        'benchmarks': board.predictions.benchmarks,
-        'predictors': board.predictions.methods,
-        'rows': rows,
-        'chance': {
-            name: percent(level)
-            for name, level in board.predictions.chance.items()
-        },
-        'folders': dict(board.folders),
-        'items': [[*cell, n_items] for cell, n_items in board.items.items()],
-        'known': {
-            model: {
-                name: percent(accuracy)
-                for name, accuracy in row.items() if accuracy is not None
-            }
-            for model, row in board.known.to_dict().items()
-        } if board.known else {},
-        'notes': board.notes,
-    }
-    with file_set(Path(stem).parent):
-        write_text(f'{stem}.txt', f'{as_text(board)}\n')
-        write_markdown(f'{stem}.md', board)
-        write_csv(f'{stem}.csv', FIELDS, (list(row.values()) for row in rows))
-        write_json(f'{stem}.json', content)
-
-
-def write_markdown(path: FilePath, board: Leaderboard) -> None:
-    """Write a leaderboard as a Markdown table with its notes as a list."""
-    notes = [f'* {markdown(note)}' for note in board.notes]
-    write_text(path, '\n'.join([as_markdown(board), '', *notes, '']))

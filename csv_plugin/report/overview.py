@@ -9,9 +9,10 @@ import numpy as np
 
 from csv_plugin.core.formatting import interval, number, percent
 from csv_plugin.core.predictions import OBSERVED, Predictions
-from csv_plugin.report.leaderboards import (Leaderboard, mean_cells, percents,
-                                            rank_cells)
-from csv_plugin.report.screen import columns_that_fit, text_table
+from csv_plugin.core.text_tables import columns_that_fit, text_table
+from csv_plugin.report.leaderboard_tables import (mean_cells, percents,
+                                                  rank_cells)
+from csv_plugin.report.leaderboards import Leaderboard
 
 #: Columns of a single model; the third has the marks of `MARKS`.
 _HEADER = 'benchmark', 'predicted', '', 'interval', 'chance', 'expected error'

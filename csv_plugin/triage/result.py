@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.formatting import (counted, number, plain_tables,
-                                        possible_ranks, predicted_cell)
+from csv_plugin.core.formatting import (counted, number, possible_ranks,
+                                        predicted_cell)
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.overall import Order, order_of
 from csv_plugin.core.predictions import MARKS, Predictions
+from csv_plugin.core.text_tables import text_table
 from csv_plugin.triage.runs import Run
 
 #: Name of the row with the mean over the benchmarks.
@@ -117,7 +118,10 @@ class Triage:
 
     def __str__(self) -> str:
         """The tables below their headings, and the legend."""
-        return '\n\n'.join(plain_tables(self.tables()) + self.legend())
+        parts = []
+        for heading, rows in self.tables():
+            parts += [heading, text_table(rows)]
+        return '\n\n'.join([*parts, *self.legend()])
 
     def among(self, names: Collection[str]) -> 'Triage':
         """Return the triage of some of the ends, ranked among themselves."""

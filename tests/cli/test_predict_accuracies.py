@@ -172,7 +172,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
                       for file in ('fit/leaderboard.md', 'out/leaderboard.md'))
     assert predicted[0][:2] == ['model', 'mean of 2 predicted']
     assert fit[0][1:4] == ['mean of 2 observed', 'rank', 'salience']
-    row, = (row for row in predicted if row[:1] == fit[2][:1])
+    row, *_ = (row for row in predicted if row[:1] == fit[2][:1])
     assert row[1] == fit[2][3]
     # Models that cannot be told apart share possible ranks.
     assert any('-' in cells[2] for cells in predicted[2:])

@@ -7,7 +7,8 @@ from scipy import stats
 
 from csv_plugin.core.overall import NamedJoint, Overall, ranks
 from csv_plugin.core.predictions import NOT_YET, Predictions
-from csv_plugin.report.leaderboards import Leaderboard, as_text
+from csv_plugin.report.leaderboard_tables import as_text
+from csv_plugin.report.leaderboards import Leaderboard
 from tests.runs import dump, model_losses, train
 
 NAN = float('nan')

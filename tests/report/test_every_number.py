@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.predictions import Prediction, outliers
 from csv_plugin.extras.page.rendering import render
-from csv_plugin.report.leaderboards import Leaderboard, as_markdown, as_text
+from csv_plugin.report.leaderboard_tables import as_markdown, as_text
+from csv_plugin.report.leaderboards import Leaderboard
 from tests.extras.page.pages import make_page
 from tests.report.boards import NO_DUMP, make_cells
 
@@ -60,10 +61,10 @@ def check_cells(header, rows):
 @settings(max_examples=20, deadline=None)
 @given(boards())
 def test_tables(board):
-    lines = as_markdown(board).splitlines()
-    header, _, *rows = ([cell.strip() for cell in line.split('|')[2:-1]]
-                        for line in lines)
-    check_cells(header, rows)
+    for table in as_markdown(board).split('\n\n'):
+        header, _, *rows = ([cell.strip() for cell in line.split('|')[2:-1]]
+                            for line in table.splitlines())
+        check_cells(header, rows)
     assert not re.search(r'\+-|\+/-|±|nan', as_text(board))
     for row in board.rows():
         for name in ('observed', 'predicted', 'low', 'high'):

@@ -1,6 +1,7 @@
 """Leaderboards: every cell has a number or a reason, in all formats."""
 import csv
 import json
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -10,9 +11,11 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.formatting import interval
 from csv_plugin.core.predictions import Missing
-from csv_plugin.report.leaderboards import (FIELDS, as_markdown, as_text,
-                                            mean_cells, predict_columns,
-                                            rank_cells, write_leaderboard)
+from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
+                                                  as_text, mean_cells,
+                                                  rank_cells,
+                                                  write_leaderboard)
+from csv_plugin.report.leaderboards import FIELDS, predict_columns
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import dump, model_losses, train
 
@@ -195,9 +198,12 @@ def test_files(tmp_path):
     assert markdown.startswith(f'{as_markdown(board)}\n\n* Percent')
     header, _, row, *_ = ([cell.strip() for cell in line.split('|')[1:-1]]
                           for line in markdown.splitlines())
-    i = header.index('bench-0 observed')
-    assert header[i + 1:i + 5] == ['predicted', 'diff', 'mean-loss', 'diff']
-    assert row[i:i + 3] == ['50.0', '40.0 (30-45)', '-10.0']
+    assert header == [
+        'model', 'mean of 2 observed', 'rank', 'predicted', 'rank',
+        'bench-0 observed', 'predicted'
+    ]
+    assert row[5:] == ['50.0', '40.0 (30-45)']
+    assert 'differences and marks are in leader.board.csv.' in markdown
     content = json.loads(data)
     rows = content.pop('rows')
     assert content == {
@@ -214,11 +220,11 @@ def test_files(tmp_path):
     assert [(r['model'], r['benchmark'], r['predictor']) for r in rows
             ] == [*product(MODELS, cells.benchmarks, cells.labels)]
     assert rows[1] == dict(
-        zip(FIELDS, ('m0', 'bench-0', 'mean-loss', 50, 25, 15,
+        zip(FIELDS, ('m0', 'bench-0', 'mean-loss', 50, None, 25, 15,
                      pytest.approx(30), -25, 1, 0, '', 0, 0, None)))
     assert rows[7] == dict(
-        zip(FIELDS, ('m1', 'bench-1', 'mean-loss', None, None, None, None,
-                     None, None, None, 'no dump; unknown', None, None, None)))
+        zip(FIELDS, ('m1', 'bench-1', 'mean-loss', *[None] * 8,
+                     'no dump; unknown', None, None, None)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['observed'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.
@@ -227,3 +233,36 @@ def test_files(tmp_path):
         k: '' if v is None else str(v)
         for k, v in row.items()
     } for row in rows] == read
+
+
+def test_items_stand_beside_the_accuracies_of_them(tmp_path):
+    cells = some_cells()
+    cells.observed['m1', 'bench-1'] = NO_DUMP
+    items = {(model, 'bench-1'): 100 + m for m, model in enumerate(MODELS)}
+    board = replace(cells.board(), items=items)
+    table = as_short_text(board, 80, 'board.txt').split('\n\n')[1]
+    assert table.splitlines() == [
+        '        bench-1',
+        'model  observed  items     predicted',
+        '-----  --------  -----  ------------',
+        'm0         50.0    100  40.0 (30-45)',
+        'm1            -      -  40.0 (30-45)',
+        'm2         50.0    102  40.0 (30-45)',
+        'error                           10.0',
+    ]
+    assert '| bench-1 observed | items |' in re.sub(' +', ' ',
+                                                    as_markdown(board))
+    found = [row['items'] for row in board.rows()
+             if row['benchmark'] == 'bench-1']  # yapf: disable
+    assert found == [100, 100, None, None, 102, 102]
+
+
+def test_markdown_is_not_wide():
+    """All models on many benchmarks: a few benchmarks a table."""
+    board = make_cells(MODELS, [f'bench-{b}' for b in range(40)],
+                       ('p', 'q')).board()
+    tables = as_markdown(board).split('\n\n')
+    assert len(tables) > 10
+    assert max(map(len, '\n'.join(tables).splitlines())) <= 110
+    assert all(table.count('| m1 ') == 1 for table in tables)
+    assert sum(table.count(' observed |') for table in tables) == 41

@@ -9,9 +9,10 @@ import pytest
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.study import Study, geometric_mean, split_study
+from csv_plugin.core.text_tables import text_table
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report.notes import learning_notes
-from csv_plugin.report.screen import markdown_table, text_table
+from csv_plugin.report.screen import markdown_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
                                             expected_line, fit_cells,
                                             leaderboard, summary,

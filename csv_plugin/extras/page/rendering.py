@@ -19,7 +19,8 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.report.leaderboards import Leaderboard, mean_cells, rank_cells
+from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
+from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
 #: Steps of colour between no weight and full weight.

@@ -12,7 +12,8 @@ from csv_plugin.extras.heat_maps import HeatMap, Piece, full_weight
 from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
                                               PredictorFile, heat_sections,
                                               render)
-from csv_plugin.report.leaderboards import Leaderboard, mean_cells
+from csv_plugin.report.leaderboard_tables import mean_cells
+from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.study_tables import fit_cells
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)

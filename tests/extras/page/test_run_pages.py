@@ -7,7 +7,7 @@ from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.report.leaderboards import write_leaderboard
+from csv_plugin.report.leaderboard_tables import write_leaderboard
 from tests.extras.page.pages import MODELS, page_cells, page_run
 from tests.runs import TEXTS, train, true_accuracy, write_summary
 
