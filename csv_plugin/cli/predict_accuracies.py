@@ -24,6 +24,7 @@ from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.predicting import ModelColumns, collect_features
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import check_target
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.model_tables import read_loss_features
@@ -35,7 +36,7 @@ from csv_plugin.report.leaderboard_tables import as_text, write_leaderboard
 from csv_plugin.report.leaderboards import Leaderboard, predict_columns
 from csv_plugin.report.notes import DIFFERENCES
 from csv_plugin.report.overview import overview
-from csv_plugin.report.screen import shown_path, terminal_width, wrapped
+from csv_plugin.report.screen import shown_path, terminal_width
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Tables of texts for a screen.
+"""Tables and notes for a screen.
 
 A table is a list of columns, and a column is a list of cells, the header
 first. Columns that do not fit beside each other follow in blocks below, each
@@ -6,6 +6,7 @@ of which begins with the first column again.
 """
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
@@ -76,6 +77,17 @@ def blocks_that_fit(names: Column, groups: Iterable[Sequence[Column]],
             blocks[-1].extend(part)
             room -= part_width
     return blocks
+
+
+def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
+    """Return notes in lines of at most `WIDTH`; they go on with an indent."""
+    wrapper = textwrap.TextWrapper(
+        min(width, WIDTH),
+        subsequent_indent='  ',
+        break_long_words=False,
+        break_on_hyphens=False)
+    filled = [wrapper.fill(one_line(note)) for note in notes]
+    return '\n'.join(filled)
 
 
 def columns_that_fit(columns: Sequence[Column], width: float) -> int:

@@ -26,7 +26,7 @@ from csv_plugin.core.predicting import (known_items, or_missing,
                                         predictable_benchmarks)
 from csv_plugin.core.predictions import Missing, Prediction, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.text_tables import WIDTH
+from csv_plugin.core.text_tables import WIDTH, wrapped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.predictors import load_predictor
@@ -43,8 +43,7 @@ from csv_plugin.report.leaderboard_tables import (as_short_text,
                                                   write_leaderboard)
 from csv_plugin.report.leaderboards import (Leaderboard, known_in_run,
                                             predict_run)
-from csv_plugin.report.screen import (next_line, shown_path, terminal_width,
-                                      wrapped)
+from csv_plugin.report.screen import next_line, shown_path, terminal_width
 
 #: Mode of the rows of losses.
 LOSS_MODE = 'loss'

@@ -8,8 +8,7 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.noise import (BETTER, LOSS, PREDICTED, SAME, WORSE,
                                    Difference)
-from csv_plugin.core.text_tables import WIDTH, text_table
-from csv_plugin.report.screen import wrapped
+from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 
 #: Beginnings of the sentence on what came out.
 _SENTENCES = {

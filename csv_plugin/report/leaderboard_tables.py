@@ -14,13 +14,14 @@ from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import OBSERVED
-from csv_plugin.core.text_tables import WIDTH, blocks_that_fit, side_by_side
+from csv_plugin.core.text_tables import (WIDTH, blocks_that_fit, side_by_side,
+                                         wrapped)
 from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import FIELDS, Leaderboard
 from csv_plugin.report.notes import item_notes, outcome, outside_notes, reasons
-from csv_plugin.report.screen import markdown_list, markdown_table, wrapped
+from csv_plugin.report.screen import markdown_list, markdown_table
 
 Column = list[str]
 

@@ -1,9 +1,8 @@
-"""Notes, paths and tables in Markdown, for the terminal and for files."""
+"""Paths, commands and Markdown, for the terminal and for files."""
 import math
 import os
 import shlex
 import shutil
-import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -41,17 +40,6 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 def markdown_list(notes: Iterable[str]) -> list[str]:
     """Return notes as items of a list in Markdown, one line each."""
     return [f'* {markdown(note)}' for note in notes]
-
-
-def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
-    """Return notes in lines of at most `WIDTH`; they go on with an indent."""
-    wrapper = textwrap.TextWrapper(
-        min(width, WIDTH),
-        subsequent_indent='  ',
-        break_long_words=False,
-        break_on_hyphens=False)
-    filled = [wrapper.fill(one_line(note)) for note in notes]
-    return '\n'.join(filled)
 
 
 def next_line(*command: FilePath) -> str:

@@ -12,13 +12,13 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import BenchmarkFit
 from csv_plugin.core.study import (MEAN_LOSS, BenchmarkErrors, Study,
                                    geometric_mean)
-from csv_plugin.core.text_tables import text_table
+from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import (learning_notes, outlier_notes,
                                      outside_notes)
-from csv_plugin.report.screen import markdown_table, wrapped
+from csv_plugin.report.screen import markdown_table
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample', 'at_chance',

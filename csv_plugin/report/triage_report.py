@@ -3,11 +3,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.text_tables import WIDTH, text_table
+from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.screen import wrapped
 from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
                                       LEAST_PROBABILITY, LONGER, STOP, Triage)
 

@@ -101,18 +101,19 @@ def judge(
     for run in runs:
         forecast = None if run.finished else earlier.forecast(run)
         if run.finished or forecast:
-            ends.append(
-                _Ahead(
-                    End(run.name, float(run.tokens[-1]), run.budget),
-                    run.checkpoints[-1], forecast))
+            end = End(run.name, float(run.tokens[-1]), run.budget)
+            ends.append(_Ahead(end, run.checkpoints[-1], forecast))
     return _triage(predictor, features, runs, ends, measure, notes, known)
 
 
 def _with_features(described: Mapping[str, Checkpoint],
                    features: FeatureTable) -> dict[str, Checkpoint]:
     """Return the checkpoints that have features."""
-    known = set(features.models)
-    return {name: point for name, point in described.items() if name in known}
+    found = {}
+    for name, point in described.items():
+        if name in features.models:
+            found[name] = point
+    return found
 
 
 def judge_sizes(predictor: Predictor, features: FeatureTable,
@@ -155,10 +156,11 @@ def _families(predictor: Predictor,
               past: Mapping[str, Checkpoint]) -> dict[str, str]:
     """Families of the earlier runs that the predictor was fitted to."""
     fitted = dict(zip(predictor.fit_models, predictor.families))
-    return {
-        point.run: fitted[name]
-        for name, point in past.items() if name in fitted
-    }
+    families = {}
+    for name, point in past.items():
+        if name in fitted:
+            families[point.run] = fitted[name]
+    return families
 
 
 class _Ahead(NamedTuple):
@@ -182,8 +184,12 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             'predictor', 'benchmarks with other names than that of the mean '
             'over them', repr(OVERALL), 'Fit it with another name.')
     # Checkpoints and the end of a run share errors, as models of a family do.
-    families = {name: run.name for run in runs for name in run.checkpoints}
-    tables = [features.select(tuple(families))]
+    families = {}
+    for run in runs:
+        for name in run.checkpoints:
+            families[name] = run.name
+    checkpoints = list(families)
+    tables = [features.select(tuple(checkpoints))]
     # The row of the table that an end is, by the end's name.
     rows = {}
     for end, last, losses in ends:
@@ -193,33 +199,34 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             row = f'end of the training of {end.name}'
             rows[end.name] = row
             families[row] = end.name
-            tables.append(
-                FeatureTable((row, ), features.columns,
-                             losses_of(predictor, losses.logs[None])))
+            at_end = losses_of(predictor, losses.logs[None])
+            tables.append(FeatureTable((row, ), features.columns, at_end))
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
     places = [table.models.index(row) for row in rows.values()]
-    at_ends = with_loss_errors(
+    joint_of_ends = with_loss_errors(
         joint.take(np.array(places, int)), predictor,
         table.select(tuple(rows.values())), [part.losses for part in ends])
-    uncertain = predictor.predictions(at_ends, tuple(rows), LEVEL)
+    forecasts = predictor.predictions(joint_of_ends, tuple(rows), LEVEL)
     # Marks, such as that of losses far from the training models, come from the
     # expected losses: uncertain losses alone set no mark.
-    marks = {mark: getattr(found.select(rows), mark) for mark in MARKS}
-    forecasts = replace(uncertain, **marks)
-    checkpoints = [name for run in runs for name in run.checkpoints]
+    expected = found.select(rows)
+    for mark in MARKS:
+        forecasts = replace(forecasts, **{mark: getattr(expected, mark)})
     notes = [*notes, *_notes_on_result(found, forecasts, known)]
     return Triage.of(measure, runs, found.select(checkpoints),
-                     [part.end for part in ends], forecasts, at_ends, notes)
+                     [part.end for part in ends], forecasts, joint_of_ends,
+                     notes)
 
 
 def _notes_on_result(found: Predictions, forecasts: Predictions,
                      known: Optional[AccuracyTable]) -> Iterator[str]:
     """Yield notes on known accuracies, and on what means leave out."""
-    if known is not None and np.isnan(
-            known.spread(found.models, found.benchmarks).values).all():
-        yield ('None of the known accuracies was used: they belong to other '
-               'checkpoints or other benchmarks.')
+    if known is not None:
+        used = known.spread(found.models, found.benchmarks)
+        if np.isnan(used.values).all():
+            yield ('None of the known accuracies was used: they belong to '
+                   'other checkpoints or other benchmarks.')
     if forecasts.not_yet:
         yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
                'leave it out.')
@@ -228,7 +235,7 @@ def _notes_on_result(found: Predictions, forecasts: Predictions,
 def _check_apart(chosen: Mapping[str, Checkpoint],
                  past: Mapping[str, Checkpoint]) -> None:
     """Refuse a run that is in the history too."""
-    earlier = {point.run for point in past.values()}
+    earlier = [point.run for point in past.values()]
     for point in chosen.values():
         if point.run in earlier:
             raise InputError(f'run {point.run!r}',
@@ -243,16 +250,18 @@ def _check_measures(chosen: Mapping[str, Checkpoint],
 
     One kind of runs counts training tokens then, the other steps.
     """
-    measures = [
-        choose_measure([*part.values()]) for part in (chosen, past) if part
-    ]
-    ends = known_budgets(chosen.values())
-    without = [p.run for p in chosen.values() if p.run not in ends]
-    if without and len({*measures}) > 1:
-        raise InputError(
-            f'run {without[0]!r}', f'its {measures[1]}, as of earlier runs',
-            f'only {measures[0]}', 'Give the end of the run (--budget), or '
-            'tokens of all checkpoints in a table (--checkpoints).')
+    measure = choose_measure([*chosen.values()])
+    measure_before = measure
+    if past:
+        measure_before = choose_measure([*past.values()])
+    budgets = known_budgets(chosen.values())
+    for point in chosen.values():
+        if point.run not in budgets and measure != measure_before:
+            raise InputError(
+                f'run {point.run!r}',
+                f'its {measure_before}, as of earlier runs', f'only {measure}',
+                'Give the end of the run (--budget), or tokens of all '
+                'checkpoints in a table (--checkpoints).')
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:
@@ -261,8 +270,9 @@ def first_reason(refused: Mapping[str, str], default: str) -> str:
     >>> first_reason({'a': 'it has no step.', 'b': 'it is short.'}, 'none')
     'a: it has no step'
     """
-    reasons = [f'{name}: {reason}' for name, reason in refused.items()]
-    return reasons[0].rstrip('.') if reasons else default
+    for name, reason in refused.items():
+        return f'{name}: {reason}'.rstrip('.')
+    return default
 
 
 def _notes(measure: str, runs: Sequence[Run], described: Mapping[str,
@@ -275,16 +285,20 @@ def _notes(measure: str, runs: Sequence[Run], described: Mapping[str,
     for run in runs:
         for note in _notes_on(run, earlier):
             named.setdefault(note, []).append(run.name)
-    unbegun = {point.run for point in described.values()}
-    unbegun.difference_update(run.name for run in runs)
-    if unbegun:
-        named['nothing is forecast: there is no checkpoint yet.'] = sorted(
-            unbegun)
+    with_checkpoint = [run.name for run in runs]
+    without = set()
+    for point in described.values():
+        if point.run not in with_checkpoint:
+            without.add(point.run)
+    if without:
+        note = 'nothing is forecast: there is no checkpoint yet.'
+        named[note] = sorted(without)
     for note, names in named.items():
         yield f'{", ".join(names)}: {note}'
 
 
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
+    """Yield notes on one run: equal losses, and why forecasts are missing."""
     first: dict[float, str] = {}
     for name, loss in zip(run.checkpoints, run.mean_loss):
         twin = first.setdefault(float(loss), name)
@@ -315,18 +329,22 @@ def _backtest_notes(predictor: Predictor, features: FeatureTable,
                     earlier: EarlierRuns) -> Iterator[str]:
     """Yield what the back-test says of forecasts, by share of the training.
     """
-    for share in sorted({run.shares[-1] for run in runs if not run.finished}):
+    shares = set()
+    for run in runs:
+        if not run.finished:
+            shares.add(run.shares[-1])
+    for share in sorted(shares):
         law = earlier.law(share)
-        if law is not None:
-            forecast, now = backtest_errors(predictor, features, law)
-            others = 'families'
-            if len(set(law.families)) == len(law.runs):
-                others = 'runs'
-            yield (f'Back-test: {len(law.runs)} earlier runs were forecast '
-                   f'after {100 * share:.3g} % of the training from the other '
-                   f'{others}. The mean absolute error over runs and '
-                   f'benchmarks was {100 * forecast:.1f} points; without a '
-                   f'gain it is {100 * now:.1f} points.')
+        if law is None:
+            continue
+        forecast, now = backtest_errors(predictor, features, law)
+        n_families, n_runs = len(set(law.families)), len(law.runs)
+        others = 'runs' if n_families == n_runs else 'families'
+        yield (f'Back-test: {n_runs} earlier runs were forecast after '
+               f'{100 * share:.3g} % of the training from the other {others}. '
+               'The mean absolute error over runs and benchmarks was '
+               f'{100 * forecast:.1f} points; without a gain it is '
+               f'{100 * now:.1f} points.')
 
 
 def backtest_errors(predictor: Predictor, features: FeatureTable,
@@ -337,11 +355,12 @@ def backtest_errors(predictor: Predictor, features: FeatureTable,
     from the losses at the time of the forecast. Both are differences from the
     accuracies predicted at the ends of the runs.
     """
-    found = []
+    accuracies = []
     for states in (law.end, law.cross_validated, law.now):
         losses = losses_of(predictor, states[:, 1:])
         table = FeatureTable(law.runs, features.columns, losses)
-        found.append(predictor.joint(table).accuracies)
-    end, forecast, now = found
-    return float(np.abs(end - forecast).mean()), float(
-        np.abs(end - now).mean())
+        accuracies.append(predictor.joint(table).accuracies)
+    end, forecast, now = accuracies
+    error = np.abs(forecast - end).mean()
+    error_without_gain = np.abs(now - end).mean()
+    return float(error), float(error_without_gain)

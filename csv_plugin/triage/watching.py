@@ -70,25 +70,24 @@ class TriageJob:
                              first_reason(refused, 'no dump'),
                              'Name other places, or leave the history out.')
         described = describe_checkpoints(earlier, self._table)
-        names = {checkpoint.run for checkpoint in described.values()}
-        return names, FeatureTable.concatenate(self._features_of(written))
+        runs = {checkpoint.run for checkpoint in described.values()}
+        return runs, self._features_of(written)
 
     def history_features(self) -> FeatureTable:
         """Return the features of the earlier runs; errors as when read."""
         return self._read_history()[1]
 
-    def _features_of(
-            self, written: Mapping[str, _DumpVersion]) -> list[FeatureTable]:
-        """Features of dumps, without those that were refused.
-
-        An empty table comes first, for where no dump can be used.
-        """
+    def _features_of(self, written: Mapping[str,
+                                            _DumpVersion]) -> FeatureTable:
+        """Features of dumps, without those that were refused."""
         columns = self.predictor.columns
-        found = [FeatureTable((), columns, np.zeros((0, len(columns.units))))]
+        no_losses = np.zeros((0, len(columns.units)))
+        # The empty table is for where no dump can be used.
+        found = [FeatureTable((), columns, no_losses)]
         for version in written.values():
             if version in self._features:
                 found.append(self._features[version])
-        return found
+        return FeatureTable.concatenate(found)
 
     def update(self, progress: Progress = iter) -> Triage:
         """Read the new checkpoints and judge all.
@@ -102,8 +101,7 @@ class TriageJob:
         if self.known:
             known, notes = read_known(self.known, written,
                                       self.predictor.names, self.may_come)
-        triage = judge(self.predictor,
-                       FeatureTable.concatenate(self._features_of(written)),
+        triage = judge(self.predictor, self._features_of(written),
                        describe_checkpoints(dumps, self._table),
                        describe_checkpoints(earlier, self._table), self.budget,
                        refused, known)
@@ -113,14 +111,18 @@ class TriageJob:
               written: Mapping[str, _DumpVersion],
               progress: Progress = iter) -> dict[str, str]:
         """Read new dumps; return the reasons why some cannot be used."""
+        new = []
+        for name, version in written.items():
+            if version not in self._features:
+                new.append(name)
         refused = {}
-        new = [name for name in written if written[name] not in self._features]
         for name in progress(new):
-            columns = or_missing(self._columns, written[name][0])
-            if isinstance(columns, Missing):
-                refused[name] = columns.reason
+            place, _ = written[name]
+            features = or_missing(self._columns, place)
+            if isinstance(features, Missing):
+                refused[name] = features.reason
             else:
-                self._features[written[name]] = columns
+                self._features[written[name]] = features
         return refused
 
     def _columns(self, dump: DumpPlace) -> FeatureTable:
@@ -129,6 +131,7 @@ class TriageJob:
 
 
 def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
+    """The versions of the dumps as their files are now, by name."""
     return {name: (place, place.stamp()) for name, place in dumps.items()}
 
 
