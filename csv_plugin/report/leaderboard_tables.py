@@ -28,7 +28,7 @@ Column = list[str]
 #: Lines of header of each column.
 _N_HEADERS = 2
 #: Width of the text of a table in Markdown; its frames take a third more.
-_MARKDOWN_WIDTH = 75
+_MARKDOWN_WIDTH = 84
 
 
 def as_text(board: Leaderboard, width: float = WIDTH) -> str:
@@ -69,7 +69,7 @@ def as_short_text(board: Leaderboard, width: int, rest: str) -> str:
 def as_markdown(board: Leaderboard) -> str:
     """Return main predictions with ranks, as tables of a few benchmarks each.
 
-    Lines have about `WIDTH` characters unless names are long.
+    Lines have at most about 120 characters unless names are long.
     """
     blocks = blocks_that_fit(
         _names(board, MEAN_ERROR), _main_groups(board, with_ranks=True),

@@ -263,6 +263,6 @@ def test_markdown_is_not_wide():
                        ('p', 'q')).board()
     tables = as_markdown(board).split('\n\n')
     assert len(tables) > 10
-    assert max(map(len, '\n'.join(tables).splitlines())) <= 110
+    assert max(map(len, '\n'.join(tables).splitlines())) <= 120
     assert all(table.count('| m1 ') == 1 for table in tables)
     assert sum(table.count(' observed |') for table in tables) == 41
