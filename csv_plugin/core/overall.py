@@ -32,10 +32,13 @@ class NamedJoint(NamedTuple):
 
     def renamed(self, names: Mapping[str, str]) -> 'NamedJoint':
         """Return the models among `names`, which has old names by new ones."""
-        kept = [new for new, old in names.items() if old in self.models]
-        rows = places([names[new] for new in kept], self.models)
-        return NamedJoint(
-            tuple(kept), self.benchmarks, self.joint.take(np.array(rows, int)))
+        kept, rows = [], []
+        for new, old in names.items():
+            if old in self.models:
+                kept.append(new)
+                rows.append(self.models.index(old))
+        joint = self.joint.take(np.array(rows, int))
+        return NamedJoint(tuple(kept), self.benchmarks, joint)
 
 
 class MeanView(NamedTuple):
@@ -83,23 +86,29 @@ class Overall:
         Methods without any mean are dropped. `joints` are those of the
         methods, where known.
         """
-        predictions = predictions.select(benchmarks=[
-            name for name in predictions.main
-            if name not in predictions.not_yet
-        ])
+        names = []
+        for name in predictions.main:
+            if name not in predictions.not_yet:
+                names.append(name)
+        predictions = predictions.select(benchmarks=names)
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
-        kept = ~np.isnan(values).all(axis=0)
-        fitted = predictions.in_sample[:, chosen].any(axis=1)
-        overall = cls(predictions.models,
-                      tuple(compress(predictions.benchmarks, chosen)),
-                      tuple(compress(predictions.methods, kept)),
-                      _means(predictions.observed[:, chosen]), values[:, kept],
-                      (fitted & ~np.isnan(values))[:, kept], {})
-        views = {
-            method: overall._view(method, joints[method], predictions.level)
-            for method in overall.methods if method in joints
-        }
+        has_mean = ~np.isnan(values)
+        kept = has_mean.any(axis=0)
+        is_fitted = predictions.in_sample[:, chosen].any(axis=1)
+        overall = cls(
+            predictions.models,
+            tuple(compress(predictions.benchmarks, chosen)),
+            tuple(compress(predictions.methods, kept)),
+            _means(predictions.observed[:, chosen]),
+            values[:, kept],
+            in_sample=(is_fitted & has_mean)[:, kept],
+            views={})
+        views = {}
+        for method in overall.methods:
+            if method in joints:
+                views[method] = overall._view(method, joints[method],
+                                              predictions.level)
         return replace(overall, views=views)
 
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
@@ -132,7 +141,9 @@ class Overall:
         """
         found = np.full(len(self.observed), True)
         if not np.isnan(self.observed).all():
-            found = ~np.isnan([self.observed, *self.values.T[:1]]).any(axis=0)
+            found = ~np.isnan(self.observed)
+            if self.methods:
+                found &= ~np.isnan(self.values[:, 0])
         return found & (found.sum() > 1)
 
     def observed_ranks(self) -> NDArray[np.float64]:
@@ -161,8 +172,10 @@ class Overall:
 
     def mean_differences(self) -> list[float]:
         """Return mean absolute differences on held-out models by method."""
-        return [metrics.mae(self._held_out(p), column)
-                for p, column in enumerate(self.values.T)]  # yapf: disable
+        errors = []
+        for p, predicted in enumerate(self.values.T):
+            errors.append(metrics.mae(self._held_out(p), predicted))
+        return errors
 
     def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
         """Return Spearman's rank correlation and the number of its models.
@@ -219,14 +232,15 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     if known[:, predicted].any():
         known &= predicted
     n_models = known.sum(axis=0)
-
-    def n_counted(some: NDArray) -> int:
-        """Return the number of accuracies in means over these benchmarks."""
-        return int(known[:, some].all(axis=1).sum() * some.sum())
-
-    # The first of those that are equal: the one of most benchmarks.
-    return max((n_models >= least for least in np.unique(n_models) if least),
-               key=n_counted)
+    chosen, most = predicted, -1
+    for least in np.unique(n_models[n_models > 0]):
+        some = n_models >= least
+        # Accuracies in means over these benchmarks. Of equal numbers, the
+        # first is that of most benchmarks.
+        n_counted = known[:, some].all(axis=1).sum() * some.sum()
+        if n_counted > most:
+            chosen, most = some, n_counted
+    return chosen
 
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:

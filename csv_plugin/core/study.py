@@ -81,10 +81,10 @@ class Study:
         table = self.predictions.select(methods=[method])
         # Intervals that contain everything always hold.
         says_nothing = table.uninformative(method)
-        return {
-            benchmark: _errors(table, b, says_nothing[:, b])
-            for b, benchmark in enumerate(table.benchmarks)
-        }
+        errors = {}
+        for b, benchmark in enumerate(table.benchmarks):
+            errors[benchmark] = _errors(table, b, says_nothing[:, b])
+        return errors
 
 
 def split_study(features: FeatureTable, accuracies: AccuracyTable,
@@ -113,14 +113,14 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     """
     observed = accuracies.select(features.models)
     check_known('families', observed.models, families, 'Name its family.')
-    if len({families[model] for model in observed.models}) < 2:
+    own_families = [families[model] for model in observed.models]
+    if len(set(own_families)) < 2:
         raise InputError('families', 'at least two families', 'one',
                          'Add models of another family.')
     predictors = _fit_both(features, observed, families)
-    by_method = {
-        method: predictor.predict_left_out()
-        for method, predictor in predictors.items()
-    }
+    by_method: dict[str, Predictions] = {}
+    for method, predictor in predictors.items():
+        by_method[method] = predictor.predict_left_out()
     predictions = Predictions.side_by_side(by_method, features.models,
                                            observed.benchmarks)
     return Study(predictors[SALIENCE], predictions.with_observed(observed))
@@ -139,7 +139,8 @@ def _fit_both(features: FeatureTable, fitted: AccuracyTable,
 
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean without NaN; NaN if nothing is left."""
-    numbers = np.array([value for value in values if not np.isnan(value)])
+    numbers = np.array([*values], float)
+    numbers = numbers[~np.isnan(numbers)]
     if not len(numbers):
         return float('nan')
     # The logarithm of an error of 0 is minus infinity.
@@ -156,13 +157,16 @@ def _errors(table: Predictions, b: int,
     # Models without a prediction count; the measures leave them out.
     rows = ~np.isnan(table.observed[:, b]) & ~table.in_sample[:, b, 0]
     observed = table.observed[rows, b]
-    predicted, low, high = (
-        part[rows, b, 0] for part in (table.values, table.low, table.high))
+    predicted = table.values[rows, b, 0]
+    low, high = table.low[rows, b, 0], table.high[rows, b, 0]
     coverage = metrics.coverage(observed, low, high)
-    if says_nothing[rows][~np.isnan(low)].all():
+    has_interval = ~np.isnan(low)
+    if says_nothing[rows][has_interval].all():
         coverage = np.nan
     return BenchmarkErrors(
-        len(observed), metrics.mse(observed, predicted),
-        metrics.mae(observed, predicted),
-        metrics.spearman(observed, predicted), coverage,
-        metrics.mean_width(low, high))
+        n_models=len(observed),
+        mse=metrics.mse(observed, predicted),
+        mae=metrics.mae(observed, predicted),
+        spearman=metrics.spearman(observed, predicted),
+        coverage=coverage,
+        width=metrics.mean_width(low, high))

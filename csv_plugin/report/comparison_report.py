@@ -1,9 +1,9 @@
 """A comparison of two models as tables to read, and as one line."""
 from shlex import quote
 
-from csv_plugin.core.comparing import LOSS_MARGIN
 from csv_plugin.core.comparison import (MEAN, OF_RUNS, Comparison, interval_of,
                                         name_of, number_of)
+from csv_plugin.core.differences import LOSS_MARGIN
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.noise import (BETTER, LOSS, PREDICTED, SAME, UNCLEAR,

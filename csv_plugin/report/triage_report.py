@@ -18,7 +18,8 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
         parts += [heading, text_table(rows, width)]
     parts.append(wrapped([*triage.legend(), *_legend(triage)]))
     if triage.notes:
-        parts += ['Notes', wrapped(f'* {note}' for note in triage.notes)]
+        notes = [f'* {note}' for note in triage.notes]
+        parts += ['Notes', wrapped(notes)]
     return '\n\n'.join(parts)
 
 
@@ -44,7 +45,7 @@ def write_triage(folder: Path, triage: Triage) -> None:
 
 def write_tables(folder: Path, triage: Triage) -> None:
     """Write `checkpoints.csv` and `forecasts.csv` to an existing folder."""
-    write_csv(folder / 'checkpoints.csv', CHECKPOINT_FIELDS,
-              [[*row.values()] for row in triage.checkpoint_records()])
-    write_csv(folder / 'forecasts.csv', FORECAST_FIELDS,
-              [[*row.values()] for row in triage.forecast_records()])
+    checkpoints = [[*row.values()] for row in triage.checkpoint_records()]
+    forecasts = [[*row.values()] for row in triage.forecast_records()]
+    write_csv(folder / 'checkpoints.csv', CHECKPOINT_FIELDS, checkpoints)
+    write_csv(folder / 'forecasts.csv', FORECAST_FIELDS, forecasts)
