@@ -159,7 +159,7 @@ def name_of(part: Difference) -> str:
 def _rows(parts: list[Difference]) -> list[list[str]]:
     """A header, and a row for each difference of one table."""
     has_items = False
-    known = set()
+    known: set[str] = set()
     for part in parts:
         has_items |= part.by_items is not None
         known.update(part.errors)

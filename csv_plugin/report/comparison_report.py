@@ -137,7 +137,8 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
 
     There are none if it is not known how many items benchmarks have.
     """
-    finer, rest = [], []
+    finer: list[str] = []
+    rest: list[str] = []
     for part in parts:
         if part.by_items is not None:
             is_finer = part.by_items < part.size_to_detect

@@ -148,9 +148,9 @@ def predict_columns(
                                          known, families)
     predictions = predictions.select(folders)
     missing = dict(predictions.missing)
-    for cell, accuracy in observed.items():
+    for (model, benchmark), accuracy in observed.items():
         if isinstance(accuracy, Missing):
-            missing[(*cell, OBSERVED)] = accuracy
+            missing[model, benchmark, OBSERVED] = accuracy
     predictions = replace(
         predictions,
         observed=_observed_accuracies(observed, folders, benchmarks),

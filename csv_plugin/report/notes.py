@@ -78,23 +78,26 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     """
     models, benchmarks = predictions.models, predictions.benchmarks
     columns = OBSERVED, *predictions.methods
-    missing = []
+    # Join the benchmarks of a model first, then models with equal benchmarks,
+    # then columns with equal models and benchmarks.
+    cells = []
     for column, model, name in product(columns, models, benchmarks):
         gap = predictions.missing.get((model, name, column))
         if gap:
-            missing.append(((column, model, gap.reason), name))
-    # Join the benchmarks of a model first, then models with equal benchmarks,
-    # then columns with equal models and benchmarks.
-    of_model = []
-    for (column, model, reason), names in _grouped(missing).items():
-        of_model.append(((column, tuple(names), reason), model))
-    of_column = []
-    for (column, names, reason), some_models in _grouped(of_model).items():
-        of_column.append(((tuple(some_models), names, reason), column))
-    for (some_models, names, reason), places in _grouped(of_column).items():
-        of_models = _named(some_models, models, 'models')
-        on_benchmarks = _named(names, benchmarks, 'benchmarks')
-        yield (f'{", ".join(places)} of {of_models} on {on_benchmarks}: '
+            cells.append(((column, model, gap.reason), name))
+    by_model = []
+    for key, names in _grouped(cells).items():
+        column, model, reason = key
+        by_model.append(((column, reason, *names), model))
+    by_column = []
+    for names_key, same_models in _grouped(by_model).items():
+        column, reason, *names = names_key
+        by_column.append(((reason, tuple(names), tuple(same_models)), column))
+    for last_key, same_columns in _grouped(by_column).items():
+        reason, on_names, of_names = last_key
+        of_models = _named(of_names, models, 'models')
+        on_benchmarks = _named(on_names, benchmarks, 'benchmarks')
+        yield (f'{", ".join(same_columns)} of {of_models} on {on_benchmarks}: '
                f'{reason}')
 
 

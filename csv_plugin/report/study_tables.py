@@ -161,7 +161,7 @@ def short_table(study: Study) -> str:
 
 def _errors_by_method(study: Study) -> dict[str, ErrorsByBenchmark]:
     """Errors by method, the one under study first, and benchmark."""
-    found = {}
+    found: dict[str, ErrorsByBenchmark] = {}
     for method in study.predictions.methods:
         found[method] = study.errors(method)
     return found
