@@ -1,26 +1,29 @@
 """Where runs and sizes will end, their ranks, and which runs to stop."""
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple, Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable, places
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictions import MARKS, NOT_YET, Predictions
+from csv_plugin.core.predictions import MARKS
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets)
-from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
+from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
                                              losses_of, with_loss_errors)
+from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
+                                     notes_on_result, notes_on_runs,
+                                     notes_on_sizes)
 from csv_plugin.triage.result import OVERALL, End, Triage
 from csv_plugin.triage.runs import Run, runs_of
-from csv_plugin.triage.sizes import FAR, forecast_sizes, log_compute
+from csv_plugin.triage.sizes import forecast_sizes
 
 
 def judge_runs(predictor: Predictor,
@@ -95,8 +98,8 @@ def judge(
                          'Collect losses of checkpoints.')
     measure = choose_measure([*chosen.values()])
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
-    notes += _notes(measure, runs, chosen, earlier)
-    notes += _backtest_notes(predictor, features, runs, earlier)
+    notes += notes_on_runs(measure, runs, chosen, earlier)
+    notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
     for run in runs:
         forecast = None if run.finished else earlier.forecast(run)
@@ -130,7 +133,7 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     """
     logs = log_losses(predictor, features.select(tuple(models)).values)
     found = forecast_sizes(logs, [*models.values()], [*targets.values()])
-    ends, notes = [], _notes_on_sizes(models, targets)
+    ends, notes = [], notes_on_sizes(models, targets)
     for name, row, forecast in zip(targets, targets.values(), found):
         if forecast is None:
             notes.append(f'{name}: nothing is forecast, as the models of the '
@@ -138,18 +141,6 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
         else:
             ends.append(_Ahead(End(name, 0., row.tokens), None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
-
-
-def _notes_on_sizes(models: Mapping[str, ModelInfo],
-                    targets: Mapping[str, ModelInfo]) -> list[str]:
-    notes = [f'The law of losses was fitted to {len(models)} models.']
-    times = np.exp(
-        log_compute([*targets.values()]).max() -
-        log_compute([*models.values()]).max())
-    if times > FAR:
-        notes.append(f'This is {times:.0f} times the compute of the largest '
-                     f'model. Few forecasts beyond {FAR} times were checked.')
-    return notes
 
 
 def _families(predictor: Predictor,
@@ -184,52 +175,40 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             'predictor', 'benchmarks with other names than that of the mean '
             'over them', repr(OVERALL), 'Fit it with another name.')
     # Checkpoints and the end of a run share errors, as models of a family do.
-    families = {}
+    families: dict[str, str] = {}
     for run in runs:
-        for name in run.checkpoints:
-            families[name] = run.name
+        families.update(dict.fromkeys(run.checkpoints, run.name))
     checkpoints = list(families)
     tables = [features.select(tuple(checkpoints))]
-    # The row of the table that an end is, by the end's name.
-    rows = {}
+    # The row of the table that each end is, and its forecast.
+    rows: list[str] = []
+    forecasts_of_losses: list[Optional[LossForecast]] = []
     for end, last, losses in ends:
-        if losses is None and last is not None:
-            rows[end.name] = last
-        elif losses is not None:
+        row = last
+        if losses is not None:
             row = f'end of the training of {end.name}'
-            rows[end.name] = row
             families[row] = end.name
             at_end = losses_of(predictor, losses.logs[None])
             tables.append(FeatureTable((row, ), features.columns, at_end))
+        assert row is not None
+        rows.append(row)
+        forecasts_of_losses.append(losses)
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
-    places = [table.models.index(row) for row in rows.values()]
     joint_of_ends = with_loss_errors(
-        joint.take(np.array(places, int)), predictor,
-        table.select(tuple(rows.values())), [part.losses for part in ends])
-    forecasts = predictor.predictions(joint_of_ends, tuple(rows), LEVEL)
+        joint.take(np.array(places(rows, table.models), int)), predictor,
+        table.select(tuple(rows)), forecasts_of_losses)
+    names = [part.end.name for part in ends]
+    forecasts = predictor.predictions(joint_of_ends, tuple(names), LEVEL)
     # Marks, such as that of losses far from the training models, come from the
     # expected losses: uncertain losses alone set no mark.
-    expected = found.select(rows)
+    expected = found.select(dict(zip(names, rows)))
     for mark in MARKS:
         forecasts = replace(forecasts, **{mark: getattr(expected, mark)})
-    notes = [*notes, *_notes_on_result(found, forecasts, known)]
+    notes = [*notes, *notes_on_result(found, forecasts, known)]
     return Triage.of(measure, runs, found.select(checkpoints),
                      [part.end for part in ends], forecasts, joint_of_ends,
                      notes)
-
-
-def _notes_on_result(found: Predictions, forecasts: Predictions,
-                     known: Optional[AccuracyTable]) -> Iterator[str]:
-    """Yield notes on known accuracies, and on what means leave out."""
-    if known is not None:
-        used = known.spread(found.models, found.benchmarks)
-        if np.isnan(used.values).all():
-            yield ('None of the known accuracies was used: they belong to '
-                   'other checkpoints or other benchmarks.')
-    if forecasts.not_yet:
-        yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
-               'leave it out.')
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],
@@ -262,105 +241,3 @@ def _check_measures(chosen: Mapping[str, Checkpoint],
                 f'its {measure_before}, as of earlier runs', f'only {measure}',
                 'Give the end of the run (--budget), or tokens of all '
                 'checkpoints in a table (--checkpoints).')
-
-
-def first_reason(refused: Mapping[str, str], default: str) -> str:
-    """Return the first name and its reason, for an error message.
-
-    >>> first_reason({'a': 'it has no step.', 'b': 'it is short.'}, 'none')
-    'a: it has no step'
-    """
-    for name, reason in refused.items():
-        return f'{name}: {reason}'.rstrip('.')
-    return default
-
-
-def _notes(measure: str, runs: Sequence[Run], described: Mapping[str,
-                                                                 Checkpoint],
-           earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on missing or doubtful input of runs."""
-    if measure == 'steps':
-        yield 'No tokens are known, so training is measured in steps.'
-    named: dict[str, list[str]] = {}
-    for run in runs:
-        for note in _notes_on(run, earlier):
-            named.setdefault(note, []).append(run.name)
-    with_checkpoint = [run.name for run in runs]
-    without = set()
-    for point in described.values():
-        if point.run not in with_checkpoint:
-            without.add(point.run)
-    if without:
-        note = 'nothing is forecast: there is no checkpoint yet.'
-        named[note] = sorted(without)
-    for note, names in named.items():
-        yield f'{", ".join(names)}: {note}'
-
-
-def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on one run: equal losses, and why forecasts are missing."""
-    first: dict[float, str] = {}
-    for name, loss in zip(run.checkpoints, run.mean_loss):
-        twin = first.setdefault(float(loss), name)
-        if twin != name:
-            yield (f'{name} has the losses of {twin}. One of the two may be a '
-                   'wrong upload.')
-    share = float(run.shares[-1])
-    if math.isnan(share):
-        yield ('nothing is forecast: the end of training is unknown. Give '
-               'finished runs by --history.')
-        return
-    if run.finished:
-        return
-    when = f'after {100 * share:.3g} % of the training, '
-    early = earlier.covering(share)
-    late = [past.name for past in earlier.runs if past not in early]
-    if late:
-        yield (f'{when}the losses of {", ".join(late)} do not count: no '
-               'checkpoint is as early.')
-    if len(early) < LEAST_RUNS:
-        yield (f'{when}nothing is forecast: fewer than {LEAST_RUNS} earlier '
-               'runs have a checkpoint as early. Give finished runs by '
-               '--history.')
-
-
-def _backtest_notes(predictor: Predictor, features: FeatureTable,
-                    runs: Sequence[Run],
-                    earlier: EarlierRuns) -> Iterator[str]:
-    """Yield what the back-test says of forecasts, by share of the training.
-    """
-    shares = set()
-    for run in runs:
-        if not run.finished:
-            shares.add(run.shares[-1])
-    for share in sorted(shares):
-        law = earlier.law(share)
-        if law is None:
-            continue
-        forecast, now = backtest_errors(predictor, features, law)
-        n_families, n_runs = len(set(law.families)), len(law.runs)
-        others = 'runs' if n_families == n_runs else 'families'
-        yield (f'Back-test: {n_runs} earlier runs were forecast after '
-               f'{100 * share:.3g} % of the training from the other {others}. '
-               'The mean absolute error over runs and benchmarks was '
-               f'{100 * forecast:.1f} points; without a gain it is '
-               f'{100 * now:.1f} points.')
-
-
-def backtest_errors(predictor: Predictor, features: FeatureTable,
-                    law: GainLaw) -> tuple[float, float]:
-    """Return mean absolute errors of forecasts of earlier runs, fractions.
-
-    The first error is that of the forecasts, the second that of predictions
-    from the losses at the time of the forecast. Both are differences from the
-    accuracies predicted at the ends of the runs.
-    """
-    accuracies = []
-    for states in (law.end, law.cross_validated, law.now):
-        losses = losses_of(predictor, states[:, 1:])
-        table = FeatureTable(law.runs, features.columns, losses)
-        accuracies.append(predictor.joint(table).accuracies)
-    end, forecast, now = accuracies
-    error = np.abs(forecast - end).mean()
-    error_without_gain = np.abs(now - end).mean()
-    return float(error), float(error_without_gain)

@@ -122,7 +122,7 @@ class Triage:
             forecasts=forecasts.select([end.name for end in ends]),
             means=means[:, best_first],
             orders=orders,
-            verdicts=_verdicts(ends, of_means),
+            verdicts=_verdicts(ends, budgets, of_means),
             joint=joint,
             notes=tuple(notes))
 
@@ -334,10 +334,9 @@ def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
     return np.flatnonzero(budgets <= LONGER * budget)
 
 
-def _verdicts(ends: Sequence[End],
+def _verdicts(ends: Sequence[End], budgets: NDArray,
               draws: Optional[NDArray]) -> tuple[str, ...]:
     """A verdict for each end, by draws of the mean `(n, E)`, if any."""
-    budgets = np.array([end.budget for end in ends])
     verdicts = []
     for e, end in enumerate(ends):
         if not end.tokens:

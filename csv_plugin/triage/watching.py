@@ -19,7 +19,8 @@ from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints)
-from csv_plugin.triage.judging import first_reason, judge
+from csv_plugin.triage.judging import judge
+from csv_plugin.triage.notes import first_reason
 from csv_plugin.triage.result import Triage
 
 #: Place of a dump, and the stamp of its file, which changes with the file.
