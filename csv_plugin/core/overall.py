@@ -113,7 +113,8 @@ class Overall:
 
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
         """The view of a method; ranks are those of `ranked` models."""
-        known = ~np.isnan(self.values[:, self.methods.index(method)])
+        p = self.methods.index(method)
+        known = ~np.isnan(self.values[:, p])
         columns = np.array(places(self.benchmarks, named.benchmarks))
         rows = np.array(places(self.models, named.models))
         view = MeanView(*np.full((5, len(rows)), np.nan))
@@ -125,12 +126,14 @@ class Overall:
             # Ranks that are drawn for all models together, and the fewest for
             # each, so that a thousand models take seconds.
             ranks_drawn, least_draws = 400_000, 500
-            n_draws = max(min(DRAWS, ranks_drawn // ranked.sum()), least_draws)
-            drawn = named.joint.take(rows[ranked]).draws(n_draws)
-            drawn = drawn[:, :, columns]
-            order = order_of(drawn.mean(axis=2), level)
-            for part, found in zip(view[2:], order):
-                part[ranked] = found
+            n_draws = min(DRAWS, ranks_drawn // ranked.sum())
+            joint = named.joint.take(rows[ranked])
+            draws = joint.draws(max(n_draws, least_draws))
+            means = draws[:, :, columns].mean(axis=2)
+            order = order_of(means, level)
+            view.first[ranked] = order.first
+            view.last[ranked] = order.last
+            view.best[ranked] = order.best
         return view
 
     @property
@@ -212,13 +215,16 @@ def order_of(draws: NDArray, level: float) -> Order:
     Ranges of ranks hold the rank with the probability `level`. All is NaN for
     a single model, which has no rank.
     """
-    if draws.shape[1] < 2:
-        return Order(*np.full((3, draws.shape[1]), np.nan))
-    drawn = 1 + np.argsort(np.argsort(-draws, axis=1), axis=1)
+    n_models = draws.shape[1]
+    if n_models < 2:
+        return Order(*np.full((3, n_models), np.nan))
+    best_first = np.argsort(-draws, axis=1)
+    ranks_drawn = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
     first, last = np.quantile(
-        drawn, [tail, 1 - tail], axis=0, method='inverted_cdf')
-    return Order(first, last, (drawn == 1).mean(axis=0))
+        ranks_drawn, [tail, 1 - tail], axis=0, method='inverted_cdf')
+    best = (ranks_drawn == 1).mean(axis=0)
+    return Order(first, last, best)
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
