@@ -28,14 +28,26 @@ _DumpVersion = tuple[DumpPlace, object]
 
 
 class TriageJob:
-    """Judges checkpoints by their dumps; each is read when it was written.
+    """Judges checkpoints by their dumps, as often as new ones appear.
 
-    Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
-    the budget holds for runs that have none in the table. A dump that is
-    refused is read again at the next update. `known` is a table of known
-    accuracies of checkpoints, a column `model` and one for each benchmark; it
-    is read at every update, because accuracies may come one by one. With
-    `may_come`, none has to count yet.
+    A dump is read once, and again when its file is replaced. One that is
+    refused is read again at the next update.
+
+    Args:
+        predictor (Predictor): Predicts the checkpoints.
+        dumps (Sequence[FilePath]): Places of the checkpoints to judge, as in
+            `find_dumps`.
+        history (Sequence[FilePath]): Those of earlier, finished runs.
+        table (Optional[FilePath]): Runs and steps, as in `read_checkpoints`.
+        budget (float): That of runs that have none in the table.
+        known (Optional[FilePath]): Known accuracies of checkpoints, a column
+            `model` and one for each benchmark. It is read at every update,
+            because accuracies may come one by one.
+        may_come (bool): None of the known accuracies has to count yet.
+
+    Raises:
+        InputError: The predictor was fitted to tables, or as in
+            `read_checkpoints`.
     """
 
     def __init__(self,
