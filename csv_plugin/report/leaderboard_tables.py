@@ -168,7 +168,7 @@ def _main_groups(board: Leaderboard,
         cells = predictions.cells(benchmark, main)
         columns = _observed_columns(board, b)
         columns.append(['', main, *cells, *_foot(board, error)])
-        yield _below(benchmark, columns)
+        yield _headed(benchmark, columns)
 
 
 def _groups(board: Leaderboard) -> Iterator[list[Column]]:
@@ -188,13 +188,13 @@ def _groups(board: Leaderboard) -> Iterator[list[Column]]:
                 differences = predictions.difference(label)[:, b]
                 error = predictions.mean_difference(label)[b]
                 columns.append(_difference_column(differences, error))
-        yield _below(benchmark, columns)
+        yield _headed(benchmark, columns)
 
 
-def _below(heading: str, columns: list[Column]) -> list[Column]:
-    """The columns, with a heading above the first one."""
-    for column in columns[:1]:
-        column[0] = heading
+def _headed(heading: str, columns: list[Column]) -> list[Column]:
+    """The columns, with a heading above the first one, if any."""
+    if columns:
+        columns[0][0] = heading
     return columns
 
 
@@ -250,7 +250,7 @@ def _of_means(board: Leaderboard,
             columns.append(['', 'rank', *rank_cells(overall, method), *foot])
         if with_differences and has_observed:
             columns.append(_difference_column(differences[:, p], errors[p]))
-    return _below(f'mean of {len(overall.benchmarks)}', columns)
+    return _headed(f'mean of {len(overall.benchmarks)}', columns)
 
 
 def _difference_column(differences: Iterable[float], error: float) -> Column:
