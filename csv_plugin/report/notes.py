@@ -272,7 +272,8 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
             unusable.append(f'{label}: {predictor.reason}')
         else:
             lines.append(f'{label}: {paths[label]}')
-            lines += [f'{label}, {line}' for line in learning_notes(predictor)]
+            for note in learning_notes(predictor):
+                lines.append(f'{label}, {note}')
     return lines or unusable
 
 
@@ -286,7 +287,8 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     others = []
     for part in predictor.benchmarks:
         found = _remarks(part)
-        remarks += [(remark, part.benchmark) for remark in found]
+        for remark in found:
+            remarks.append((remark, part.benchmark))
         for note in part.notes:
             if note not in found:
                 others.append(f'{part.benchmark}: {note}')

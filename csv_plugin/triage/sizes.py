@@ -190,15 +190,15 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     if len(models) < least:
         raise InputError(where, f'{least} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
-    for column in ('params_b', 'tokens'):
-        amounts = [getattr(row, column) for row in models.values()]
-        for name, amount in zip(models, amounts):
+    amounts = amounts_of([*models.values()])
+    for k, column in enumerate(('params_b', 'tokens')):
+        for name, amount in zip(models, amounts[:, k]):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',
                                  'a number', 'none', 'Fill it in.')
-        if min(amounts) == max(amounts):
+        if np.ptp(amounts[:, k]) == 0:
             raise InputError(f'{where}, column {column!r}',
-                             'two numbers or more', f'{amounts[0]:g} alone',
+                             'two numbers or more', f'{amounts[0, k]:g} alone',
                              'Fit to models of several sizes.')
 
 
