@@ -41,6 +41,7 @@ class PairedAnswers:
         gains = pair[1] - pair[0]
         only_a = float(np.maximum(-gains, 0).sum())
         only_b = float(np.maximum(gains, 0).sum())
+        only = only_a, only_b
         p_value = None
         if np.isin(pair, (0, 1)).all():
             p_value = _mcnemar(round(only_a), round(only_b))
@@ -56,8 +57,7 @@ class PairedAnswers:
             least = _wald_error(n_items, 0, 0)
             noise = Noise.even(max(found.error, least), found.freedom)
         accuracies = float(pair[0].mean()), float(pair[1].mean())
-        return cls(benchmark, n_items, accuracies, (only_a, only_b), p_value,
-                   noise)
+        return cls(benchmark, n_items, accuracies, only, p_value, noise)
 
     @property
     def value(self) -> float:
